@@ -1,0 +1,3 @@
+module foyer
+
+go 1.26.0
