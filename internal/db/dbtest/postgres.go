@@ -1,0 +1,178 @@
+//go:build unix
+
+package dbtest
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// Postgres returns the url of an empty PostgreSQL database that lives as long
+// as the test. Its server is started by the first call in a test binary and
+// ends with that binary, however that ends.
+//
+// The server forgoes fsync: it tests logic, not what survives a power failure.
+// Without PostgreSQL's server programs the test fails; it is never skipped.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	c, err := sharedCluster()
+	if err != nil {
+		tb.Fatalf("starting PostgreSQL: %v", err)
+	}
+	name := fmt.Sprintf("test_%d", c.databases.Add(1))
+	if _, err := c.admin.Exec("CREATE DATABASE " + name + " TEMPLATE template0"); err != nil {
+		tb.Fatalf("creating a database: %v", err)
+	}
+	tb.Cleanup(func() {
+		if _, err := c.admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			tb.Errorf("dropping the database: %v", err)
+		}
+	})
+	return c.url(name)
+}
+
+// sharedCluster is one per test binary. Sharing it between the binaries of a run
+// would save a second each, and cost a count of users that survives kill -9.
+var sharedCluster = sync.OnceValues(startCluster)
+
+// cluster is a running PostgreSQL server and the folder that holds all it has.
+type cluster struct {
+	dir       string
+	admin     *sql.DB
+	lifeline  io.Closer // while it is open, the server runs
+	databases atomic.Int64
+}
+
+// url names a database of the cluster completely, so that no PG* variable of
+// the environment gets a say.
+func (c *cluster) url(database string) string {
+	query := url.Values{"host": {c.dir}, "port": {"5432"}, "sslmode": {"disable"}}
+	return "postgres://postgres@/" + database + "?" + query.Encode()
+}
+
+// keeper starts a server in the current folder, says so, and waits for its
+// standard input to end, which the kernel sees to when the test binary dies:
+// then it stops the server and removes the folder. It ignores the signals that
+// would keep it from that.
+const keeper = `
+trap '' HUP INT TERM PIPE
+initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync >log 2>&1 &&
+cat >>data/postgresql.conf <<-END &&
+	listen_addresses = ''
+	unix_socket_directories = '$PWD'
+	max_connections = 300
+	shared_buffers = 32MB
+	fsync = off
+	synchronous_commit = off
+	full_page_writes = off
+	autovacuum = off
+	timezone = UTC
+END
+pg_ctl -D data -l log -w start >/dev/null 2>&1 && echo ready || cat log
+exec >/dev/null 2>&1
+cat
+pg_ctl -D data -m immediate stop
+rm -rf "$PWD"
+`
+
+func startCluster() (*cluster, error) {
+	programs, err := findPrograms()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "foyer-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	credential, err := unprivileged(dir)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", keeper)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "LC_ALL=C"}
+	// A session of its own, so that Ctrl-C reaches the tests and not the server.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	said, err := io.ReadAll(output)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(said, []byte("ready\n")) {
+		return nil, errors.Join(errors.New(string(said)), lifeline.Close(), cmd.Wait())
+	}
+	c := &cluster{dir: dir, lifeline: lifeline}
+	c.admin, err = sql.Open("pgx", c.url("postgres"))
+	return c, err
+}
+
+// findPrograms returns the folder of the newest PostgreSQL server programs.
+// Debian keeps them out of PATH.
+func findPrograms() (string, error) {
+	if path, err := exec.LookPath("pg_ctl"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	newest, dir := 0.0, ""
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl")
+	for _, path := range found {
+		bin := filepath.Dir(path)
+		version, err := strconv.ParseFloat(filepath.Base(filepath.Dir(bin)), 64)
+		if err == nil && version > newest {
+			newest, dir = version, bin
+		}
+	}
+	if dir == "" {
+		return "", errors.Join(errors.New("no server programs in PATH or /usr/lib/postgresql; `make test` installs them"), err)
+	}
+	return dir, nil
+}
+
+// unprivileged gives dir to the user the server runs as and returns that user's
+// credential, or nil where it is already the one who runs the tests: only for
+// root are they different, because PostgreSQL refuses to run as root.
+func unprivileged(dir string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		account, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, int(uid), int(gid))
+}
