@@ -1,0 +1,44 @@
+# make        builds bin/foyer
+# make run    builds and starts it
+# make test   installs what is missing and runs every test, as CI does
+
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 5s
+TOOL     := go tool -modfile=tools/go.mod
+
+.PHONY: build run test setup lint fmt unit fuzz bench cover vuln
+
+build:
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
+
+run: build
+	bin/foyer serve
+
+test: setup build lint unit fuzz
+
+setup: # PostgreSQL's server programs, Chromium, git
+	scripts/setup
+
+lint:
+	go mod tidy -diff
+	go vet ./...
+	$(TOOL) golangci-lint run
+
+fmt:
+	$(TOOL) golangci-lint fmt
+
+unit: # on both engines, the end-to-end scripts among them
+	CGO_ENABLED=1 go test -race ./...
+
+fuzz: # each target for FUZZTIME
+	scripts/fuzz $(FUZZTIME)
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+cover:
+	go test -coverpkg ./... -coverprofile coverage.out ./...
+	go tool cover -func coverage.out | tail -n 1
+
+vuln: # asks the internet
+	$(TOOL) govulncheck ./...
