@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// helper names the variable that makes the test binary the one to be killed.
-const helper = "DBTEST_HOLD_CLUSTER"
+// holdCluster names the variable that makes the test binary the one to be killed.
+const holdCluster = "DBTEST_HOLD_CLUSTER"
 
 // TestMain lets the binary play the process that holds a cluster until it dies.
 func TestMain(m *testing.M) {
-	if os.Getenv(helper) == "" {
+	if os.Getenv(holdCluster) == "" {
 		os.Exit(m.Run())
 	}
 	c, err := startCluster()
@@ -71,7 +71,7 @@ func TestClusterEndsWithItsProcess(t *testing.T) {
 func killHolder(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), helper+"=1")
+	cmd.Env = append(os.Environ(), holdCluster+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
