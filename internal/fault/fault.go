@@ -69,7 +69,7 @@ func Later(k Kind, after time.Duration, format string, args ...any) error {
 }
 
 // List is every fault found in one request, first things first.
-type List []*Error
+type List []*Error //nolint:errname // reads fault.List where it is used
 
 func (l List) Error() string {
 	lines := make([]string, len(l))

@@ -1,0 +1,62 @@
+// Package patch tells the states of a field in a request body apart, and checks
+// texts, so that every face refuses bad input with the same words.
+package patch
+
+import (
+	"unicode/utf8"
+
+	"foyer/internal/fault"
+)
+
+// Field is absent (the zero Field), null, unusable, or has a Value.
+type Field[T any] struct {
+	Set   bool         // the body names the field
+	Null  bool         // and gives null
+	Fault *fault.Error // or something that is not a T
+	Value T
+}
+
+// Of returns a field that has a value.
+func Of[T any](v T) Field[T] { return Field[T]{Set: true, Value: v} }
+
+// Or returns the field's value, or fallback when there is none.
+func (f Field[T]) Or(fallback T) T {
+	if !f.Set || f.Null || f.Fault != nil {
+		return fallback
+	}
+	return f.Value
+}
+
+// Check returns what makes the field unusable whatever it is for: its type, or a
+// null where null has no meaning.
+func (f Field[T]) Check(name string) error {
+	switch {
+	case f.Fault != nil:
+		return f.Fault
+	case f.Null:
+		return fault.Field(fault.Null, name, "Must not be null.")
+	}
+	return nil
+}
+
+// Text checks an optional text of at most limit characters; null means "".
+func Text(name string, f Field[string], limit int) error {
+	if f.Fault != nil {
+		return f.Fault
+	}
+	if n := utf8.RuneCountInString(f.Value); n > limit {
+		return fault.Field(fault.TooLong, name, "Must be at most %d characters long, not %d.", limit, n)
+	}
+	return nil
+}
+
+// RequiredText is Text for a field that must not be null or empty where it is given.
+func RequiredText(name string, f Field[string], limit int) error {
+	switch err := f.Check(name); {
+	case err != nil:
+		return err
+	case f.Set && f.Value == "":
+		return fault.Field(fault.Blank, name, "Must not be empty: give 1 to %d characters.", limit)
+	}
+	return Text(name, f, limit)
+}
