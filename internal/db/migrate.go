@@ -1,0 +1,93 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// ErrNewer means that a newer foyer has changed the schema already.
+var ErrNewer = errors.New("the database was made by a newer foyer")
+
+// migrate runs, in name order, each migration not yet recorded as done. The
+// files are shared by both engines, which differ in a few words alone.
+func (d *DB) migrate(ctx context.Context) error {
+	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
+	if err := d.script(ctx, create); err != nil {
+		// Two servers that start at once on an empty PostgreSQL database collide
+		// here, in spite of IF NOT EXISTS. By now the table is there.
+		if err = d.script(ctx, create); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+	files, err := migrations.ReadDir("migrations") // sorted
+	if err != nil {
+		return err
+	}
+	done, err := All(ctx, d, func(s *string) []any { return []any{s} }, `SELECT name FROM migrations ORDER BY name`)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for _, name := range done {
+		if last := files[len(files)-1].Name(); name > last {
+			return fmt.Errorf("%w: it has %s, this one knows up to %s", ErrNewer, name, last)
+		}
+	}
+	for _, file := range files {
+		if slices.Contains(done, file.Name()) {
+			continue
+		}
+		if err := d.migrateFile(ctx, file.Name()); err != nil {
+			return fmt.Errorf("migrate %s: %w", file.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (d *DB) migrateFile(ctx context.Context, name string) error {
+	text, err := migrations.ReadFile("migrations/" + name)
+	if err != nil {
+		return err
+	}
+	return d.InTx(ctx, func(tx *Tx) error {
+		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
+		if err != nil || n == 0 {
+			return err // n == 0: another server has just done it
+		}
+		for _, statement := range statements(d.engine.words.Replace(string(text))) {
+			if _, err := Exec(ctx, tx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// statements splits a migration at the semicolons that end a line.
+func statements(script string) []string {
+	var all []string
+	for s := range strings.SplitSeq(script, ";\n") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (d *DB) script(ctx context.Context, statement string) error {
+	return d.InTx(ctx, func(tx *Tx) error {
+		_, err := Exec(ctx, tx, statement)
+		return err
+	})
+}
+
+// Applied names the migrations that have been done, in order.
+func (d *DB) Applied(ctx context.Context) ([]string, error) {
+	return All(ctx, d, func(s *string) []any { return []any{s} }, `SELECT name FROM migrations ORDER BY name`)
+}
