@@ -1,0 +1,164 @@
+// Package access says who is calling and what they may do: API keys, their
+// scopes, and levels of membership.
+package access
+
+import (
+	"strings"
+
+	"foyer/internal/fault"
+)
+
+// Scope is a set of permissions that a key carries, one bit each.
+type Scope uint8
+
+// The permissions foyer knows. The bits of a write scope include those of reading.
+const (
+	PluginRead Scope = 1 << iota
+	pluginWrite
+	MemberRead
+	memberWrite
+	everything
+
+	PluginWrite = pluginWrite | PluginRead
+	MemberWrite = memberWrite | MemberRead
+	All         = everything | PluginWrite | MemberWrite
+)
+
+// scopes names the scopes, the widest first.
+var scopes = []struct {
+	scope Scope
+	name  string
+}{
+	{All, "*"},
+	{PluginWrite, "plugin:write"},
+	{PluginRead, "plugin:read"},
+	{MemberWrite, "organization_member:write"},
+	{MemberRead, "organization_member:read"},
+}
+
+// ParseScopes reads names of scopes.
+func ParseScopes(names []string) (Scope, error) {
+	var set Scope
+next:
+	for _, name := range names {
+		for _, s := range scopes {
+			if s.name == name {
+				set |= s.scope
+				continue next
+			}
+		}
+		return 0, fault.Field(fault.InvalidChoice, "scopes", "%q is not a scope: choose from %s.", name, strings.Join(All.each(), ", "))
+	}
+	if set == 0 {
+		return 0, fault.Field(fault.Required, "scopes", "A key needs a scope: choose from %s.", strings.Join(All.each(), ", "))
+	}
+	return set, nil
+}
+
+// Includes reports whether s has every permission of other.
+func (s Scope) Includes(other Scope) bool { return s&other == other }
+
+// Names lists the fewest scopes that make up s.
+func (s Scope) Names() []string {
+	var names []string
+	var named Scope
+	for _, candidate := range scopes {
+		if s.Includes(candidate.scope) && !named.Includes(candidate.scope) {
+			names = append(names, candidate.name)
+			named |= candidate.scope
+		}
+	}
+	return names
+}
+
+func (Scope) each() []string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = s.name
+	}
+	return names
+}
+
+func (s Scope) String() string { return strings.Join(s.Names(), " ") }
+
+// Level is how much a member may do in an organization.
+type Level int
+
+// The levels of members.
+const (
+	Member Level = 1
+	Admin  Level = 8
+	Owner  Level = 15
+)
+
+var levels = map[string]Level{
+	"1": Member, "member": Member,
+	"8": Admin, "admin": Admin,
+	"15": Owner, "owner": Owner,
+}
+
+// ParseLevel reads a level's number or name; field is what is blamed if it is neither.
+func ParseLevel(field, text string) (Level, error) {
+	if l, ok := levels[text]; ok {
+		return l, nil
+	}
+	return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
+}
+
+func (l Level) String() string {
+	switch l {
+	case Member:
+		return "member"
+	case Admin:
+		return "admin"
+	case Owner:
+		return "owner"
+	}
+	return "unknown"
+}
+
+// AppAccess is what an organization may do with apps.
+type AppAccess int
+
+// The app access levels of organizations.
+const (
+	NoApps      AppAccess = 0
+	ReadApps    AppAccess = 3
+	InstallApps AppAccess = 6
+	RootApps    AppAccess = 9
+)
+
+// ParseAppAccess reads the number of an app access level.
+func ParseAppAccess(n int) (AppAccess, error) {
+	switch a := AppAccess(n); a {
+	case NoApps, ReadApps, InstallApps, RootApps:
+		return a, nil
+	}
+	return 0, fault.Field(fault.InvalidChoice, "access_level", "Must be 0 (none), 3 (read), 6 (install) or 9 (root).")
+}
+
+// Organization is what permissions depend on, of the organization a caller acts in.
+type Organization struct {
+	ID                   string
+	Name                 string
+	AppAccess            AppAccess
+	MembersCanInvite     bool
+	MembersCanManageApps bool
+}
+
+// Caller is an authenticated user acting inside one organization.
+type Caller struct {
+	UserID       int64
+	Scope        Scope
+	Level        Level
+	Organization Organization
+	RequestID    string // of the request that is being answered; "" elsewhere
+}
+
+// Require refuses a caller whose key lacks a scope, which it names.
+func (c Caller) Require(s Scope) error {
+	if c.Scope.Includes(s) {
+		return nil
+	}
+	return fault.New(fault.Denied, "This needs a key with the scope %s.", s)
+}

@@ -1,0 +1,219 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/fault"
+)
+
+const (
+	// recheckAfter is how old what is in memory may be before one request asks the
+	// database whether it still holds.
+	recheckAfter = time.Second
+	// maxAge is how old it may be for the other requests meanwhile.
+	maxAge = 2 * time.Second
+	// maxCached bounds the memory that keys take, at about 500 bytes each.
+	maxCached = 50_000
+)
+
+// Keys knows whom API keys belong to. What it has looked up it keeps in memory,
+// for as long as access_version has not changed.
+type Keys struct {
+	DB *db.DB
+
+	cache cache
+}
+
+// Identity is whom a key belongs to, and the organizations it opens.
+type Identity struct {
+	KeyID     int64
+	UserID    int64
+	Scope     Scope
+	expiresAt time.Time
+	grants    []grant // in the order of joining
+	hash      hash
+	usedHour  atomic.Int64 // hours since 1970 of the last use noted
+}
+
+// Identify returns whose key it is; all that is wrong with one gets the same answer.
+func (k *Keys) Identify(ctx context.Context, key string) (*Identity, error) {
+	if !WellFormed(key) {
+		return nil, errBadKey
+	}
+	h, now := hashOf(key), k.DB.Now()
+	if err := k.verify(ctx, now); err != nil {
+		return nil, err
+	}
+	id := k.cache.get(h)
+	if id == nil {
+		var err error
+		if id, err = k.load(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	if !id.expiresAt.IsZero() && !now.Before(id.expiresAt) {
+		return nil, errBadKey
+	}
+	k.cache.noteUse(id, now)
+	return id, nil
+}
+
+var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")
+
+// Current is what stands for the organization of the key, or the one its user
+// joined first, in place of an organization's id.
+const Current = "@current"
+
+// Enter returns the caller that the identity is inside an organization.
+func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (Caller, error) {
+	if c, ok := id.enter(organizationID); ok {
+		return c, nil
+	}
+	id, err := k.load(ctx, id.hash) // its user may have joined a moment ago
+	if err != nil {
+		return Caller{}, err
+	}
+	if c, ok := id.enter(organizationID); ok {
+		return c, nil
+	}
+	return Caller{}, ErrNotFound
+}
+
+// ErrNotFound is the one answer for whatever is not there or not the caller's.
+var ErrNotFound = fault.New(fault.NotFound, "Not found.")
+
+func (id *Identity) enter(organizationID string) (Caller, bool) {
+	for i := range id.grants {
+		g := &id.grants[i]
+		if g.org.ID == organizationID || organizationID == Current {
+			return Caller{UserID: id.UserID, Scope: id.Scope, Level: g.level, Organization: g.org}, true
+		}
+	}
+	return Caller{}, false
+}
+
+// load looks a key up in the database.
+func (k *Keys) load(ctx context.Context, h hash) (*Identity, error) {
+	generation := k.cache.generation.Load()
+	found, err := grants(ctx, k.DB, h)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, errBadKey
+	}
+	key := found[0].key
+	id := &Identity{KeyID: key.ID, UserID: key.UserID, Scope: key.Scope, expiresAt: key.ExpiresAt, hash: h}
+	if found[0].org.ID != "" {
+		id.grants = found
+	}
+	k.cache.put(id, generation)
+	return id, nil
+}
+
+// Change runs fn in a transaction that changes who may do what: keys,
+// memberships or organizations. This server heeds it at once, others as soon as
+// they see that access_version is another. Only one such transaction is under way
+// at a time, so that fn can rely on what it reads.
+func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
+	defer k.cache.drop()
+	return k.DB.InTx(ctx, func(tx *db.Tx) error {
+		if err := countChange(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// verify sees to it that what is in memory is at most maxAge behind the database.
+func (k *Keys) verify(ctx context.Context, now time.Time) error {
+	c := &k.cache
+	switch age := now.Sub(time.UnixMicro(c.checkedAt.Load())); {
+	case age >= 0 && age < recheckAfter:
+		return nil
+	case age >= 0 && age < maxAge:
+		if !c.checking.TryLock() {
+			return nil
+		}
+	default:
+		c.checking.Lock()
+	}
+	defer c.checking.Unlock()
+	if now.UnixMicro() <= c.checkedAt.Load() {
+		return nil // somebody else has just done it
+	}
+	v, err := version(ctx, k.DB)
+	if err != nil {
+		return err
+	}
+	if c.version != v {
+		c.version = v
+		c.drop()
+	}
+	c.checkedAt.Store(now.UnixMicro())
+	return nil
+}
+
+type cache struct {
+	checking  sync.Mutex // held by the one that asks the database
+	checkedAt atomic.Int64
+	version   int64 // guarded by checking
+
+	mu         sync.RWMutex
+	generation atomic.Int64 // counts drops, so that nothing read before one is kept after it
+	byHash     map[hash]*Identity
+
+	usedMu sync.Mutex
+	used   map[int64]time.Time // by key, not yet written down
+}
+
+func (c *cache) get(h hash) *Identity {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.byHash[h]
+}
+
+func (c *cache) put(id *Identity, generation int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.generation.Load() != generation {
+		return
+	}
+	if c.byHash == nil || len(c.byHash) >= maxCached {
+		c.byHash = map[hash]*Identity{}
+	}
+	c.byHash[id.hash] = id
+}
+
+func (c *cache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation.Add(1)
+	c.byHash = nil
+}
+
+// noteUse remembers the use of a key, to the hour.
+func (c *cache) noteUse(id *Identity, now time.Time) {
+	hour := now.Unix() / 3600
+	if id.usedHour.Swap(hour) == hour {
+		return
+	}
+	c.usedMu.Lock()
+	defer c.usedMu.Unlock()
+	if c.used == nil {
+		c.used = map[int64]time.Time{}
+	}
+	c.used[id.KeyID] = now.Truncate(time.Hour)
+}
+
+func (c *cache) takeUsed() map[int64]time.Time {
+	c.usedMu.Lock()
+	defer c.usedMu.Unlock()
+	used := c.used
+	c.used = nil
+	return used
+}

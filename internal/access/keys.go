@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/fault"
+)
+
+// Key is an API key of a user, without what opens doors.
+type Key struct {
+	ID             int64
+	UserID         int64
+	UserEmail      string
+	OrganizationID string // bound to this one; "": to all of the user's
+	Scope          Scope
+	CreatedAt      time.Time
+	ExpiresAt      time.Time // zero: never
+	LastUsedAt     time.Time // to the hour; zero: not yet
+}
+
+// Draft says what a new key shall be.
+type Draft struct {
+	UserID         int64
+	OrganizationID string
+	Scope          Scope
+	ExpiresIn      time.Duration // 0: never
+}
+
+// Create makes a key at random and returns it with what is kept of it.
+func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
+	secret := NewKey()
+	var key Key
+	err := k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		key, err = k.Insert(ctx, tx, d, secret)
+		return err
+	})
+	return key, secret, err
+}
+
+// Insert keeps a key that was made elsewhere.
+func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (Key, error) {
+	if !WellFormed(secret) {
+		return Key{}, fault.Field(fault.Invalid, "key", "Must be foy_, 37 base62 characters and their checksum.")
+	}
+	now := k.DB.Now()
+	key := Key{UserID: d.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: now}
+	if d.ExpiresIn != 0 {
+		key.ExpiresAt = now.Add(d.ExpiresIn)
+	}
+	return insertKey(ctx, tx, key, hashOf(secret))
+}
+
+// List returns all keys, in the order they were made.
+func (k *Keys) List(ctx context.Context) ([]Key, error) {
+	return listKeys(ctx, k.DB)
+}
+
+// Revoke removes a key: this server refuses it at once, others within 2 seconds.
+func (k *Keys) Revoke(ctx context.Context, id int64) error {
+	return k.Change(ctx, func(tx *db.Tx) error {
+		n, err := deleteKey(ctx, tx, id)
+		if err == nil && n == 0 {
+			return fault.New(fault.NotFound, "There is no key %d.", id)
+		}
+		return err
+	})
+}
+
+// FlushUse writes down when keys were used last. Requests only note it, so that
+// reading costs no write.
+func (k *Keys) FlushUse(ctx context.Context) error {
+	used := k.cache.takeUsed()
+	if len(used) == 0 {
+		return nil
+	}
+	return k.DB.InTx(ctx, func(tx *db.Tx) error {
+		for id, at := range used {
+			if err := markUsed(ctx, tx, id, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

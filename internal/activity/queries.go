@@ -1,0 +1,73 @@
+package activity
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"foyer/internal/db"
+	"foyer/internal/page"
+)
+
+func (s *Stored) fields() []any {
+	return []any{
+		&s.ID, &s.OrganizationID, &s.Scope, &s.ItemID, &s.Verb, &s.User.ID, &s.User.Email, &s.User.FirstName,
+		&s.Name, db.Text(&s.Changes), &s.RequestID, &s.CreatedAt,
+	}
+}
+
+func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
+	var user any
+	if e.User.ID != 0 {
+		user = e.User.ID
+	}
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, name, changes, request_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		e.OrganizationID, e.Scope, e.ItemID, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
+	return err
+}
+
+func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, $2, 1)
+		ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + 1`, organizationID, s)
+	return err
+}
+
+// where is the condition that a filter is, with its arguments. Each of its few
+// texts gets an index of its own, which one condition for all would not.
+func (f Filter) where() (condition string, args []any) {
+	condition, args = ` WHERE a.organization_id = $1`, []any{f.OrganizationID}
+	and := func(column, value string) {
+		if value != "" {
+			args = append(args, value)
+			condition += strings.Replace(column, "?", "$"+strconv.Itoa(len(args)), 1)
+		}
+	}
+	and(` AND a.scope = ?`, string(f.Scope))
+	and(` AND a.item_id = ?`, f.ItemID)
+	and(` AND a.user_id = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
+	return condition, args
+}
+
+func number(n *int) []any { return []any{n} }
+
+func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
+	condition, args := f.where()
+	if f.ItemID == "" && f.UserEmail == "" {
+		return db.One(ctx, q, number, `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+condition, args...)
+	}
+	return db.One(ctx, q, number, `SELECT COUNT(*) FROM activity a`+condition, args...)
+}
+
+func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
+	condition, args := f.where()
+	args = append(args, p.Limit, p.Offset)
+	n := len(args)
+	return db.All(ctx, q, (*Stored).fields, `
+		SELECT a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(u.id, 0), COALESCE(u.email, ''),
+			COALESCE(u.first_name, ''), a.name, a.changes, a.request_id, a.created_at
+		FROM activity a LEFT JOIN users u ON u.id = a.user_id`+condition+
+		` ORDER BY a.id DESC LIMIT $`+strconv.Itoa(n-1)+` OFFSET $`+strconv.Itoa(n), args...)
+}

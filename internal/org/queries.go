@@ -1,0 +1,128 @@
+package org
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+)
+
+const orgColumns = `id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at`
+
+func (o *Organization) fields() []any {
+	return []any{
+		&o.ID, &o.Name, &o.AppAccess, &o.MembersCanInvite, &o.MembersCanManageApps,
+		domains{&o.AllowedDomains},
+		&o.CreatedAt,
+	}
+}
+
+// domains are stored with commas between them.
+type domains struct{ list *[]string }
+
+// Scan implements sql.Scanner.
+func (d domains) Scan(src any) error {
+	text := ""
+	if err := db.Text(&text).Scan(src); err != nil {
+		return err
+	}
+	*d.list = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+	return nil
+}
+
+func insertOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organization, error) {
+	return db.One(ctx, tx, (*Organization).fields, `
+		INSERT INTO organizations (`+orgColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		RETURNING `+orgColumns,
+		o.ID, o.Name, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","), o.CreatedAt)
+}
+
+func updateOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organization, error) {
+	return db.One(ctx, tx, (*Organization).fields, `
+		UPDATE organizations
+		SET access_level = $2, members_can_invite = $3, members_can_manage_apps = $4, allowed_domains = $5
+		WHERE id = $1
+		RETURNING `+orgColumns,
+		o.ID, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","))
+}
+
+func findOrganization(ctx context.Context, q db.Querier, id string) (Organization, error) {
+	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, id)
+}
+
+func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error) {
+	return db.All(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, id`)
+}
+
+// UserColumns and User.Fields go together, for whoever joins users AS u.
+const UserColumns = `u.id, u.uuid, u.distinct_id, u.email, u.first_name, u.last_name, u.is_email_verified, u.created_at`
+
+// Fields lists what UserColumns fill.
+func (u *User) Fields() []any {
+	return []any{&u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified, &u.CreatedAt}
+}
+
+func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
+	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1`, email)
+}
+
+// ensureUser makes the user unless there is one with this address.
+func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING`,
+		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt)
+	if err != nil {
+		return User{}, err
+	}
+	return findUser(ctx, tx, u.Email)
+}
+
+func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
+	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u ORDER BY u.id`)
+}
+
+const memberColumns = `m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns
+
+func (m *Membership) fields() []any {
+	return append([]any{&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt}, m.User.Fields()...)
+}
+
+func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
+		VALUES ($1, $2, $3, $4, $4)`, m.OrganizationID, m.User.ID, m.Level, m.JoinedAt)
+	return err
+}
+
+func updateMember(ctx context.Context, tx *db.Tx, m Membership, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE memberships SET level = $3, updated_at = $4 WHERE organization_id = $1 AND user_id = $2`,
+		m.OrganizationID, m.User.ID, m.Level, at)
+	return err
+}
+
+func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
+	return err
+}
+
+func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, `
+		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
+}
+
+func findMember(ctx context.Context, q db.Querier, organizationID, email string) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, `
+		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.organization_id = $1 AND u.email = $2`, organizationID, email)
+}
+
+func countOwners(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, func(n *int) []any { return []any{n} },
+		`SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level = $2`, organizationID, access.Owner)
+}

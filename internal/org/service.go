@@ -1,0 +1,246 @@
+package org
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+)
+
+// Service is everything that can be done to organizations, users and members.
+type Service struct {
+	DB   *db.DB
+	Keys *access.Keys
+}
+
+// Create makes an organization. The first one may share apps with all others.
+func (s Service) Create(ctx context.Context, name string) (Organization, error) {
+	var o Organization
+	err := s.Keys.Change(ctx, func(tx *db.Tx) (err error) {
+		o, err = s.Insert(ctx, tx, "", name)
+		return err
+	})
+	return o, err
+}
+
+// Insert is Create inside Keys.Change; with an empty id it chooses one.
+func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organization, error) {
+	name, err := checkName(name)
+	if err != nil {
+		return Organization{}, err
+	}
+	others, err := s.Any(ctx, tx)
+	if err != nil {
+		return Organization{}, err
+	}
+	o := Organization{CreatedAt: s.DB.Now()}
+	o.ID, o.Name, o.MembersCanInvite, o.AppAccess = id, name, true, access.InstallApps
+	if !others {
+		o.AppAccess = access.RootApps
+	}
+	if o.ID == "" {
+		o.ID = newUUID()
+	}
+	return insertOrganization(ctx, tx, o)
+}
+
+// Any reports whether there is an organization.
+func (s Service) Any(ctx context.Context, q db.Querier) (bool, error) {
+	all, err := listOrganizations(ctx, q)
+	return len(all) > 0, err
+}
+
+// List returns all organizations, the oldest first.
+func (s Service) List(ctx context.Context) ([]Organization, error) {
+	return listOrganizations(ctx, s.DB)
+}
+
+// Get returns one organization.
+func (s Service) Get(ctx context.Context, id string) (Organization, error) {
+	o, err := findOrganization(ctx, s.DB, id)
+	return o, notFound(err, "There is no organization %s.", id)
+}
+
+// Set changes settings of an organization.
+func (s Service) Set(ctx context.Context, id string, set Settings) (Organization, error) {
+	var o Organization
+	err := s.Keys.Change(ctx, func(tx *db.Tx) (err error) {
+		if o, err = findOrganization(ctx, tx, id); err != nil {
+			return notFound(err, "There is no organization %s.", id)
+		}
+		if err := set.apply(&o); err != nil {
+			return err
+		}
+		o, err = updateOrganization(ctx, tx, o)
+		return err
+	})
+	return o, err
+}
+
+func (set Settings) apply(o *Organization) error {
+	if set.MembersCanInvite != nil {
+		o.MembersCanInvite = *set.MembersCanInvite
+	}
+	if set.MembersCanManageApps != nil {
+		o.MembersCanManageApps = *set.MembersCanManageApps
+	}
+	if set.AppAccess != nil {
+		o.AppAccess = *set.AppAccess
+	}
+	if set.AllowedDomains != nil {
+		o.AllowedDomains = nil
+		for _, text := range *set.AllowedDomains {
+			domain, err := ParseDomain(text)
+			if err != nil {
+				return err
+			}
+			o.AllowedDomains = append(o.AllowedDomains, domain)
+		}
+	}
+	return nil
+}
+
+// Users returns all users, in the order they came.
+func (s Service) Users(ctx context.Context) ([]User, error) { return listUsers(ctx, s.DB) }
+
+// UserByEmail returns the user who has an address.
+func (s Service) UserByEmail(ctx context.Context, email string) (User, error) {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return User{}, err
+	}
+	u, err := findUser(ctx, s.DB, email)
+	return u, notFound(err, "There is no user %s.", email)
+}
+
+// Members returns everybody in an organization, in the order of joining.
+func (s Service) Members(ctx context.Context, organizationID string) ([]Membership, error) {
+	if _, err := s.Get(ctx, organizationID); err != nil {
+		return nil, err
+	}
+	return listMembers(ctx, s.DB, organizationID)
+}
+
+// AddMember makes a user a member, and the user too if the address is new.
+func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
+	var m Membership
+	err := s.Keys.Change(ctx, func(tx *db.Tx) (err error) {
+		if _, err := findOrganization(ctx, tx, organizationID); err != nil {
+			return notFound(err, "There is no organization %s.", organizationID)
+		}
+		m, err = s.InsertMember(ctx, tx, by, organizationID, User{Email: email}, level)
+		return err
+	})
+	return m, err
+}
+
+// InsertMember is AddMember inside Keys.Change; the draft's names are those of a
+// new user.
+func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, draft User, level access.Level) (Membership, error) {
+	email, err := ParseEmail("email", draft.Email)
+	if err != nil {
+		return Membership{}, err
+	}
+	draft.Email, draft.UUID, draft.DistinctID, draft.CreatedAt = email, newUUID(), newUUID(), s.DB.Now()
+	user, err := ensureUser(ctx, tx, draft)
+	if err != nil {
+		return Membership{}, err
+	}
+	now := s.DB.Now()
+	m := Membership{OrganizationID: organizationID, User: user, Level: level, JoinedAt: now, UpdatedAt: now}
+	if err := insertMember(ctx, tx, m); err != nil {
+		if errors.Is(err, db.ErrUnique) {
+			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", email)
+		}
+		return Membership{}, err
+	}
+	return m, activity.Record(ctx, tx, m.entry(by, activity.Added, nil), now)
+}
+
+// SetLevel changes what a member may do. The last owner stays owner.
+func (s Service) SetLevel(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
+	var m Membership
+	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error {
+		if m.Level == level {
+			return nil
+		}
+		if level < access.Owner {
+			if err := keepOwner(ctx, tx, m); err != nil {
+				return err
+			}
+		}
+		changes := []activity.Change{activity.Changed("level", m.Level, level)}
+		m.Level, m.UpdatedAt = level, s.DB.Now()
+		if err := updateMember(ctx, tx, m, m.UpdatedAt); err != nil {
+			return err
+		}
+		return activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
+	})
+	return m, err
+}
+
+// RemoveMember ends a membership. Keys of the user lose the organization at once.
+func (s Service) RemoveMember(ctx context.Context, by access.Caller, organizationID, email string) (Membership, error) {
+	var m Membership
+	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error {
+		if err := keepOwner(ctx, tx, m); err != nil {
+			return err
+		}
+		if err := deleteMember(ctx, tx, m); err != nil {
+			return err
+		}
+		return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
+	})
+	return m, err
+}
+
+// change runs fn on a member whom it has found.
+func (s Service) change(ctx context.Context, organizationID, email string, m *Membership, fn func(*db.Tx) error) error {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return err
+	}
+	return s.Keys.Change(ctx, func(tx *db.Tx) error {
+		if _, err := findOrganization(ctx, tx, organizationID); err != nil {
+			return notFound(err, "There is no organization %s.", organizationID)
+		}
+		found, err := findMember(ctx, tx, organizationID, email)
+		if err != nil {
+			return notFound(err, "%s is not a member.", email)
+		}
+		*m = found
+		return fn(tx)
+	})
+}
+
+func keepOwner(ctx context.Context, tx *db.Tx, m Membership) error {
+	if m.Level < access.Owner {
+		return nil
+	}
+	owners, err := countOwners(ctx, tx, m.OrganizationID)
+	if err == nil && owners == 1 {
+		return fault.New(fault.Denied, "The last owner must stay: make another member owner first.")
+	}
+	return err
+}
+
+func (m Membership) entry(by access.Caller, verb activity.Verb, changes []activity.Change) activity.Entry {
+	return activity.Entry{
+		OrganizationID: m.OrganizationID, Scope: activity.Membership, ItemID: m.User.UUID, Verb: verb,
+		User: activity.User{ID: by.UserID}, Name: m.User.Email, Changes: changes, RequestID: by.RequestID,
+	}
+}
+
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return fault.New(fault.NotFound, format, args...)
+	}
+	return err
+}
+
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
