@@ -1,0 +1,135 @@
+// Package invite asks people by e-mail to join an organization.
+package invite
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"foyer/internal/access"
+	"foyer/internal/fault"
+	"foyer/internal/org"
+	"foyer/internal/patch"
+)
+
+// Invite is one pending invitation.
+type Invite struct {
+	ID             string
+	OrganizationID string
+	TargetEmail    string
+	FirstName      string
+	EmailAttempted bool
+	Level          access.Level
+	Message        string
+	CreatedBy      org.User
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	ExpiresAt      time.Time
+}
+
+// Expired reports whether the invite's time is over.
+func (i Invite) Expired(now time.Time) bool { return !now.Before(i.ExpiresAt) }
+
+// Draft holds the fields a caller may set when creating an invite.
+type Draft struct {
+	TargetEmail patch.Field[string]
+	FirstName   patch.Field[string]
+	Level       patch.Field[string] // its number or name
+	Message     patch.Field[string]
+	SendEmail   patch.Field[bool]
+}
+
+// The longest texts, in characters.
+const (
+	maxFirstName = 30
+	maxMessage   = 5_000
+)
+
+// MaxBulk is how many invites fit in one request.
+const MaxBulk = 100
+
+// order is a draft that has been found right.
+type order struct {
+	email     string
+	firstName string
+	level     access.Level
+	message   string
+}
+
+func (d Draft) check() (order, fault.List) {
+	var faults fault.List
+	var o order
+	var err error
+	o.email, err = checkEmail(d.TargetEmail)
+	faults.Add(err)
+	o.firstName, err = checkFirstName(d.FirstName)
+	faults.Add(err)
+	o.level, err = checkLevel(d.Level)
+	faults.Add(err)
+	faults.Add(patch.Text("message", d.Message, maxMessage))
+	o.message = d.Message.Value
+	faults.Add(d.SendEmail.Check("send_email"))
+	return o, faults
+}
+
+func checkEmail(f patch.Field[string]) (string, error) {
+	if !f.Set {
+		return "", fault.Field(fault.Required, "target_email", "Must be given: whom to invite, like name@example.com.")
+	}
+	if err := f.Check("target_email"); err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(f.Value) == "" {
+		return "", fault.Field(fault.Blank, "target_email", "Must not be empty: give an address like name@example.com.")
+	}
+	return org.ParseEmail("target_email", f.Value)
+}
+
+func checkFirstName(f patch.Field[string]) (string, error) {
+	if err := patch.Text("first_name", f, maxFirstName); err != nil {
+		return "", err
+	}
+	if strings.ContainsFunc(f.Value, unicode.IsControl) {
+		return "", fault.Field(fault.Invalid, "first_name", "Must not contain control characters.")
+	}
+	if looksLikeURL(f.Value) {
+		return "", fault.Field(fault.Invalid, "first_name", "Must be a name, not a url.")
+	}
+	return f.Value, nil
+}
+
+// hostLike finds words like example.com: mail programs make links of them.
+var hostLike = regexp.MustCompile(`[\pL\pN]\.[\pL]{2,}`)
+
+// looksLikeURL reports whether a mail program might make a link of part of a text.
+func looksLikeURL(text string) bool {
+	lower := strings.ToLower(text)
+	return strings.Contains(lower, "://") || strings.Contains(lower, "www.") || hostLike.MatchString(lower)
+}
+
+func checkLevel(f patch.Field[string]) (access.Level, error) {
+	if !f.Set {
+		return access.Member, nil
+	}
+	if err := f.Check("level"); err != nil {
+		return 0, err
+	}
+	return access.ParseLevel("level", f.Value)
+}
+
+// MayInvite reports whether a caller may invite at all.
+func MayInvite(c access.Caller) error {
+	if c.Level < access.Admin && !c.Organization.MembersCanInvite {
+		return fault.New(fault.Denied, "Only admins and owners may invite people to this organization.")
+	}
+	return nil
+}
+
+// mayDelete reports whether a caller may take back an invite.
+func mayDelete(c access.Caller, i Invite) error {
+	if c.Level < access.Admin && i.CreatedBy.ID != c.UserID {
+		return fault.New(fault.Denied, "Only admins, owners and whoever made it may take back an invite.")
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package plugin
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// exports reports whether a plugin would stop with a paid export plan: it has
+// capabilities, unless it is a global one that processes events.
+func exports(p Plugin) bool {
+	switch p.Capabilities {
+	case "", "{}", "[]":
+		return false
+	}
+	return !p.IsGlobal || !slices.Contains(methods(p.Capabilities), "processEvent")
+}
+
+// methods reads the names of methods among capabilities, which may have any shape.
+func methods(capabilities string) []string {
+	var shape struct {
+		Methods []any `json:"methods"`
+	}
+	if json.Unmarshal([]byte(capabilities), &shape) != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range shape.Methods {
+		if name, ok := m.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Mask stands for the default of a secret field.
+const Mask = "********"
+
+// Default is the default of one field of a config schema, as JSON text.
+type Default struct{ Key, Value string }
+
+// schemaField is what matters here of a field of a config schema.
+type schemaField struct {
+	Key     string          `json:"key"`
+	Default json.RawMessage `json:"default"`
+	Secret  bool            `json:"secret"`
+}
+
+// Defaults lists the defaults that a config schema gives, in its order, secret
+// ones masked. A schema is a list of fields, each with a key, or an object of
+// fields by key; what fits neither has none.
+func Defaults(configSchema string) []Default {
+	var all []Default
+	for _, f := range schemaFields(configSchema) {
+		if f.Key == "" || len(f.Default) == 0 || string(f.Default) == "null" {
+			continue
+		}
+		value := string(f.Default)
+		if f.Secret {
+			value = `"` + Mask + `"`
+		}
+		all = append(all, Default{f.Key, value})
+	}
+	return all
+}
+
+func schemaFields(configSchema string) []schemaField {
+	d := json.NewDecoder(strings.NewReader(configSchema))
+	open, err := d.Token()
+	if err != nil {
+		return nil
+	}
+	var fields []schemaField
+	for d.More() {
+		key := ""
+		if open == json.Delim('{') {
+			name, err := d.Token()
+			if err != nil {
+				return nil
+			}
+			key, _ = name.(string)
+		}
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			return nil
+		}
+		var f schemaField
+		if json.Unmarshal(raw, &f) != nil {
+			continue // a field of another shape
+		}
+		if key != "" {
+			f.Key = key
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}

@@ -1,0 +1,111 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/page"
+)
+
+// columns and fields must list the same things in the same order.
+const columns = `id, organization_id, (SELECT name FROM organizations WHERE organizations.id = organization_id), version,
+	plugin_type, plugins.name, description, url, icon, config_schema, tag, latest_tag, is_global, capabilities, metrics, public_jobs,
+	last_used_at, created_at, updated_at`
+
+func (p *Plugin) fields() []any {
+	return []any{
+		&p.ID, &p.OrganizationID, &p.OrganizationName, &p.Version,
+		&p.Type, &p.Name, &p.Description, &p.URL, &p.Icon, db.Text(&p.ConfigSchema), &p.Tag, &p.LatestTag, &p.IsGlobal,
+		db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs),
+		db.Time(&p.LastUsedAt), &p.CreatedAt, &p.UpdatedAt,
+	}
+}
+
+func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
+	return db.One(ctx, tx, func(n *int64) []any { return []any{n} }, `
+		INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, config_schema, tag, latest_tag,
+			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)
+		RETURNING id`,
+		p.OrganizationID, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag, p.LatestTag,
+		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.CreatedAt)
+}
+
+func update(ctx context.Context, tx *db.Tx, p Plugin) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE plugins
+		SET version = $3, plugin_type = $4, name = $5, description = $6, url = $7, icon = $8, config_schema = $9, tag = $10,
+			latest_tag = $11, is_global = $12, capabilities = $13, metrics = $14, public_jobs = $15, exports = $16, updated_at = $17
+		WHERE organization_id = $1 AND id = $2`,
+		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
+		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt)
+	return err
+}
+
+// find returns a plugin that the organization can see: its own or a global one.
+func find(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Plugin, error) {
+	return db.One(ctx, q, (*Plugin).fields,
+		`SELECT `+columns+` FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
+}
+
+func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	return err
+}
+
+// visible is what an organization sees: two runs, each in the order of an index,
+// that either engine merges without sorting.
+func visible(condition string) string {
+	return `
+		SELECT ` + columns + ` FROM plugins WHERE organization_id = $1` + condition + `
+		UNION ALL
+		SELECT ` + columns + ` FROM plugins WHERE is_global AND organization_id <> $1` + condition + `
+		ORDER BY id LIMIT $2 OFFSET $3`
+}
+
+func list(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
+	return db.All(ctx, q, (*Plugin).fields, visible(``), organizationID, p.Limit, p.Offset)
+}
+
+func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
+	return db.All(ctx, q, (*Plugin).fields, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+}
+
+func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
+	return db.All(ctx, q, (*Plugin).fields, `
+		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)
+		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
+}
+
+func number(n *int) []any { return []any{n} }
+
+// countVisible adds up the organization's own plugins and the global ones of others.
+func countVisible(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, number, `
+		SELECT COALESCE(SUM(CASE WHEN organization_id = '' THEN global ELSE own - global END), 0)
+		FROM plugin_counts WHERE organization_id IN ('', $1)`, organizationID)
+}
+
+func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, number,
+		`SELECT COUNT(*) FROM plugins WHERE exports AND (organization_id = $1 OR is_global)`, organizationID)
+}
+
+func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
+	return db.One(ctx, q, number, `
+		SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, organizationID, since)
+}
+
+// addCounts keeps plugin_counts exact. Few plugins are global, so the row that
+// all organizations share is seldom touched.
+func addCounts(ctx context.Context, tx *db.Tx, organizationID string, own, global int) error {
+	const add = `
+		INSERT INTO plugin_counts (organization_id, own, global) VALUES ($1, $2, $3)
+		ON CONFLICT (organization_id) DO UPDATE SET own = plugin_counts.own + $2, global = plugin_counts.global + $3`
+	if _, err := db.Exec(ctx, tx, add, organizationID, own, global); err != nil || global == 0 {
+		return err
+	}
+	_, err := db.Exec(ctx, tx, add, "", 0, global)
+	return err
+}

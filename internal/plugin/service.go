@@ -1,0 +1,296 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/page"
+)
+
+// Service is everything that can be done to plugins.
+type Service struct{ DB *db.DB }
+
+// Create registers a plugin in the caller's organization.
+func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	p, err := s.draw(c, d)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if p.IsGlobal {
+		if err := mayShare(c); err != nil {
+			return Plugin{}, err
+		}
+	}
+	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if p.ID, err = insert(ctx, tx, p); err != nil {
+			return err
+		}
+		if err := addCounts(ctx, tx, p.OrganizationID, 1, one(p.IsGlobal)); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, p, activity.Installed, nil)
+	})
+	return p, err
+}
+
+// draw makes a plugin out of a draft.
+func (s Service) draw(c access.Caller, d Draft) (Plugin, error) {
+	kind, err := d.newType()
+	var faults fault.List
+	faults.Add(err)
+	if !d.Name.Set {
+		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
+	}
+	for _, f := range d.faults() {
+		faults.Add(f)
+	}
+	if err := faults.Err(); err != nil {
+		return Plugin{}, err
+	}
+	now := s.DB.Now()
+	p := Plugin{
+		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
+		Version: 1, Type: kind, CreatedAt: now, UpdatedAt: now,
+	}
+	d.apply(&p)
+	return p, nil
+}
+
+// Get returns one plugin that the caller's organization can see.
+func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	if err := MayRead(c); err != nil {
+		return Plugin{}, err
+	}
+	p, err := find(ctx, s.DB, c.Organization.ID, id, "")
+	return p, notFound(err)
+}
+
+// List returns a page of what the caller's organization can see, and its number.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+	if err := MayRead(c); err != nil {
+		return nil, 0, err
+	}
+	n, err := countVisible(ctx, s.DB, c.Organization.ID)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	plugins, err := list(ctx, s.DB, c.Organization.ID, p)
+	return plugins, n, err
+}
+
+// Exporting returns a page of the plugins that would stop with a paid export plan.
+func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+	if err := MayRead(c); err != nil {
+		return nil, 0, err
+	}
+	n, err := countExporting(ctx, s.DB, c.Organization.ID)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	plugins, err := listExporting(ctx, s.DB, c.Organization.ID, p)
+	return plugins, n, err
+}
+
+// unusedAfter is how long nobody must have asked for a bundle.
+const unusedAfter = 30 * 24 * time.Hour
+
+// Unused returns a page of the organization's own plugins that nobody uses.
+func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+	if err := MayRead(c); err != nil {
+		return nil, 0, err
+	}
+	since := s.DB.Now().Add(-unusedAfter)
+	n, err := countUnused(ctx, s.DB, c.Organization.ID, since)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	plugins, err := listUnused(ctx, s.DB, c.Organization.ID, since, p)
+	return plugins, n, err
+}
+
+// Activity returns a page of what was done to the organization's plugins, and how
+// many entries there are; about one plugin or by one user, if that is asked for.
+func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) ([]activity.Stored, int, error) {
+	if err := MayRead(c); err != nil {
+		return nil, 0, err
+	}
+	return activity.List(ctx, s.DB, activity.Filter{
+		OrganizationID: c.Organization.ID, Scope: activity.Plugin, ItemID: itemID, UserEmail: userEmail,
+	}, p)
+}
+
+// Update changes the fields that the draft names.
+func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
+	return s.change(ctx, c, id, d, activity.Updated)
+}
+
+// Upgrade sets the fields that the draft names, tag among them: without an
+// upstream there is nothing to move to.
+func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
+	return s.change(ctx, c, id, d, activity.Upgraded)
+}
+
+// CheckForUpdates learns the newest tag: without an upstream, the plugin's own.
+func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	p, err := s.Get(ctx, c, id)
+	if err != nil || p.LatestTag == p.Tag {
+		return p, err
+	}
+	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
+			return notFound(err)
+		}
+		p.LatestTag = p.Tag
+		p.Version++
+		return update(ctx, tx, p)
+	})
+	return p, err
+}
+
+func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	if err := d.checkAlone(); err != nil {
+		return Plugin{}, err
+	}
+	var p Plugin
+	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if p, err = s.own(ctx, tx, c, id); err != nil {
+			return err
+		}
+		before := p
+		if p.Type, err = d.changedType(p.Type); err != nil {
+			return err
+		}
+		d.apply(&p)
+		changes := diff(before, p)
+		if len(changes) == 0 {
+			return nil
+		}
+		return s.save(ctx, tx, c, before, &p, verb, changes)
+	})
+	return p, err
+}
+
+// checkAlone finds the faults that need no plugin to be seen.
+func (d *Draft) checkAlone() error {
+	var faults fault.List
+	if _, err := d.newType(); err != nil {
+		faults.Add(err)
+	}
+	for _, f := range d.faults() {
+		faults.Add(f)
+	}
+	return faults.Err()
+}
+
+// save writes a changed plugin and the activity that tells of it.
+func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, changes []activity.Change) error {
+	if p.IsGlobal != before.IsGlobal {
+		if err := mayShare(c); err != nil && p.IsGlobal {
+			return err
+		}
+		if err := addCounts(ctx, tx, p.OrganizationID, 0, one(p.IsGlobal)-one(before.IsGlobal)); err != nil {
+			return err
+		}
+	}
+	p.Version++
+	p.UpdatedAt = s.DB.Now()
+	if err := update(ctx, tx, *p); err != nil {
+		return err
+	}
+	return record(ctx, tx, c, *p, verb, changes)
+}
+
+// Delete removes a plugin of the caller's organization.
+func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
+	if err := MayManage(c); err != nil {
+		return err
+	}
+	return s.DB.InTx(ctx, func(tx *db.Tx) error {
+		p, err := s.own(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		if err := remove(ctx, tx, c.Organization.ID, id); err != nil {
+			return err
+		}
+		if err := addCounts(ctx, tx, p.OrganizationID, -1, -one(p.IsGlobal)); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, p, activity.Uninstalled, nil)
+	})
+}
+
+// own returns a plugin that the caller is going to change: a global one of
+// another organization can be seen, but not that.
+func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, error) {
+	p, err := find(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	if err != nil {
+		return Plugin{}, notFound(err)
+	}
+	if p.OrganizationID != c.Organization.ID {
+		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, which alone may change it.")
+	}
+	return p, nil
+}
+
+// diff lists the fields that are not the same.
+func diff(before, after Plugin) []activity.Change {
+	var changes []activity.Change
+	text := func(field, b, a string) {
+		if a != b {
+			changes = append(changes, activity.Changed(field, b, a))
+		}
+	}
+	structure := func(field, b, a string) {
+		if a != b {
+			changes = append(changes, activity.Changed(field, activity.JSON(b), activity.JSON(a)))
+		}
+	}
+	text("plugin_type", string(before.Type), string(after.Type))
+	text("name", before.Name, after.Name)
+	text("description", before.Description, after.Description)
+	text("icon", before.Icon, after.Icon)
+	structure("config_schema", before.ConfigSchema, after.ConfigSchema)
+	text("tag", before.Tag, after.Tag)
+	text("latest_tag", before.LatestTag, after.LatestTag)
+	if before.IsGlobal != after.IsGlobal {
+		changes = append(changes, activity.Changed("is_global", before.IsGlobal, after.IsGlobal))
+	}
+	structure("capabilities", before.Capabilities, after.Capabilities)
+	structure("metrics", before.Metrics, after.Metrics)
+	structure("public_jobs", before.PublicJobs, after.PublicJobs)
+	return changes
+}
+
+func record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	return activity.Record(ctx, tx, activity.Entry{
+		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
+		User: activity.User{ID: c.UserID}, Name: p.Name, Changes: changes, RequestID: c.RequestID,
+	}, p.UpdatedAt)
+}
+
+func notFound(err error) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return access.ErrNotFound
+	}
+	return err
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
