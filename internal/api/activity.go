@@ -1,0 +1,72 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/fault"
+	"foyer/internal/plugin"
+	"foyer/internal/wire"
+)
+
+func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	entries, count, err := a.Plugins.Activity(r.Context(), c, q.Get("app"), q.Get("user"), p)
+	if err != nil {
+		return err
+	}
+	first := emptyApp(c)
+	if len(entries) > 0 {
+		if first, err = a.appOf(r, c, entries[0]); err != nil {
+			return err
+		}
+	}
+	return writeAppPage(w, r, a, first, p, count, entries, AppendActivity)
+}
+
+// appOf is the app that an entry is about; once deleted, all that is left of it
+// is its id and name.
+func (a *API) appOf(r *http.Request, c access.Caller, e activity.Stored) (plugin.Plugin, error) {
+	id, err := strconv.ParseInt(e.ItemID, 10, 64)
+	if err != nil {
+		return plugin.Plugin{}, err
+	}
+	p, err := a.Plugins.Get(r.Context(), c, id)
+	if fault.Is(err, fault.NotFound) {
+		p = emptyApp(c)
+		p.ID, p.Name = id, e.Name
+		return p, nil
+	}
+	return p, err
+}
+
+// AppendActivity appends one entry of the activity; the command line shows the same.
+func AppendActivity(b []byte, e activity.Stored) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", e.ID)
+	b = wire.AppendField(b, "activity", string(e.Verb))
+	b = appendActor(b, e.User)
+	b = wire.AppendField(b, "scope", string(e.Scope))
+	b = wire.AppendField(b, "item_id", e.ItemID)
+	b = append(wire.AppendName(b, "detail"), '{')
+	b = wire.AppendField(b, "name", e.Name)
+	b = append(wire.AppendJSON(b, "changes", e.Changes), '}')
+	b = wire.AppendField(b, "request_id", e.RequestID)
+	return append(wire.AppendTime(b, "created_at", e.CreatedAt), '}')
+}
+
+// appendActor appends who made a change: null for the operator.
+func appendActor(b []byte, u activity.User) []byte {
+	b = wire.AppendName(b, "user")
+	if u.ID == 0 {
+		return append(b, "null"...)
+	}
+	b = wire.AppendInt(append(b, '{'), "id", u.ID)
+	b = wire.AppendField(b, "email", u.Email)
+	return append(wire.AppendField(b, "first_name", u.FirstName), '}')
+}

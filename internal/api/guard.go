@@ -1,0 +1,89 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"foyer/internal/access"
+	"foyer/internal/fault"
+	"foyer/internal/wire"
+)
+
+// guard lets a request through to its handler if the caller may make it. It
+// checks in the order of docs/api.md: key, rate, scope, organization, access.
+type guard struct {
+	api   *API
+	keys  *limiter[int64]  // by key
+	peers *limiter[string] // by address, of requests without a valid key
+}
+
+// peerLimit is how many requests a minute an address may make without a valid key.
+const peerLimit = 600
+
+func newGuard(a *API) *guard {
+	return &guard{api: a, keys: newLimiter[int64](a.RateLimit), peers: newLimiter[string](peerLimit)}
+}
+
+func (g *guard) protect(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := g.admit(w, r, route)
+		if err == nil {
+			err = route.do(w, r, caller)
+		}
+		if err != nil {
+			g.api.fail(w, r, err)
+		}
+	})
+}
+
+func (g *guard) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
+	identity, err := g.identify(r)
+	if err != nil {
+		if limited := g.limitPeer(w, r, err); limited != nil {
+			return access.Caller{}, limited
+		}
+		return access.Caller{}, err
+	}
+	if err := g.keys.take(w, identity.KeyID, g.api.Keys.DB.Now()); err != nil {
+		return access.Caller{}, err
+	}
+	if !identity.Scope.Includes(route.Scope) {
+		return access.Caller{}, access.Caller{Scope: identity.Scope}.Require(route.Scope)
+	}
+	caller, err := g.api.Keys.Enter(r.Context(), identity, r.PathValue("organization_id"))
+	if err != nil {
+		return access.Caller{}, err
+	}
+	caller.RequestID = w.Header().Get(RequestIDHeader)
+	return caller, route.may(caller)
+}
+
+func (g *guard) identify(r *http.Request) (*access.Identity, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
+	}
+	scheme, key, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 section 11.1: case-insensitive
+		key = ""
+	}
+	return g.api.Keys.Identify(r.Context(), strings.TrimSpace(key))
+}
+
+// limitPeer counts a request that has no valid key.
+func (g *guard) limitPeer(w http.ResponseWriter, r *http.Request, err error) error {
+	if fault.Is(err, fault.Internal) {
+		return nil
+	}
+	return g.peers.take(w, clientAddress(r, g.api.TrustedProxies), g.api.Keys.DB.Now())
+}
+
+// fail answers with err. What is not the caller's doing is logged, with the
+// request's id, and not shown.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if fault.Is(err, fault.Internal) {
+		a.Log.ErrorContext(r.Context(), "request failed", "request_id", w.Header().Get(RequestIDHeader),
+			"method", r.Method, "path", r.URL.Path, "error", err.Error())
+	}
+	_ = wire.WriteError(w, err) // fails if the client has gone
+}

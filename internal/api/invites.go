@@ -1,0 +1,109 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/invite"
+	"foyer/internal/org"
+	"foyer/internal/wire"
+)
+
+// inviteAppender appends the invite object of the contract, section 2.2, as it is now.
+func inviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
+	return func(b []byte, i invite.Invite) []byte {
+		b = wire.AppendField(append(b, '{'), "id", i.ID)
+		b = wire.AppendField(b, "target_email", i.TargetEmail)
+		b = wire.AppendField(b, "first_name", i.FirstName)
+		b = wire.AppendBool(b, "emailing_attempt_made", i.EmailAttempted)
+		b = wire.AppendInt(b, "level", int64(i.Level))
+		b = wire.AppendBool(b, "is_expired", i.Expired(now))
+		b = appendUser(wire.AppendName(b, "created_by"), i.CreatedBy)
+		b = wire.AppendTime(b, "created_at", i.CreatedAt)
+		b = wire.AppendTime(b, "updated_at", i.UpdatedAt)
+		return append(wire.AppendField(b, "message", i.Message), '}')
+	}
+}
+
+// appendUser appends the user object of the contract, section 2.2.
+func appendUser(b []byte, u org.User) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", u.ID)
+	b = wire.AppendField(b, "uuid", u.UUID)
+	b = wire.AppendField(b, "distinct_id", u.DistinctID)
+	b = wire.AppendField(b, "first_name", u.FirstName)
+	b = wire.AppendField(b, "last_name", u.LastName)
+	b = wire.AppendField(b, "email", u.Email)
+	b = wire.AppendBool(b, "is_email_verified", u.IsEmailVerified)
+	return append(wire.AppendJSON(b, "hedgehog_config", "{}"), '}')
+}
+
+// readInvite reads the request fields of the contract, section 2.2, and send_email.
+func readInvite(o wire.Object) invite.Draft {
+	return invite.Draft{
+		TargetEmail: o.Text("target_email"),
+		FirstName:   o.Text("first_name"),
+		Level:       o.Choice("level"),
+		Message:     o.Text("message"),
+		SendEmail:   o.Bool("send_email"),
+	}
+}
+
+func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	invites, count, err := a.Invites.List(r.Context(), c, p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, count, invites, inviteAppender(a.Keys.DB.Now()))
+}
+
+func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	i, err := a.Invites.Create(r.Context(), c, readInvite(o))
+	if err != nil {
+		return err
+	}
+	return a.writeInvite(w, http.StatusCreated, i)
+}
+
+func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) error {
+	return wire.Write(w, status, func(b []byte) []byte { return inviteAppender(a.Keys.DB.Now())(b, i) })
+}
+
+// createInvites makes one invite of an object, or one each of an array's items.
+func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk)
+	if err != nil {
+		return err
+	}
+	if !many {
+		i, err := a.Invites.Create(r.Context(), c, readInvite(objects[0]))
+		if err != nil {
+			return err
+		}
+		return a.writeInvite(w, http.StatusOK, i)
+	}
+	drafts := make([]invite.Draft, len(objects))
+	for i, o := range objects {
+		drafts[i] = readInvite(o)
+	}
+	invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
+	if err != nil {
+		return err
+	}
+	return wire.WriteList(w, invites, inviteAppender(a.Keys.DB.Now()))
+}
+
+func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Invites.Delete(r.Context(), c, r.PathValue("id")); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}

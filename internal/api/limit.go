@@ -1,0 +1,109 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"foyer/internal/fault"
+)
+
+// limiter lets each key make so many requests a minute. A key that has been idle
+// may make all of them at once.
+type limiter[K comparable] struct {
+	perMinute int
+	policy    string
+
+	mu      sync.Mutex
+	buckets map[K]*rate.Limiter
+	swept   time.Time
+}
+
+func newLimiter[K comparable](perMinute int) *limiter[K] {
+	return &limiter[K]{
+		perMinute: perMinute,
+		policy:    fmt.Sprintf(`"default";q=%d;w=60`, perMinute),
+		buckets:   map[K]*rate.Limiter{},
+	}
+}
+
+// take counts one request, refuses it if it is one too many, and tells how many
+// are left (draft-ietf-httpapi-ratelimit-headers).
+func (l *limiter[K]) take(w http.ResponseWriter, key K, now time.Time) error {
+	if l.perMinute == 0 {
+		return nil
+	}
+	bucket := l.bucket(key, now)
+	allowed := bucket.AllowN(now, 1)
+	left := bucket.TokensAt(now)
+	perSecond := float64(bucket.Limit())
+	full := time.Duration((float64(l.perMinute) - left) / perSecond * float64(time.Second))
+	h := w.Header()
+	h.Set("RateLimit-Policy", l.policy)
+	h.Set("RateLimit", `"default";r=`+strconv.Itoa(max(0, int(left)))+`;t=`+strconv.Itoa(int(math.Ceil(full.Seconds()))))
+	if allowed {
+		return nil
+	}
+	wait := time.Duration((1 - left) / perSecond * float64(time.Second))
+	return fault.Later(fault.Throttled, wait, "At most %d requests a minute: try again later.", l.perMinute)
+}
+
+func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.swept) > time.Minute {
+		l.swept = now
+		for k, b := range l.buckets {
+			if b.TokensAt(now) >= float64(l.perMinute) {
+				delete(l.buckets, k)
+			}
+		}
+	}
+	b := l.buckets[key]
+	if b == nil {
+		b = rate.NewLimiter(rate.Limit(float64(l.perMinute)/60), l.perMinute)
+		l.buckets[key] = b
+	}
+	return b
+}
+
+// clientAddress is where a request comes from: the peer, or, when that is a
+// trusted proxy, the last address in X-Forwarded-For that is not one. An IPv6
+// address counts with its /64, which is what one client has.
+func clientAddress(r *http.Request, trusted []netip.Prefix) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	addr := peer.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = next.Unmap()
+	}
+	if addr.Is6() {
+		if net, err := addr.Prefix(64); err == nil {
+			return net.String()
+		}
+	}
+	return addr.String()
+}
+
+func isTrusted(addr netip.Addr, trusted []netip.Prefix) bool {
+	for _, p := range trusted {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

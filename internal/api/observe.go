@@ -1,0 +1,75 @@
+package api
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// RequestIDHeader carries the id of a request, which is in its log lines too.
+const RequestIDHeader = "X-Request-Id"
+
+// Observe gives each request its id, logs what changed something or failed, and
+// answers for a handler that panics.
+func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := a.Keys.DB.Now()
+		rec := &recorder{ResponseWriter: w}
+		id := requestID(r)
+		w.Header()[RequestIDHeader] = []string{id}
+		defer func() {
+			if p := recover(); p != nil {
+				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			}
+			took := a.Keys.DB.Now().Sub(start)
+			seen(r, rec.status, took)
+			if rec.status >= http.StatusBadRequest || r.Method != http.MethodGet && r.Method != http.MethodHead {
+				a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method),
+					slog.String("path", r.URL.Path), slog.Int("status", rec.status), slog.Duration("took", took))
+			}
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// requestID takes over an id that came along, if it is fit to be logged.
+func requestID(r *http.Request) string {
+	id := r.Header.Get(RequestIDHeader)
+	if fitID(id) {
+		return id
+	}
+	return uuid.NewString()
+}
+
+func fitID(id string) bool {
+	if len(id) < 1 || len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		switch {
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// recorder remembers the status that was sent.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the writer.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

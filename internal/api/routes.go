@@ -1,0 +1,126 @@
+// Package api is the JSON face of foyer: the operations of the contract and those
+// that foyer adds.
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"foyer/internal/access"
+	"foyer/internal/fault"
+	"foyer/internal/invite"
+	"foyer/internal/plugin"
+	"foyer/internal/wire"
+)
+
+// API answers every path under /api.
+type API struct {
+	Log            *slog.Logger
+	Keys           *access.Keys
+	Plugins        plugin.Service
+	Invites        invite.Service
+	BaseURL        string         // what links start with, without a trailing slash
+	RateLimit      int            // requests a minute and key; 0: no limit
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+}
+
+// handler answers one route; a returned error is written by wire.WriteError.
+type handler func(w http.ResponseWriter, r *http.Request, c access.Caller) error
+
+// Route is one operation of the API.
+type Route struct {
+	Method string
+	Path   string // without trailing slash
+	Scope  access.Scope
+	may    func(access.Caller) error // asked before the body is read
+	do     handler
+}
+
+func anyMember(access.Caller) error { return nil }
+
+// Routes is the whole API on one screen.
+func (a *API) Routes() []Route {
+	const (
+		organization = "/api/organizations/{organization_id}"
+		apps         = organization + "/pipeline_frontend_apps"
+		invites      = organization + "/invites"
+
+		readApps, writeApps       = access.PluginRead, access.PluginWrite
+		readMembers, writeMembers = access.MemberRead, access.MemberWrite
+	)
+	seeApps, changeApps := plugin.MayRead, plugin.MayManage
+	return []Route{
+		{"GET", apps, readApps, seeApps, a.listPlugins},
+		{"POST", apps, writeApps, changeApps, a.createPlugin},
+		{"GET", apps + "/{id}", readApps, seeApps, a.getPlugin},
+		{"PATCH", apps + "/{id}", writeApps, changeApps, a.updatePlugin},
+		{"DELETE", apps + "/{id}", writeApps, changeApps, a.deletePlugin},
+		{"GET", apps + "/{id}/check_for_updates", readApps, seeApps, a.checkForUpdates},
+		{"GET", apps + "/{id}/source", readApps, seeApps, a.getSource},
+		{"PATCH", apps + "/{id}/update_source", writeApps, changeApps, a.updateSource},
+		{"POST", apps + "/{id}/upgrade", writeApps, changeApps, a.upgradePlugin},
+		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
+		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, a.listExporting},
+		{"GET", apps + "/repository", readApps, seeApps, a.listRepository},
+		{"GET", apps + "/unused", readApps, seeApps, a.listUnused},
+
+		{"GET", invites, readMembers, anyMember, a.listInvites},
+		{"POST", invites, writeMembers, invite.MayInvite, a.createInvite},
+		{"POST", invites + "/bulk", writeMembers, invite.MayInvite, a.createInvites},
+		{"DELETE", invites + "/{id}", writeMembers, anyMember, a.deleteInvite},
+	}
+}
+
+// Handler serves the routes, each with and without a trailing slash, what more
+// adds to them, and answers in JSON whatever else is asked.
+func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
+	mux := http.NewServeMux()
+	g := newGuard(a)
+	for _, route := range a.Routes() {
+		h := g.protect(route)
+		mux.Handle(route.Method+" "+route.Path, h)
+		mux.Handle(route.Method+" "+route.Path+"/{$}", h)
+	}
+	more(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { _ = wire.WriteError(w, noRoute(mux, w, r)) })
+	return onlyCleanPaths(mux)
+}
+
+// noRoute tells a wrong method from a wrong path.
+func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
+	var allowed []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		return access.ErrNotFound
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), strings.Join(allowed, ", "))
+}
+
+// printable is a request's method if it may be repeated in an answer.
+func printable(method string) string {
+	if len(method) > 20 {
+		return "This method"
+	}
+	return method
+}
+
+// onlyCleanPaths keeps from ServeMux the paths that it would redirect.
+func onlyCleanPaths(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := r.URL.Path; strings.Contains(p, "//") || strings.Contains(p, "/./") || strings.Contains(p, "/../") ||
+			strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..") || !strings.HasPrefix(p, "/") {
+			_ = wire.WriteError(w, access.ErrNotFound)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"foyer/internal/fault"
+	"foyer/internal/page"
+)
+
+// ReadPage reads limit and offset from the query string.
+func ReadPage(r *http.Request) (page.Page, error) {
+	if r.URL.RawQuery == "" {
+		return page.First, nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return page.Page{}, fault.New(fault.Invalid, "The query string is not well-formed.")
+	}
+	var faults fault.List
+	p := page.First
+	if query.Has("limit") {
+		n, ok := wholeNumber(query.Get("limit"))
+		if !ok || n == 0 {
+			faults.Add(fault.Field(fault.Invalid, "limit", "Must be a whole number from 1 to %d.", page.MaxLimit))
+		}
+		p.Limit = min(n, page.MaxLimit)
+	}
+	if query.Has("offset") {
+		n, ok := wholeNumber(query.Get("offset"))
+		if !ok {
+			faults.Add(fault.Field(fault.Invalid, "offset", "Must be a whole number from 0."))
+		}
+		p.Offset = n
+	}
+	return p, faults.Err()
+}
+
+// maxNumber stands for all greater ones; adding a limit to it does not overflow.
+const maxNumber = math.MaxInt / 2
+
+// wholeNumber reads digits alone: no sign, no exponent, no white space.
+func wholeNumber(s string) (n int, ok bool) {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if n = n*10 + int(c-'0'); n > maxNumber/10 {
+			n = maxNumber / 10
+		}
+	}
+	return n, s != ""
+}
+
+// AppendPage appends the members of the page envelope: how many items there are
+// in all, the urls of the neighbouring pages on baseURL, and the items of this
+// one, each appended by item.
+func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) []byte {
+	b = AppendInt(b, "count", int64(count))
+	b = AppendName(b, "next")
+	if p.Offset+p.Limit < count {
+		b = appendLink(b, r, baseURL, p.Limit, p.Offset+p.Limit)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = AppendName(b, "previous")
+	if p.Offset > 0 {
+		b = appendLink(b, r, baseURL, p.Limit, max(0, p.Offset-p.Limit))
+	} else {
+		b = append(b, "null"...)
+	}
+	return appendList(AppendName(b, "results"), items, item)
+}
+
+func appendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, v)
+	}
+	return append(b, ']')
+}
+
+// WriteList sends items as an array.
+func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []byte) error {
+	return Write(w, http.StatusOK, func(b []byte) []byte { return appendList(b, items, item) })
+}
+
+// WritePage sends one page of a list.
+func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) error {
+	return Write(w, http.StatusOK, func(b []byte) []byte {
+		return append(AppendPage(append(b, '{'), r, baseURL, p, count, items, item), '}')
+	})
+}
+
+func appendLink(b []byte, r *http.Request, baseURL string, limit, offset int) []byte {
+	q := r.URL.Query()
+	q.Set("limit", strconv.Itoa(limit))
+	q.Set("offset", strconv.Itoa(offset))
+	return AppendString(b, baseURL+r.URL.EscapedPath()+"?"+q.Encode())
+}

@@ -1,0 +1,210 @@
+// Package wire turns request bodies and query parameters into values, and values,
+// pages and errors into responses. It is the one place that knows JSON's grammar
+// and the one where a fault becomes an HTTP status.
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"foyer/internal/fault"
+)
+
+// The largest request bodies, in bytes.
+const (
+	MaxBody       = 1 << 20
+	MaxSourceBody = 10 << 20
+)
+
+// Object is a JSON object as it was sent: its members in order, none twice.
+type Object []Member
+
+// Member is one name and its value, which is valid JSON.
+type Member struct {
+	Name  string
+	value jsontext.Value
+}
+
+// ReadObject reads a request body that is one JSON object of at most limit bytes.
+// No body at all is an empty object.
+func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
+	body, err := readBody(w, r, limit)
+	if err != nil || len(body) == 0 {
+		return nil, err
+	}
+	value, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	if value.Kind() != '{' {
+		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", kindWord(value))
+	}
+	return members(value)
+}
+
+// ReadObjects reads a body that is one object or an array of at most limit
+// objects; many tells the two apart.
+func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []Object, many bool, err error) {
+	body, err := readBody(w, r, MaxBody)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(body) == 0 {
+		return []Object{nil}, false, nil
+	}
+	value, err := parse(body)
+	if err != nil {
+		return nil, false, err
+	}
+	switch value.Kind() {
+	case '{':
+		o, err := members(value)
+		return []Object{o}, false, err
+	case '[':
+		objects, err := items(value, limit)
+		return objects, true, err
+	default:
+		return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", kindWord(value))
+	}
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	body, err := slurp(http.MaxBytesReader(w, r.Body, limit), min(r.ContentLength, limit))
+	if len(body) > 0 || err != nil {
+		if err := checkMediaType(r.Header.Get("Content-Type")); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unparsable, "The body ended before it was complete.")
+	}
+	return body, nil
+}
+
+// slurp reads everything; expected, if known, spares growing.
+func slurp(r io.Reader, expected int64) ([]byte, error) {
+	buf := bytes.NewBuffer(make([]byte, 0, max(expected, 0)+bytes.MinRead))
+	_, err := buf.ReadFrom(r)
+	return buf.Bytes(), err
+}
+
+func checkMediaType(header string) error {
+	if header == "application/json" {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(header); err == nil && media == "application/json" {
+		return nil
+	}
+	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
+}
+
+// parse returns the one value of body.
+func parse(body []byte) (jsontext.Value, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	value, err := d.ReadValue()
+	if err != nil {
+		return nil, syntaxFault(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
+	}
+	return value, nil
+}
+
+func syntaxFault(err error) error {
+	e, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return fault.New(fault.Unparsable, "The body is not valid JSON: it ends too early.")
+	}
+	if strings.Contains(e.Err.Error(), "exceeded max depth") {
+		field := ""
+		for token := range e.JSONPointer.Tokens() {
+			field = token
+			break
+		}
+		return tooDeep(field)
+	}
+	if errors.Is(e.Err, jsontext.ErrDuplicateName) {
+		return fault.New(fault.Unparsable, "The body is not valid JSON: %q is there twice.", e.JSONPointer.LastToken())
+	}
+	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
+}
+
+// members splits an object that parse has checked.
+func members(object jsontext.Value) (Object, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	o := make(Object, 0, 16)
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		m := Member{Name: name.String()}
+		if m.value, err = d.ReadValue(); err != nil {
+			return nil, err
+		}
+		o = append(o, m)
+	}
+	return o, nil
+}
+
+func items(array jsontext.Value, limit int) ([]Object, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	objects := []Object{}
+	var wrong fault.List
+	for i := 0; d.PeekKind() != ']'; i++ {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if i >= limit {
+			return nil, fault.New(fault.TooLong, "At most %d items fit in one request.", limit)
+		}
+		if value.Kind() != '{' {
+			wrong.Add(fault.Field(fault.Invalid, strconv.Itoa(i), "Must be an object, not %s.", kindWord(value)))
+			continue
+		}
+		o, err := members(value.Clone())
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return objects, wrong.Err()
+}
+
+func kindWord(v jsontext.Value) string {
+	switch v.Kind() {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '0':
+		return "a number"
+	case '"':
+		return "a string"
+	case '[':
+		return "an array"
+	default:
+		return "an object"
+	}
+}

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// buffers are reused: a page of apps is 67 kB.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+type buffer struct{ b []byte }
+
+// maxKept is the largest buffer that is worth keeping, in bytes.
+const maxKept = 1 << 20
+
+// Write sends the JSON that body appends, and a line feed.
+func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
+	buf := buffers.Get().(*buffer)
+	buf.b = append(body(buf.b[:0]), '\n')
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
+	w.WriteHeader(status)
+	_, err := w.Write(buf.b)
+	if cap(buf.b) <= maxKept {
+		buffers.Put(buf)
+	}
+	return err
+}
+
+var jsonType = []string{"application/json"}
+
+// WriteNothing sends 204.
+func WriteNothing(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// AppendString appends s as a JSON string.
+func AppendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // fails on what is not UTF-8, which ReadObject refuses; U+FFFD stands for it then
+	return b
+}
+
+// AppendField appends "name":"value", after a comma.
+func AppendField(b []byte, name, value string) []byte {
+	return AppendString(AppendName(b, name), value)
+}
+
+// AppendName appends "name": after a comma, unless the object begins here.
+func AppendName(b []byte, name string) []byte {
+	if n := len(b); n > 0 && b[n-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+// AppendJSON appends "name": and stored JSON; an empty text is null.
+func AppendJSON(b []byte, name, text string) []byte {
+	if text == "" {
+		text = "null"
+	}
+	return append(AppendName(b, name), text...)
+}
+
+// AppendInt appends "name": and a number.
+func AppendInt(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(AppendName(b, name), n, 10)
+}
+
+// AppendBool appends "name": and true or false.
+func AppendBool(b []byte, name string, v bool) []byte {
+	return strconv.AppendBool(AppendName(b, name), v)
+}
+
+// AppendTime appends "name": and a time: RFC 3339, UTC, microseconds; null for
+// the zero time.
+func AppendTime(b []byte, name string, t time.Time) []byte {
+	b = AppendName(b, name)
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	return append(b, '"')
+}
