@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/org"
+)
+
+// What the first start makes unless told otherwise.
+const (
+	firstOrganization = "My organization"
+	firstOwner        = "owner@foyer.invalid" // RFC 2606: no mail ever goes there
+)
+
+// bootstrap makes an organization, its owner and a key on an empty database, and
+// tells of them once.
+func (s Server) bootstrap(ctx context.Context, d *db.DB, keys *access.Keys, baseURL string) error {
+	given := s.Config.Bootstrap
+	secret, email := given.Key, given.Email
+	if secret == "" {
+		secret = access.NewKey()
+	}
+	if email == "" {
+		email = firstOwner
+	}
+	orgs := org.Service{DB: d, Keys: keys}
+	var made org.Organization
+	var owner org.Membership
+	var settled bool
+	err := keys.Change(ctx, func(tx *db.Tx) (err error) {
+		if settled, err = orgs.Any(ctx, tx); err != nil || settled {
+			return err
+		}
+		if made, err = orgs.Insert(ctx, tx, given.Organization, firstOrganization); err != nil {
+			return fmt.Errorf("FOYER_BOOTSTRAP_ORGANIZATION: %w", err)
+		}
+		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, made.ID, org.User{Email: email}, access.Owner); err != nil {
+			return fmt.Errorf("FOYER_BOOTSTRAP_EMAIL: %w", err)
+		}
+		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, secret); err != nil {
+			return fmt.Errorf("FOYER_BOOTSTRAP_KEY: %w", err)
+		}
+		return nil
+	})
+	if err != nil || settled {
+		return err
+	}
+	return s.welcome(made, owner, secret, baseURL)
+}
+
+// welcome never shows a key that was given: whoever gave it has it.
+func (s Server) welcome(o org.Organization, owner org.Membership, secret, baseURL string) error {
+	shown, inCommand := secret+"   (shown this once: keep it)", secret
+	if s.Config.Bootstrap.Key != "" {
+		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
+	}
+	_, err := fmt.Fprintf(s.Stdout, `
+Welcome to foyer. This first start has made:
+
+  organization  %s   (%s)
+  owner         %s
+  key           %s
+
+Try it, in another terminal:
+
+  curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
+
+`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID)
+	return err
+}

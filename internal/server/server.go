@@ -1,0 +1,132 @@
+// Package server puts the parts together and runs them until told to stop.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/api"
+	"foyer/internal/config"
+	"foyer/internal/db"
+	"foyer/internal/invite"
+	"foyer/internal/plugin"
+)
+
+const (
+	readTimeout    = time.Minute      // for a whole request: 10 MiB on a slow line
+	headerTimeout  = 10 * time.Second // for its head
+	idleTimeout    = 2 * time.Minute  // between requests of a connection
+	maxHeaderBytes = 64 << 10
+	grace          = 30 * time.Second // for requests in flight at the end
+	flushEvery     = 10 * time.Second // of what is only noted in memory
+)
+
+// Server is foyer, ready to run.
+type Server struct {
+	Config config.Config
+	Log    *slog.Logger
+	Stdout io.Writer // where the first start tells its key
+}
+
+// Run serves until ctx is done. It stops in the order of need: first the
+// listener, then what requests feed, last the database.
+func (s Server) Run(ctx context.Context) (err error) {
+	d, err := db.Open(ctx, s.Config.Database)
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	keys := &access.Keys{DB: d}
+	baseURL := s.Config.Base(ln.Addr().String())
+	if err := s.bootstrap(ctx, d, keys, baseURL); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	background.Go(func() { s.flush(flushCtx, keys) })
+	a := &api.API{
+		Log: s.Log, Keys: keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
+		Plugins: plugin.Service{DB: d}, Invites: invite.Service{DB: d, TTL: s.Config.InviteTTL},
+	}
+	m := newMetrics()
+	if s.Config.MetricsListen != "" {
+		if err := s.serveMetrics(ctx, m, &background); err != nil {
+			return err
+		}
+	}
+	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
+	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d)), m.seen))
+}
+
+// pages adds what is served beside the API.
+func (s Server) pages(d *db.DB) func(*http.ServeMux) {
+	return func(mux *http.ServeMux) {
+		mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") })
+		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+			if err := d.Ping(r.Context()); err != nil {
+				s.Log.WarnContext(r.Context(), "not ready", "error", err.Error())
+				status(w, http.StatusServiceUnavailable, "the database does not answer")
+				return
+			}
+			status(w, http.StatusOK, "ok")
+		})
+	}
+}
+
+func status(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, text+"\n") // fails if the client has gone
+}
+
+// serve listens until ctx is done, then lets open requests finish.
+func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
+	srv := &http.Server{
+		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		graceCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		stopped <- srv.Shutdown(graceCtx)
+	}()
+	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	err := <-stopped
+	s.Log.InfoContext(ctx, "stopped")
+	return err
+}
+
+// flush writes down now and then, and at the end, what requests only noted.
+func (s Server) flush(ctx context.Context, keys *access.Keys) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for done := false; !done; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			done = true
+		}
+		if err := keys.FlushUse(context.WithoutCancel(ctx)); err != nil {
+			s.Log.ErrorContext(ctx, "note the use of keys", "error", err.Error())
+		}
+	}
+}
