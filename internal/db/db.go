@@ -198,6 +198,12 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) 
 	return res.RowsAffected()
 }
 
+func isBusy(err error) bool {
+	const sqliteBusy = 5
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqliteBusy
+}
+
 // classify turns each engine's unique violation into ErrUnique.
 func classify(err error) error {
 	const sqliteUnique, sqlitePrimaryKey, postgresUnique = 2067, 1555, "23505"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // writer owns SQLite's one writing connection. Transactions that are waiting
@@ -41,7 +42,7 @@ func startWriter(ctx context.Context, dsn string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pool.Conn(uninterrupted(ctx))
+	conn, err := firstConn(ctx, pool)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -50,8 +51,32 @@ func startWriter(ctx context.Context, dsn string) (*writer, error) {
 	return w, nil
 }
 
+// firstConn opens the connection. Servers that open a new database at once get in
+// each other's way while it is switched to WAL, which SQLite refuses without
+// heeding busy_timeout.
+func firstConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+	const (
+		tries = 500
+		pause = 20 * time.Millisecond
+	)
+	for try := 1; ; try++ {
+		conn, err := pool.Conn(uninterrupted(ctx))
+		if err == nil || !isBusy(err) || try == tries {
+			return conn, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // do has the writer run fn, and returns once that is on disk or undone.
 func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	u := &unit{fn: fn, answer: make(chan struct{})}
 	select {
 	case w.queue <- u:

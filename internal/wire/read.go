@@ -116,7 +116,7 @@ func parse(body []byte) (jsontext.Value, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	value, err := d.ReadValue()
 	if err != nil {
-		return nil, syntaxFault(err)
+		return nil, syntaxFault(body, err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
@@ -124,23 +124,28 @@ func parse(body []byte) (jsontext.Value, error) {
 	return value, nil
 }
 
-func syntaxFault(err error) error {
+func syntaxFault(body []byte, err error) error {
 	e, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
 		return fault.New(fault.Unparsable, "The body is not valid JSON: it ends too early.")
 	}
 	if strings.Contains(e.Err.Error(), "exceeded max depth") {
-		field := ""
-		for token := range e.JSONPointer.Tokens() {
-			field = token
-			break
-		}
-		return tooDeep(field)
+		return tooDeep(topField(body, e.JSONPointer))
 	}
 	if errors.Is(e.Err, jsontext.ErrDuplicateName) {
 		return fault.New(fault.Unparsable, "The body is not valid JSON: %q is there twice.", e.JSONPointer.LastToken())
 	}
 	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
+}
+
+// topField is the field of a body that a pointer goes into; items of an array are none.
+func topField(body []byte, p jsontext.Pointer) string {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		for name := range p.Tokens() {
+			return name
+		}
+	}
+	return ""
 }
 
 // members splits an object that parse has checked.

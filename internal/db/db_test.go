@@ -1,0 +1,214 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+)
+
+func number(n *int) []any { return []any{n} }
+
+// exec runs one statement in a transaction of its own.
+func exec(t *testing.T, d *db.DB, query string, args ...any) {
+	t.Helper()
+	if err := d.InTx(t.Context(), func(tx *db.Tx) error {
+		_, err := db.Exec(t.Context(), tx, query, args...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const makeUser = `
+	INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+	VALUES ($1, $1, $1, '', '', $2, $3)`
+
+func TestValuesComeBackAsTheyWent(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		type row struct {
+			verified bool
+			at       time.Time
+			none     time.Time
+			text     string
+		}
+		at := time.Date(2026, 11, 20, 12, 30, 0, 123456000, time.UTC)
+		fields := func(r *row) []any { return []any{&r.verified, &r.at, db.Time(&r.none), db.Text(&r.text)} }
+		const columns = `is_email_verified, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT)`
+		columnsHere := strings.ReplaceAll(columns, "{{timestamp}}", "TIMESTAMP")
+		want := row{verified: true, at: at}
+		var returned row
+		if err := d.InTx(t.Context(), func(tx *db.Tx) (err error) {
+			returned, err = db.One(t.Context(), tx, fields, makeUser+` RETURNING `+columnsHere, "a", true, at)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		read, err := db.One(t.Context(), d, fields, `SELECT `+columnsHere+` FROM users`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]row{"RETURNING": returned, "SELECT": read} {
+			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" {
+				t.Errorf("%s: got %+v, want %+v", what, got, want)
+			}
+		}
+	})
+}
+
+func TestInTxRollsBack(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		refused := errors.New("refused")
+		for name, fn := range map[string]func() error{
+			"error": func() error { return refused },
+			"panic": func() error { panic("oops") },
+		} {
+			err := func() (err error) {
+				defer func() {
+					if p := recover(); p != nil {
+						err = fmt.Errorf("%v", p)
+					}
+				}()
+				return d.InTx(t.Context(), func(tx *db.Tx) error {
+					if _, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
+						return err
+					}
+					return fn()
+				})
+			}()
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if n, err := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users`); err != nil || n != 0 {
+			t.Errorf("%d users are left, %v", n, err)
+		}
+	})
+}
+
+func TestUniqueViolation(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			return err
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("got %v, want ErrUnique", err)
+		}
+		if _, err := db.One(t.Context(), d, number, `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
+			t.Errorf("got %v, want ErrNoRow", err)
+		}
+	})
+}
+
+// Transactions that share a commit must not share a failure.
+func TestTransactionsAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Go(func() {
+				err := d.InTx(t.Context(), func(tx *db.Tx) error {
+					if _, err := db.Exec(t.Context(), tx, makeUser, fmt.Sprint(i), false, d.Now()); err != nil {
+						return err
+					}
+					if i%3 == 0 {
+						return errors.New("refused")
+					}
+					return nil
+				})
+				if (err != nil) != (i%3 == 0) {
+					t.Errorf("transaction %d: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n, err := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users`); err != nil || n != 133 {
+			t.Errorf("%d users, want 133; %v", n, err)
+		}
+	})
+}
+
+func TestReadsAreReadOnly(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
+	if _, err := db.One(t.Context(), d, number, makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
+		t.Error("a write outside a transaction went through")
+	}
+}
+
+func TestClosedDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.InTx(t.Context(), func(*db.Tx) error { return nil }); err == nil {
+			t.Error("a transaction on a closed database went through")
+		}
+	})
+}
+
+// Servers may start at once on an empty database.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				d, err := db.Open(t.Context(), url)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestOpenRefusesNewerSchema(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_tomorrow.sql')`)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = db.Open(t.Context(), url); !errors.Is(err, db.ErrNewer) || !strings.Contains(err.Error(), "9999_tomorrow.sql") {
+			t.Errorf("got %v, want ErrNewer that names the migration", err)
+		}
+	})
+}
+
+func TestCanceledContext(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := d.InTx(ctx, func(*db.Tx) error { return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	})
+}

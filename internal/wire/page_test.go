@@ -1,0 +1,101 @@
+package wire_test
+
+import (
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"foyer/internal/fault"
+	"foyer/internal/page"
+	"foyer/internal/wire"
+)
+
+func readPage(query string) (page.Page, error) {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.URL.RawQuery = query
+	return wire.ReadPage(r)
+}
+
+func TestReadPage(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]page.Page{
+		"":                   {Limit: 100},
+		"limit=1":            {Limit: 1},
+		"limit=007&offset=0": {Limit: 7},
+		"limit=1000":         {Limit: 1000},
+		"limit=1001":         {Limit: 1000},
+		"limit=99999999999999999999999999&offset=5": {Limit: 1000, Offset: 5},
+		"x=y&offset=12": {Limit: 100, Offset: 12},
+	} {
+		if got, err := readPage(query); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", query, got, err, want)
+		}
+	}
+	for query, fields := range map[string]string{
+		"limit=0": "limit", "limit=": "limit", "limit=-1": "limit", "limit=1e3": "limit", "limit=+5": "limit", "limit=%2B5": "limit",
+		"limit=5.0": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=": "offset", "limit=x&offset=y": "limit offset",
+		"limit=٣": "limit", "limit=%zz": "",
+	} {
+		_, err := readPage(query)
+		if err == nil || !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: got %v", query, err)
+			continue
+		}
+		var blamed []string
+		for _, f := range fault.Of(err) {
+			blamed = append(blamed, f.Field)
+		}
+		if got := strings.Join(blamed, " "); got != fields {
+			t.Errorf("%s: blames %q, want %q", query, got, fields)
+		}
+	}
+}
+
+func TestPageLinks(t *testing.T) {
+	t.Parallel()
+	links := func(target string, count int) string {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Host = "evil.example"
+		p, err := wire.ReadPage(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		none := func(b []byte, _ int) []byte { return append(b, '0') }
+		if err := wire.WritePage(w, r, "https://foyer.example/sub", p, count, []int{1}, none); err != nil {
+			t.Fatal(err)
+		}
+		return w.Body.String()
+	}
+	for _, c := range []struct {
+		target string
+		count  int
+		want   string
+	}{
+		{"/a/", 100, `{"count":100,"next":null,"previous":null,"results":[0]}`},
+		{"/a/", 101, `{"count":101,"next":"https://foyer.example/sub/a/?limit=100&offset=100","previous":null,"results":[0]}`},
+		{
+			"/a?limit=2&offset=3&q=%26", 6,
+			`{"count":6,"next":"https://foyer.example/sub/a?limit=2&offset=5&q=%26","previous":"https://foyer.example/sub/a?limit=2&offset=1&q=%26","results":[0]}`,
+		},
+		{"/a?limit=2&offset=1", 3, `{"count":3,"next":null,"previous":"https://foyer.example/sub/a?limit=2&offset=0","results":[0]}`},
+	} {
+		if got := strings.TrimSpace(links(c.target, c.count)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.target, got, c.want)
+		}
+	}
+}
+
+func FuzzReadPage(f *testing.F) {
+	f.Add("limit=1&offset=2")
+	f.Add("limit=99999999999999999999&offset=18446744073709551616")
+	f.Add("limit=%00;offset")
+	f.Fuzz(func(t *testing.T, query string) {
+		p, err := readPage(query)
+		if err == nil && (p.Limit < 1 || p.Limit > page.MaxLimit || p.Offset < 0 || p.Offset > math.MaxInt-page.MaxLimit) {
+			t.Errorf("%q: %+v", query, p)
+		}
+	})
+}
