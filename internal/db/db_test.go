@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -120,7 +121,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 		for i := range 200 {
 			wg.Go(func() {
 				err := d.InTx(t.Context(), func(tx *db.Tx) error {
-					if _, err := db.Exec(t.Context(), tx, makeUser, fmt.Sprint(i), false, d.Now()); err != nil {
+					if _, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now()); err != nil {
 						return err
 					}
 					if i%3 == 0 {
