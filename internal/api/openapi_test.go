@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,24 +79,7 @@ func TestPageShowsEveryOperation(t *testing.T) {
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	checker := openapitest.NewChecker(t, api.OpenAPI())
-	var doc struct {
-		Components struct {
-			Responses map[string]struct {
-				Content map[string]struct {
-					Schema  json.RawMessage
-					Example json.RawMessage
-				}
-			}
-			RequestBodies map[string]struct {
-				Content map[string]struct {
-					Examples map[string]struct{ Value json.RawMessage }
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(serve(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := readDocument(t)
 	for name, r := range doc.Components.Responses {
 		for mediaType, c := range r.Content {
 			if mediaType == "application/json" {
@@ -107,4 +92,49 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			checker.CheckValue(t, "#/components/requestBodies/"+name+"/content/application~1json/schema", e.Value)
 		}
 	}
+}
+
+// docJSON is what the tests need of the document.
+type docJSON struct {
+	Paths      map[string]map[string]json.RawMessage
+	Components struct {
+		Responses map[string]struct {
+			Content map[string]struct {
+				Example json.RawMessage
+			}
+		}
+		RequestBodies map[string]struct {
+			Content map[string]struct {
+				Examples map[string]struct{ Value json.RawMessage }
+			}
+		}
+	}
+}
+
+func readDocument(t *testing.T) docJSON {
+	t.Helper()
+	var doc docJSON
+	if err := json.Unmarshal(serve(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// success returns the answer of an operation that worked, and a reference to
+// the body it takes, if any.
+func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, string) {
+	t.Helper()
+	type reference struct {
+		Ref string `json:"$ref"`
+	}
+	var op struct {
+		RequestBody reference
+		Responses   map[int]reference
+	}
+	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
+		t.Fatal(err)
+	}
+	status := slices.Min(slices.Collect(maps.Keys(op.Responses)))
+	name := strings.TrimPrefix(op.Responses[status].Ref, "#/components/responses/")
+	return exampleAnswer{status, d.Components.Responses[name].Content["application/json"].Example}, op.RequestBody.Ref
 }
