@@ -54,26 +54,33 @@ func list[P any](ctx context.Context, o *Organization, path string, query url.Va
 // after the first error.
 func all[T any](ctx context.Context, o *Organization, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for query := query; ; {
-			page, err := list[Page[T]](ctx, o, path, query)
-			if err == nil && page.Next != "" {
-				query, err = following(query, page.Next)
-			}
+		for next := query; ; {
+			page, further, err := step[T](ctx, o, path, next)
 			for _, result := range page.Results {
 				if !yield(result, nil) {
 					return
 				}
 			}
 			if err != nil {
-				var none T
-				yield(none, err)
+				yield(*new(T), err)
+			}
+			if further == nil {
 				return
 			}
-			if page.Next == "" {
-				return
-			}
+			next = further
 		}
 	}
+}
+
+// step reads one page, and returns the query of the one after it: nil on the
+// last page and after an error.
+func step[T any](ctx context.Context, o *Organization, path string, query url.Values) (Page[T], url.Values, error) {
+	page, err := list[Page[T]](ctx, o, path, query)
+	if err != nil || page.Next == "" {
+		return page, nil, err
+	}
+	further, err := following(query, page.Next)
+	return page, further, err
 }
 
 // following takes the query alone from the address of the page after the one of

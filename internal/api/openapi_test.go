@@ -96,19 +96,22 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 
 // docJSON is what the tests need of the document.
 type docJSON struct {
-	Paths      map[string]map[string]json.RawMessage
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
-		Responses map[string]struct {
-			Content map[string]struct {
-				Example json.RawMessage
-			}
-		}
-		RequestBodies map[string]struct {
-			Content map[string]struct {
-				Examples map[string]struct{ Value json.RawMessage }
-			}
-		}
-	}
+		Responses     map[string]docContent `json:"responses"`
+		RequestBodies map[string]docContent `json:"requestBodies"`
+	} `json:"components"`
+}
+
+type docContent struct {
+	Content map[string]struct {
+		Example  json.RawMessage       `json:"example"`
+		Examples map[string]docExample `json:"examples"`
+	} `json:"content"`
+}
+
+type docExample struct {
+	Value json.RawMessage `json:"value"`
 }
 
 func readDocument(t *testing.T) docJSON {
@@ -128,8 +131,8 @@ func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, 
 		Ref string `json:"$ref"`
 	}
 	var op struct {
-		RequestBody reference
-		Responses   map[int]reference
+		RequestBody reference         `json:"requestBody"`
+		Responses   map[int]reference `json:"responses"`
 	}
 	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
 		t.Fatal(err)

@@ -40,12 +40,13 @@ func appendJSON(out *bytes.Buffer, node *yaml.Node) error {
 		return appendObject(out, node.Content)
 	case yaml.SequenceNode:
 		return appendArray(out, node.Content)
+	default:
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return fmt.Errorf("line %d: %w", node.Line, err)
+		}
+		return appendValue(out, value)
 	}
-	var value any
-	if err := node.Decode(&value); err != nil {
-		return fmt.Errorf("line %d: %w", node.Line, err)
-	}
-	return appendValue(out, value)
 }
 
 // appendObject writes an object, given as key, value, key, value and so on.

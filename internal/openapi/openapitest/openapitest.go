@@ -21,10 +21,10 @@ type Operation struct {
 }
 
 // Operations lists the operations of a YAML document by path, then method.
-func Operations(t testing.TB, document []byte) []Operation {
-	t.Helper()
+func Operations(tb testing.TB, document []byte) []Operation {
+	tb.Helper()
 	var all []Operation
-	for path, item := range parse(t, document).Paths {
+	for path, item := range parse(tb, document).Paths {
 		for method, op := range item {
 			all = append(all, Operation{ID: op.OperationID, Method: strings.ToUpper(method), Path: path, Scope: op.scope()})
 		}
@@ -38,33 +38,34 @@ func Operations(t testing.TB, document []byte) []Operation {
 // description is what the checks need of a document. It is read as JSON, since
 // schemas are compiled from that.
 type description struct {
-	Paths      map[string]pathItem
+	Paths      map[string]pathItem `json:"paths"`
 	Components struct {
-		Headers   map[string]header
-		Responses map[string]response
-	}
+		Headers   map[string]header   `json:"headers"`
+		Responses map[string]response `json:"responses"`
+	} `json:"components"`
 }
 
-// A pathItem holds the operations of a path by their methods, and under
-// parameters something that is none.
+// A pathItem holds the operations of a path by their methods.
 type pathItem map[string]operation
 
 type operation struct {
-	OperationID string
-	Security    []map[string][]string
-	Responses   map[string]response
+	OperationID string                `json:"operationId"`
+	Security    []map[string][]string `json:"security"`
+	Responses   map[string]response   `json:"responses"`
 }
 
 type response struct {
-	Ref     string `json:"$ref"`
-	Headers map[string]header
-	Content map[string]struct{}
+	Ref     string              `json:"$ref"`
+	Headers map[string]header   `json:"headers"`
+	Content map[string]struct{} `json:"content"`
 }
 
 type header struct {
 	Ref      string `json:"$ref"`
-	Required bool
-	Schema   struct{ Type string }
+	Required bool   `json:"required"`
+	Schema   struct {
+		Type string `json:"type"`
+	} `json:"schema"`
 }
 
 // UnmarshalJSON reads the operations of a path and leaves the rest.
@@ -96,15 +97,15 @@ func (o operation) scope() string {
 	return ""
 }
 
-func parse(t testing.TB, document []byte) description {
-	t.Helper()
+func parse(tb testing.TB, document []byte) description {
+	tb.Helper()
 	text, err := openapi.JSON(document)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var d description
 	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatalf("read the document: %v", err)
+		tb.Fatalf("read the document: %v", err)
 	}
 	return d
 }
