@@ -85,6 +85,9 @@ func (s Server) pages(d *db.DB) func(*http.ServeMux) {
 			}
 			status(w, http.StatusOK, "ok")
 		})
+		mux.Handle("GET /openapi.yaml", api.OpenAPIYAML())
+		mux.Handle("GET /openapi.json", api.OpenAPIJSON())
+		mux.Handle("GET /docs", api.Docs())
 	}
 }
 

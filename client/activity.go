@@ -1,0 +1,74 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Activity is one change of an app.
+type Activity struct {
+	ID string `json:"id"`
+	// Activity is installed, updated, source_updated, upgraded or uninstalled.
+	Activity string         `json:"activity"`
+	User     ActivityUser   `json:"user"`
+	Scope    string         `json:"scope"`
+	ItemID   string         `json:"item_id"` // the id of the app
+	Detail   ActivityDetail `json:"detail"`
+	// RequestID is the X-Request-Id of the request that made the change.
+	RequestID string    `json:"request_id"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// ActivityUser is who made a change.
+type ActivityUser struct {
+	ID        int64  `json:"id"`
+	Email     string `json:"email"`
+	FirstName string `json:"first_name"`
+}
+
+// ActivityDetail is what changed.
+type ActivityDetail struct {
+	Name    string   `json:"name"` // of the app
+	Changes []Change `json:"changes"`
+}
+
+// Change is one field that changed, with its JSON before and after.
+type Change struct {
+	Action string          `json:"action"`
+	Field  string          `json:"field"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// ActivityFilter chooses activity. Its zero value is all of it.
+type ActivityFilter struct {
+	AppID int64  // 0: of every app
+	User  string // an e-mail address; empty: by everybody
+}
+
+func (f ActivityFilter) query() url.Values {
+	query := url.Values{}
+	if f.AppID != 0 {
+		query.Set("app", strconv.FormatInt(f.AppID, 10))
+	}
+	if f.User != "" {
+		query.Set("user", f.User)
+	}
+	return query
+}
+
+const activity = apps + "/activity"
+
+// ListActivity reads one page of activity, newest first.
+func (o *Organization) ListActivity(ctx context.Context, f ActivityFilter, r Range) (AppPage[Activity], error) {
+	return list[AppPage[Activity]](ctx, o, activity, r.addTo(f.query()))
+}
+
+// AllActivity reads the activity on the organization's apps, newest first.
+func (o *Organization) AllActivity(ctx context.Context, f ActivityFilter) iter.Seq2[Activity, error] {
+	return all[Activity](ctx, o, activity, f.query())
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// The types of apps.
+const (
+	PluginLocal      = "local"      // registered by hand
+	PluginCustom     = "custom"     // installed from a git repository
+	PluginRepository = "repository" // installed from the catalog
+	PluginSource     = "source"     // its files are kept in foyer
+	PluginInline     = "inline"     // shipped with the operator's own build
+)
+
+// App is a frontend app. ConfigSchema, Capabilities, Metrics and PublicJobs are
+// JSON as it was stored, possibly null.
+type App struct {
+	ID               int64           `json:"id"`
+	PluginType       string          `json:"plugin_type"`
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	URL              string          `json:"url"`
+	Icon             string          `json:"icon"`
+	ConfigSchema     json.RawMessage `json:"config_schema"`
+	Tag              string          `json:"tag"`
+	LatestTag        string          `json:"latest_tag"`
+	IsGlobal         bool            `json:"is_global"`
+	OrganizationID   string          `json:"organization_id"`
+	OrganizationName string          `json:"organization_name"`
+	Capabilities     json.RawMessage `json:"capabilities"`
+	Metrics          json.RawMessage `json:"metrics"`
+	PublicJobs       json.RawMessage `json:"public_jobs"`
+}
+
+// AppDraft is an app to create. What is zero is left to the server.
+type AppDraft struct {
+	PluginType   string          `json:"plugin_type,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	URL          string          `json:"url,omitempty"`
+	Icon         string          `json:"icon,omitempty"`
+	ConfigSchema json.RawMessage `json:"config_schema,omitempty"`
+	Tag          string          `json:"tag,omitempty"`
+	IsGlobal     bool            `json:"is_global,omitempty"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Metrics      json.RawMessage `json:"metrics,omitempty"`
+	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
+}
+
+// AppPatch is what to change of an app. A nil field stays as it is; the JSON
+// null, [Null], clears a JSON field.
+type AppPatch struct {
+	PluginType   *string         `json:"plugin_type,omitempty"`
+	Name         *string         `json:"name,omitempty"`
+	Description  *string         `json:"description,omitempty"`
+	Icon         *string         `json:"icon,omitempty"`
+	ConfigSchema json.RawMessage `json:"config_schema,omitempty"`
+	Tag          *string         `json:"tag,omitempty"`
+	IsGlobal     *bool           `json:"is_global,omitempty"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Metrics      json.RawMessage `json:"metrics,omitempty"`
+	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
+}
+
+// Null returns the JSON null, to clear a field with.
+func Null() json.RawMessage { return json.RawMessage("null") }
+
+const apps = "/pipeline_frontend_apps"
+
+func appPath(id int64) string { return apps + "/" + strconv.FormatInt(id, 10) }
+
+// ListApps reads one page of the organization's apps and the global ones.
+func (o *Organization) ListApps(ctx context.Context, r Range) (Page[App], error) {
+	return list[Page[App]](ctx, o, apps, r.addTo(url.Values{}))
+}
+
+// AllApps reads the organization's apps and the global ones, by id.
+func (o *Organization) AllApps(ctx context.Context) iter.Seq2[App, error] {
+	return all[App](ctx, o, apps, nil)
+}
+
+// CreateApp registers or installs an app.
+func (o *Organization) CreateApp(ctx context.Context, draft AppDraft) (App, error) {
+	var app App
+	err := o.call(ctx, http.MethodPost, apps, nil, draft, &app)
+	return app, err
+}
+
+// GetApp reads one app.
+func (o *Organization) GetApp(ctx context.Context, id int64) (App, error) {
+	var app App
+	err := o.call(ctx, http.MethodGet, appPath(id), nil, nil, &app)
+	return app, err
+}
+
+// UpdateApp changes an app and returns it as it is then.
+func (o *Organization) UpdateApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
+	var app App
+	err := o.call(ctx, http.MethodPatch, appPath(id), nil, patch, &app)
+	return app, err
+}
+
+// DeleteApp removes an app. Its activity stays.
+func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
+	return o.call(ctx, http.MethodDelete, appPath(id), nil, nil, nil)
+}
+
+// CheckForUpdates looks where the app comes from for its newest version, which
+// is then in LatestTag.
+func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, error) {
+	var app App
+	err := o.call(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
+	return app, err
+}
+
+// UpgradeApp moves an installed app to patch.Tag, or to the newest version
+// without one. Of an app that is not installed from anywhere it changes what
+// patch says.
+func (o *Organization) UpgradeApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
+	var app App
+	err := o.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, patch, &app)
+	return app, err
+}

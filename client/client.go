@@ -1,0 +1,159 @@
+// Package client calls the API of a foyer server: an organization's frontend
+// apps, and the invitations to join it.
+//
+// A [Client] holds the address of the server and a key; an [Organization] is
+// where the operations are:
+//
+//	c, err := client.New("https://foyer.example.com", key)
+//	…
+//	for app, err := range c.Organization(client.Current).AllApps(ctx) {
+//		…
+//	}
+//
+// What a server refuses is an [*Error]. Nothing is ever tried twice: an Error
+// says in RetryAfter when trying again makes sense.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// defaultTimeout is for a whole call; the longest is an install.
+	defaultTimeout = 2 * time.Minute
+	// maxAnswerBytes bounds what a server can make us hold in memory.
+	maxAnswerBytes = 64 << 20
+)
+
+// Client calls one server with one key. It may be used from several goroutines
+// at once.
+type Client struct {
+	base      string // without a trailing slash
+	key       string
+	http      *http.Client
+	userAgent string
+}
+
+// Option changes how a Client calls.
+type Option func(*Client)
+
+// WithHTTPClient makes calls through h instead of a client that gives up after
+// two minutes.
+func WithHTTPClient(h *http.Client) Option {
+	return func(c *Client) { c.http = h }
+}
+
+// WithUserAgent sets the User-Agent header of every request.
+func WithUserAgent(name string) Option {
+	return func(c *Client) { c.userAgent = name }
+}
+
+// New returns a client of the server at baseURL, such as
+// https://foyer.example.com, that calls with the given API key.
+func New(baseURL, key string, options ...Option) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("base url: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("base url %q: want http:// or https:// and a host", u.Redacted())
+	}
+	c := &Client{
+		base:      strings.TrimRight(baseURL, "/"),
+		key:       key,
+		http:      &http.Client{Timeout: defaultTimeout},
+		userAgent: "foyer-client",
+	}
+	for _, option := range options {
+		option(c)
+	}
+	return c, nil
+}
+
+// Current stands for the organization of the key; for a key that is not bound
+// to one, for the organization its user joined first.
+const Current = "@current"
+
+// Organization is where the operations on one organization's apps and invites
+// are.
+type Organization struct {
+	client *Client
+	path   string
+}
+
+// Organization returns the organization with the given id, or [Current]. It
+// makes no call.
+func (c *Client) Organization(id string) *Organization {
+	return &Organization{client: c, path: "/api/organizations/" + url.PathEscape(id)}
+}
+
+// call sends body, unless it is nil, to a path below the organization's and
+// decodes the answer into answer, unless that is nil.
+func (o *Organization) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	request, err := o.request(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	response, err := o.client.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := readAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", method, request.URL.Path, err)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return newError(response, text)
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("%s %s: decode the answer: %w", method, request.URL.Path, err)
+	}
+	return nil
+}
+
+func (o *Organization) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
+	address := o.client.base + o.path + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	var content bytes.Buffer
+	if body != nil {
+		encoder := json.NewEncoder(&content)
+		encoder.SetEscapeHTML(false) // JSON fields are kept by the server as they are sent
+		if err := encoder.Encode(body); err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, &content)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Authorization", "Bearer "+o.client.key)
+	request.Header.Set("User-Agent", o.client.userAgent)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, nil
+}
+
+// readAll reads an answer, and fails when it is larger than any true one.
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxAnswerBytes+1))
+	if err == nil && len(text) > maxAnswerBytes {
+		return nil, fmt.Errorf("more than %d bytes", maxAnswerBytes)
+	}
+	return text, err
+}

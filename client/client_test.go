@@ -1,0 +1,284 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+)
+
+const (
+	key     = "foy_key"
+	appJSON = `{"id":42,"plugin_type":"local","name":"Banner","description":"","url":"","icon":"",` +
+		`"config_schema":{"b": 1.0, "a": "<&>"},"tag":"","latest_tag":"","is_global":false,` +
+		`"organization_id":"01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11","organization_name":"Acme",` +
+		`"capabilities":null,"metrics":null,"public_jobs":null}`
+)
+
+// serve starts a server and returns the current organization there.
+func serve(t *testing.T, handler http.HandlerFunc) *client.Organization {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL+"/", key, client.WithHTTPClient(server.Client()), client.WithUserAgent("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Organization(client.Current)
+}
+
+// answer always says the same.
+func answer(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+func TestNewRefusesWhatIsNoAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "foyer.example.com", "ftp://foyer.example.com", "http://", "http://a/?b=c", "http://a/#b", "http://a b"} {
+		if _, err := client.New(address, key); err == nil {
+			t.Errorf("took %q", address)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		call       func(context.Context, *client.Organization) error
+		want, body string
+	}{
+		"get": {
+			func(ctx context.Context, o *client.Organization) error { _, err := o.GetApp(ctx, 42); return err },
+			"GET /api/organizations/@current/pipeline_frontend_apps/42", "",
+		},
+		"JSON as it was given": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.CreateApp(ctx, client.AppDraft{Name: "A&B", ConfigSchema: []byte(`{"b":1.0,"a":"<"}`)})
+				return err
+			},
+			"POST /api/organizations/@current/pipeline_frontend_apps", `{"name":"A&B","config_schema":{"b":1.0,"a":"<"}}`,
+		},
+		"absent, empty and null": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.UpdateApp(ctx, 42, client.AppPatch{Tag: new(""), IsGlobal: new(false), Metrics: client.Null()})
+				return err
+			},
+			"PATCH /api/organizations/@current/pipeline_frontend_apps/42", `{"tag":"","is_global":false,"metrics":null}`,
+		},
+		"files": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"a.ts": new("1"), "b.ts": nil}})
+				return err
+			},
+			"PATCH /api/organizations/@current/pipeline_frontend_apps/42/update_source", `{"source":{"a.ts":"1","b.ts":null}}`,
+		},
+		"id that is a path": {
+			func(ctx context.Context, o *client.Organization) error { return o.DeleteInvite(ctx, "a/b?c") },
+			"DELETE /api/organizations/@current/invites/a%2Fb%3Fc", "",
+		},
+		"range": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.ListActivity(ctx, client.ActivityFilter{AppID: 42, User: "a+b@example.com"}, client.Range{Limit: 5, Offset: 10})
+				return err
+			},
+			"GET /api/organizations/@current/pipeline_frontend_apps/activity?app=42&limit=5&offset=10&user=a%2Bb%40example.com", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if got := r.Method + " " + r.RequestURI; got != test.want {
+					t.Errorf("asked %s, want %s", got, test.want)
+				}
+				if got := strings.TrimSpace(string(body)); got != test.body {
+					t.Errorf("sent %s, want %s", got, test.body)
+				}
+				if got := r.Header.Get("Content-Type"); (got == "application/json") != (test.body != "") {
+					t.Errorf("Content-Type %q", got)
+				}
+				if r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("User-Agent") != "test" {
+					t.Errorf("headers %v", r.Header)
+				}
+				io.WriteString(w, appJSON)
+			})
+			if err := test.call(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAppKeepsItsJSON(t *testing.T) {
+	t.Parallel()
+	app, err := serve(t, answer(200, appJSON)).GetApp(t.Context(), 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(app.ConfigSchema), `{"b": 1.0, "a": "<&>"}`; got != want {
+		t.Errorf("config_schema %s, want %s", got, want)
+	}
+	if got := string(app.Metrics); got != "null" {
+		t.Errorf("metrics %s, want null", got)
+	}
+}
+
+func TestNoInvitesAreAList(t *testing.T) {
+	t.Parallel()
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Write(body)
+	})
+	if made, err := o.CreateInvites(t.Context(), nil); err != nil || len(made) != 0 {
+		t.Errorf("got %v, %v", made, err)
+	}
+}
+
+// The server may be reached under another name than it calls itself, and the
+// key must not be sent to a name that an answer contains.
+func TestAllFollowsNextOnTheSameServer(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{
+		"":                 `{"count":3,"next":"https://elsewhere.example.com/x?limit=2&offset=2","previous":null,"results":[{"id":"a"},{"id":"b"}]}`,
+		"limit=2&offset=2": `{"count":3,"next":null,"previous":"https://elsewhere.example.com/x?limit=2","results":[{"id":"c"}]}`,
+	}
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, pages[r.URL.RawQuery]) })
+	var got []string
+	for invite, err := range o.AllInvites(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, invite.ID)
+	}
+	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAllReadsNoFurtherThanAsked(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	o := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		io.WriteString(w, `{"count":2,"next":"?offset=1","previous":null,"results":[`+appJSON+`]}`)
+	})
+	for _, err := range o.AllApps(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
+	}
+}
+
+func TestAllEndsWithTheError(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]string{"refused": "?offset=1", "no address": "http://[", "no query": "?offset=%zz", "the same": "?offset=0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.RawQuery != "" {
+					answer(500, "")(w, r)
+					return
+				}
+				io.WriteString(w, `{"count":2,"next":"`+next+`","previous":null,"results":[{"id":1}]}`)
+			})
+			var apps, failures int
+			for _, err := range o.AllApps(t.Context()) {
+				if err != nil {
+					failures++
+				} else {
+					apps++
+				}
+			}
+			if apps != 1 || failures != 1 {
+				t.Errorf("%d apps and %d failures, want one of each", apps, failures)
+			}
+		})
+	}
+}
+
+func TestError(t *testing.T) {
+	t.Parallel()
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "r1")
+		w.Header().Set("Retry-After", "30")
+		answer(429, `{"type":"throttled_error","code":"throttled","detail":"Too many.","attr":null,"errors":[`+
+			`{"type":"throttled_error","code":"throttled","detail":"Too many.","attr":null},`+
+			`{"type":"validation_error","code":"required","detail":"Say who.","attr":"0.target_email"}]}`)(w, r)
+	})
+	_, err := o.ListApps(t.Context(), client.Range{})
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	if e.Status != 429 || e.Type != "throttled_error" || e.Code != "throttled" || e.Detail != "Too many." || e.Attr != "" ||
+		e.RequestID != "r1" || e.RetryAfter != 30*time.Second || len(e.Errors) != 2 || e.Errors[1].Attr != "0.target_email" {
+		t.Errorf("got %+v", e)
+	}
+	if got, want := err.Error(), "Too many.; 0.target_email: Say who."; got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+	if !client.IsThrottled(err) || client.IsNotFound(err) || client.IsDenied(err) || client.IsNotFound(nil) {
+		t.Error("is taken for something else")
+	}
+}
+
+func TestErrorOfAProxy(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"page": "<h1>Bad Gateway</h1>", "nothing": "", "JSON": `{"errors":"all"}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := serve(t, answer(502, body)).DeleteApp(t.Context(), 1)
+			if err == nil || err.Error() != "server answered 502 Bad Gateway" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestAnswersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"no JSON":    answer(200, "<p>"),
+		"wrong type": answer(200, `{"id":"42"}`),
+		"endless": func(w http.ResponseWriter, _ *http.Request) {
+			block := []byte(strings.Repeat(" ", 1<<20))
+			for range 65 {
+				w.Write(block)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := serve(t, handler).GetApp(t.Context(), 42); err == nil {
+				t.Error("took it")
+			}
+		})
+	}
+}
+
+func TestCallEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	o := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	if _, err := o.GetApp(ctx, 42); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

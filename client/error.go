@@ -1,0 +1,82 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is one thing that is wrong with a request.
+type Fault struct {
+	// Type and Code are for programs, such as validation_error and required.
+	Type string `json:"type"`
+	Code string `json:"code"`
+	// Detail says to people what is wrong and what would be right.
+	Detail string `json:"detail"`
+	// Attr is the field at fault, empty for none. A field of an item of a list
+	// is INDEX.field, counted from 0.
+	Attr string `json:"attr"`
+}
+
+// Error is an answer other than success.
+type Error struct {
+	Fault // the first of Errors
+
+	// Errors is every fault found; empty when the answer is not foyer's own,
+	// but that of a proxy.
+	Errors []Fault `json:"errors"`
+	// Status is the HTTP status.
+	Status int `json:"-"`
+	// RequestID names the request in the server's log.
+	RequestID string `json:"-"`
+	// RetryAfter is after what time to try again; 0 if the server does not say.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Error says what is wrong, each fault with its field.
+func (e *Error) Error() string {
+	if len(e.Errors) == 0 {
+		return "server answered " + strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
+	}
+	faults := make([]string, len(e.Errors))
+	for i, f := range e.Errors {
+		faults[i] = f.Detail
+		if f.Attr != "" {
+			faults[i] = f.Attr + ": " + f.Detail
+		}
+	}
+	return strings.Join(faults, "; ")
+}
+
+// IsNotFound says whether err is that there is no such organization or object,
+// or that it is somebody else's.
+func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+
+// IsDenied says whether err is that the key's scopes or its user's level do not
+// reach.
+func IsDenied(err error) bool { return hasStatus(err, http.StatusForbidden) }
+
+// IsThrottled says whether err is that there were too many requests, invites
+// or mails; it goes away by itself.
+func IsThrottled(err error) bool { return hasStatus(err, http.StatusTooManyRequests) }
+
+func hasStatus(err error, status int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == status
+}
+
+func newError(response *http.Response, text []byte) *Error {
+	var e Error
+	if json.Unmarshal(text, &e) != nil {
+		e = Error{}
+	}
+	e.Status = response.StatusCode
+	e.RequestID = response.Header.Get("X-Request-Id")
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return &e
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	// Count is how many results there are on all pages.
+	Count int `json:"count"`
+	// Next and Previous are the addresses of the pages around; empty at the ends.
+	Next     string `json:"next"`
+	Previous string `json:"previous"`
+	Results  []T    `json:"results"`
+}
+
+// AppPage is a page of something that belongs to apps, and the app of its first
+// result. With no result, it is an empty app with the id 0.
+type AppPage[T any] struct {
+	App
+	Page[T]
+}
+
+// Range chooses a page of a list. Its zero value is the first page, of the
+// size the server chooses.
+type Range struct {
+	Limit  int // how many results at most, up to 1000; 0: 100
+	Offset int // how many results to skip
+}
+
+func (r Range) addTo(query url.Values) url.Values {
+	if r.Limit != 0 {
+		query.Set("limit", strconv.Itoa(r.Limit))
+	}
+	if r.Offset != 0 {
+		query.Set("offset", strconv.Itoa(r.Offset))
+	}
+	return query
+}
+
+// list reads one page of the list at path; P is a Page or an AppPage.
+func list[P any](ctx context.Context, o *Organization, path string, query url.Values) (P, error) {
+	var page P
+	err := o.call(ctx, http.MethodGet, path, query, nil, &page)
+	return page, err
+}
+
+// all reads the whole list at path, page by page as it is consumed. It ends
+// after the first error.
+func all[T any](ctx context.Context, o *Organization, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for next := query; ; {
+			page, further, err := step[T](ctx, o, path, next)
+			for _, result := range page.Results {
+				if !yield(result, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(*new(T), err)
+			}
+			if further == nil {
+				return
+			}
+			next = further
+		}
+	}
+}
+
+// step reads one page, and returns the query of the one after it: nil on the
+// last page and after an error.
+func step[T any](ctx context.Context, o *Organization, path string, query url.Values) (Page[T], url.Values, error) {
+	page, err := list[Page[T]](ctx, o, path, query)
+	if err != nil || page.Next == "" {
+		return page, nil, err
+	}
+	further, err := following(query, page.Next)
+	return page, further, err
+}
+
+// following takes the query alone from the address of the page after the one of
+// query. The rest is how the server calls itself, which need not be how we
+// reach it, and the key must not go anywhere else. A page that is not further
+// on is an error, or the list would never end.
+func following(query url.Values, next string) (url.Values, error) {
+	u, err := url.Parse(next)
+	if err != nil {
+		return nil, fmt.Errorf("next page: %w", err)
+	}
+	further, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("next page: %w", err)
+	}
+	from, _ := strconv.Atoi(query.Get("offset")) // none is 0
+	if to, err := strconv.Atoi(further.Get("offset")); err != nil || to <= from {
+		return nil, fmt.Errorf("next page %q is not further on", next)
+	}
+	return further, nil
+}

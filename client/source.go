@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// AppSource is an app and its source.
+type AppSource struct {
+	App
+	// Source is the text of each file by its name.
+	Source map[string]string `json:"source"`
+	// SourceFiles says how each file fared.
+	SourceFiles []SourceFile `json:"source_files"`
+	// Bundle is the compiled program; nil if there is none.
+	Bundle *Bundle `json:"bundle"`
+}
+
+// SourceFile says how a file of an app's source fared.
+type SourceFile struct {
+	Filename string `json:"filename"`
+	// Status is transpiled, error, or raw for a file that is not compiled.
+	Status string `json:"status"`
+	// Error is why it does not compile, at Line and Column, which count from 1.
+	Error  string `json:"error"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Size   int64  `json:"size"` // in bytes
+	SHA256 string `json:"sha256"`
+}
+
+// Bundle is a compiled program, ready for a page.
+type Bundle struct {
+	URL string `json:"url"`
+	// Integrity is for the attribute of that name of a script element.
+	Integrity string `json:"integrity"`
+	Size      int64  `json:"size"` // in bytes
+}
+
+// SourcePatch is what to change of an app and its files.
+type SourcePatch struct {
+	AppPatch
+	// Source is the new text of each file by its name; nil deletes the file.
+	// Files that are not named stay.
+	Source map[string]*string `json:"source,omitempty"`
+}
+
+// GetSource reads an app with its files.
+func (o *Organization) GetSource(ctx context.Context, id int64) (AppSource, error) {
+	var app AppSource
+	err := o.call(ctx, http.MethodGet, appPath(id)+"/source", nil, nil, &app)
+	return app, err
+}
+
+// UpdateSource sets and deletes files of an app. A file that does not compile
+// is no error: it is stored, and SourceFiles says what is wrong with it.
+func (o *Organization) UpdateSource(ctx context.Context, id int64, patch SourcePatch) (AppSource, error) {
+	var app AppSource
+	err := o.call(ctx, http.MethodPatch, appPath(id)+"/update_source", nil, patch, &app)
+	return app, err
+}

@@ -1,0 +1,163 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/api"
+	"foyer/internal/openapi/openapitest"
+)
+
+// calls has one call of the Go client for each operation with a key.
+var calls = map[string]func(context.Context, *client.Organization) (any, error){
+	"listApps": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListApps(ctx, client.Range{Limit: 1})
+	},
+	"createApp": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginCustom, URL: "https://git.example.com/a", IsGlobal: true})
+	},
+	"getApp": func(ctx context.Context, o *client.Organization) (any, error) { return o.GetApp(ctx, 42) },
+	"updateApp": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.UpdateApp(ctx, 42, client.AppPatch{Name: new("a"), Metrics: client.Null()})
+	},
+	"deleteApp":       func(ctx context.Context, o *client.Organization) (any, error) { return nil, o.DeleteApp(ctx, 42) },
+	"checkForUpdates": func(ctx context.Context, o *client.Organization) (any, error) { return o.CheckForUpdates(ctx, 42) },
+	"getSource":       func(ctx context.Context, o *client.Organization) (any, error) { return o.GetSource(ctx, 42) },
+	"updateSource": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"site.ts": new(""), "old.ts": nil}})
+	},
+	"upgradeApp": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.UpgradeApp(ctx, 42, client.AppPatch{Tag: new("v1")})
+	},
+	"listActivity": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListActivity(ctx, client.ActivityFilter{}, client.Range{})
+	},
+	"listExportsUnsubscribeConfigs": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListExportsUnsubscribeConfigs(ctx, client.Range{})
+	},
+	"listRepository": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListRepository(ctx, client.Range{})
+	},
+	"listUnusedApps": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListUnusedApps(ctx, client.Range{})
+	},
+	"listInvites": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListInvites(ctx, client.Range{})
+	},
+	"createInvite": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.CreateInvite(ctx, client.InviteDraft{TargetEmail: "a@example.com", Level: client.LevelOwner, SendEmail: new(false)})
+	},
+	"deleteInvite": func(ctx context.Context, o *client.Organization) (any, error) {
+		return nil, o.DeleteInvite(ctx, "01981f10-02aa-7c1d-8b53-9d6f4f0f7e20")
+	},
+	"createInvitesBulk": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.CreateInvites(ctx, []client.InviteDraft{{TargetEmail: "a@example.com"}})
+	},
+}
+
+// Each call of the Go client must be an operation of the document with a body
+// it takes, and lose nothing of the answer the document gives as its example.
+func TestClientSpeaksTheDocument(t *testing.T) {
+	t.Parallel()
+	examples := newExampleServer(t)
+	server := httptest.NewServer(examples)
+	defer server.Close()
+	c, err := client.New(server.URL, "foy_key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, call := range calls {
+		got, err := call(t.Context(), c.Organization(client.Current))
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		if want := examples.answers[id].body; want != nil && !sameJSON(t, got, want) {
+			t.Errorf("%s: the client makes %+v of %s", id, got, want)
+		}
+	}
+	if asked, documented := slices.Sorted(maps.Keys(examples.asked)), slices.Sorted(maps.Keys(examples.answers)); !slices.Equal(asked, documented) {
+		t.Errorf("asked for %v, documented are %v", asked, documented)
+	}
+}
+
+// sameJSON says whether value, written as JSON, says the same as text; a null
+// text of the one may be empty in the other, as in next.
+func sameJSON(t *testing.T, value any, text []byte) bool {
+	t.Helper()
+	written, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return canonical(t, written) == canonical(t, text)
+}
+
+func canonical(t *testing.T, text []byte) string {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	if object, ok := value.(map[string]any); ok {
+		for _, name := range []string{"next", "previous"} {
+			if object[name] == "" {
+				object[name] = nil
+			}
+		}
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(sorted), ".000000Z", "Z")
+}
+
+// exampleServer answers each operation with the example of the document.
+type exampleServer struct {
+	*http.ServeMux
+	answers map[string]exampleAnswer
+	mu      sync.Mutex
+	asked   map[string]bool
+}
+
+type exampleAnswer struct {
+	status int
+	body   []byte // nil: none
+}
+
+func newExampleServer(t *testing.T) *exampleServer {
+	t.Helper()
+	doc := readDocument(t)
+	checker := openapitest.NewChecker(t, api.OpenAPI())
+	s := &exampleServer{ServeMux: http.NewServeMux(), answers: map[string]exampleAnswer{}, asked: map[string]bool{}}
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if o.Scope == "" {
+			continue
+		}
+		answer, takes := doc.success(t, o)
+		s.answers[o.ID] = answer
+		s.HandleFunc(o.Method+" "+o.Path, func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); takes != "" {
+				checker.CheckValue(t, takes+"/content/application~1json/schema", body)
+			} else if len(body) > 0 {
+				t.Errorf("%s takes no body, got %s", o.ID, body)
+			}
+			s.mu.Lock()
+			s.asked[o.ID] = true
+			s.mu.Unlock()
+			w.WriteHeader(answer.status)
+			io.Copy(w, bytes.NewReader(answer.body))
+		})
+	}
+	return s
+}

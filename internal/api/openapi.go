@@ -1,0 +1,64 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"foyer/internal/openapi"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// OpenAPI returns the public contract of the API, as YAML. It must not be
+// changed.
+func OpenAPI() []byte { return openAPI }
+
+// OpenAPIYAML serves the contract as it is kept.
+func OpenAPIYAML() http.Handler {
+	return document{contentType: "application/yaml", body: func() ([]byte, error) { return openAPI, nil }}
+}
+
+// OpenAPIJSON serves the contract as JSON.
+func OpenAPIJSON() http.Handler {
+	return document{contentType: "application/json", body: sync.OnceValues(func() ([]byte, error) { return openapi.JSON(openAPI) })}
+}
+
+// Docs serves the contract as a page for people.
+func Docs() http.Handler {
+	return document{
+		contentType: "text/html; charset=utf-8",
+		policy:      openapi.PagePolicy(),
+		body:        sync.OnceValues(func() ([]byte, error) { return openapi.Page(openAPI) }),
+	}
+}
+
+// document is a form of the contract. Its body is made when it is first asked
+// for, so that it costs nothing at start.
+type document struct {
+	contentType string
+	policy      string // Content-Security-Policy, if any
+	body        func() ([]byte, error)
+}
+
+// ServeHTTP answers GET and HEAD.
+func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := d.body()
+	if err != nil { // never: the document is part of the program, and a test reads it
+		http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", d.contentType)
+	header.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
+	header.Set("Cache-Control", "no-cache")
+	if d.policy != "" {
+		header.Set("Content-Security-Policy", d.policy)
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}

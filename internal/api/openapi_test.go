@@ -1,0 +1,143 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/internal/api"
+	"foyer/internal/openapi/openapitest"
+)
+
+func serve(t *testing.T, h http.Handler, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Header = header
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestDocumentIsServed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler           http.Handler
+		contentType, says string
+	}{
+		"yaml": {api.OpenAPIYAML(), "application/yaml", "openapi: 3.1.0"},
+		"json": {api.OpenAPIJSON(), "application/json", `"openapi": "3.1.0"`},
+		"page": {api.Docs(), "text/html; charset=utf-8", "<title>foyer API</title>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, test.handler, http.Header{})
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != test.contentType {
+				t.Errorf("answered %d %q", w.Code, w.Header().Get("Content-Type"))
+			}
+			if !strings.Contains(w.Body.String(), test.says) {
+				t.Errorf("does not say %q", test.says)
+			}
+			again := serve(t, test.handler, http.Header{"If-None-Match": {w.Header().Get("Etag")}})
+			if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+				t.Errorf("asked again: answered %d with %d bytes", again.Code, again.Body.Len())
+			}
+		})
+	}
+}
+
+// A page that reaches out would not work where there is no internet, and would
+// tell others who reads it.
+func TestPageNeedsNothingElse(t *testing.T) {
+	t.Parallel()
+	w := serve(t, api.Docs(), http.Header{})
+	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
+		if strings.Contains(w.Body.String(), reach) {
+			t.Errorf("the page has %q", reach)
+		}
+	}
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
+		t.Errorf("Content-Security-Policy: %s", policy)
+	}
+}
+
+func TestPageShowsEveryOperation(t *testing.T) {
+	t.Parallel()
+	page := serve(t, api.Docs(), http.Header{}).Body.String()
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if !strings.Contains(page, `<article class="operation" id="`+o.ID+`">`) {
+			t.Errorf("the page does not show %s", o.ID)
+		}
+	}
+}
+
+// Every example in the document is an answer to learn from, so it must be one
+// that the document itself allows.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	checker := openapitest.NewChecker(t, api.OpenAPI())
+	doc := readDocument(t)
+	for name, r := range doc.Components.Responses {
+		for mediaType, c := range r.Content {
+			if mediaType == "application/json" {
+				checker.CheckValue(t, "#/components/responses/"+name+"/content/application~1json/schema", c.Example)
+			}
+		}
+	}
+	for name, b := range doc.Components.RequestBodies {
+		for _, e := range b.Content["application/json"].Examples {
+			checker.CheckValue(t, "#/components/requestBodies/"+name+"/content/application~1json/schema", e.Value)
+		}
+	}
+}
+
+// docJSON is what the tests need of the document.
+type docJSON struct {
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
+	Components struct {
+		Responses     map[string]docContent `json:"responses"`
+		RequestBodies map[string]docContent `json:"requestBodies"`
+	} `json:"components"`
+}
+
+type docContent struct {
+	Content map[string]struct {
+		Example  json.RawMessage       `json:"example"`
+		Examples map[string]docExample `json:"examples"`
+	} `json:"content"`
+}
+
+type docExample struct {
+	Value json.RawMessage `json:"value"`
+}
+
+func readDocument(t *testing.T) docJSON {
+	t.Helper()
+	var doc docJSON
+	if err := json.Unmarshal(serve(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// success returns the answer of an operation that worked, and a reference to
+// the body it takes, if any.
+func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, string) {
+	t.Helper()
+	type reference struct {
+		Ref string `json:"$ref"`
+	}
+	var op struct {
+		RequestBody reference         `json:"requestBody"`
+		Responses   map[int]reference `json:"responses"`
+	}
+	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
+		t.Fatal(err)
+	}
+	status := slices.Min(slices.Collect(maps.Keys(op.Responses)))
+	name := strings.TrimPrefix(op.Responses[status].Ref, "#/components/responses/")
+	return exampleAnswer{status, d.Components.Responses[name].Content["application/json"].Example}, op.RequestBody.Ref
+}

@@ -1,0 +1,129 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// isObject says whether a schema has a table of fields on the page. Parts of
+// objects (…Fields) are shown in the objects they are part of.
+func (d *document) isObject(name string) bool {
+	s, err := d.Components.Schemas.named(name)
+	return err == nil && (len(s.Properties) > 0 || len(s.AllOf) > 0) && !strings.HasSuffix(name, "Fields")
+}
+
+// resolve follows a reference. What stands beside it wins.
+func (d *document) resolve(s schema) (schema, error) {
+	if s.Ref == "" {
+		return s, nil
+	}
+	found, err := d.Components.Schemas.named(s.Ref)
+	if s.Description != "" {
+		found.Description = s.Description
+	}
+	return found, err
+}
+
+// fields lists the properties of an object, those it takes over first; of a
+// choice, those of the first choice.
+func (d *document) fields(s schema) ([]fieldView, error) {
+	s, err := d.resolve(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.OneOf) > 0 {
+		return d.fields(s.OneOf[0])
+	}
+	var all []fieldView
+	for _, part := range s.AllOf {
+		fields, err := d.fields(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fields...)
+	}
+	for _, p := range s.Properties {
+		described, err := d.describe(p.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Key, err)
+		}
+		resolved, err := d.resolve(p.Value)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fieldView{
+			Name: p.Key, Type: described, Description: resolved.Description, Required: slices.Contains(s.Required, p.Key),
+		})
+	}
+	return all, nil
+}
+
+// describe says in words what values fit s.
+func (d *document) describe(s schema) (typeView, error) {
+	name := s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+	if d.isObject(name) {
+		return typeView{Object: name}, nil
+	}
+	s, err := d.resolve(s)
+	if err != nil {
+		return typeView{}, err
+	}
+	switch {
+	case len(s.OneOf) == 2:
+		return d.describeChoice(s.OneOf)
+	case s.Items != nil:
+		item, err := d.describe(*s.Items)
+		item.Before = "list of " + item.Before
+		return item, err
+	default:
+		return typeView{Before: s.words()}, nil
+	}
+}
+
+func (d *document) describeChoice(choices []schema) (typeView, error) {
+	first, err := d.describe(choices[0])
+	if err != nil {
+		return first, err
+	}
+	second, err := d.describe(choices[1])
+	first.After += " or " + second.Before + second.Object
+	return first, err
+}
+
+// words describes a plain value: its type or choices, its form and its bounds.
+func (s schema) words() string {
+	kind := strings.Join(s.Type, " or ")
+	if len(s.Enum) > 0 {
+		kind = "one of " + strings.Join(s.choices(), ", ")
+	}
+	words := []string{cmp.Or(kind, "any JSON")}
+	if s.Const != "" {
+		words[0] = "always " + s.Const
+	}
+	if s.Format != "" && s.Format != "int64" {
+		words = append(words, s.Format)
+	}
+	if s.Minimum != nil {
+		words = append(words, fmt.Sprintf("from %d", *s.Minimum))
+	}
+	if s.MaxLength != nil {
+		words = append(words, fmt.Sprintf("up to %d characters", *s.MaxLength))
+	}
+	if !s.Default.IsZero() {
+		words = append(words, "default "+s.Default.Value)
+	}
+	return strings.Join(words, ", ")
+}
+
+// choices lists what an enum allows besides nothing at all.
+func (s schema) choices() []string {
+	var all []string
+	for _, c := range s.Enum {
+		if c.Value != "" && c.Tag != "!!null" && !slices.Contains(all, c.Value) {
+			all = append(all, c.Value)
+		}
+	}
+	return all
+}
