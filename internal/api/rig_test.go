@@ -157,11 +157,10 @@ func (r *rig) sendTo(url, key, method, path, body string, headers ...string) ans
 }
 
 // want sends as the owner and compares the whole answer.
-func (r *rig) want(method, path, body string, status int, want string) answer {
+func (r *rig) want(method, path, body string, status int, want string) {
 	r.t.Helper()
 	got := r.send(r.key, method, path, body)
 	r.compare(method+" "+path+" "+body, got, status, want)
-	return got
 }
 
 func (r *rig) compare(what string, got answer, status int, want string) {
