@@ -26,7 +26,7 @@ const baseURL = "https://foyer.example"
 
 // rig is a server on an empty database with two organizations.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	db      *db.DB
 	keys    *access.Keys
 	orgs    org.Service
@@ -47,7 +47,7 @@ func each(t *testing.T, test func(r *rig)) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
 }
 
-func newRig(t *testing.T, d *db.DB) *rig {
+func newRig(t testing.TB, d *db.DB) *rig {
 	t.Helper()
 	keys := &access.Keys{DB: d}
 	r := &rig{t: t, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(t, api.OpenAPI())}
