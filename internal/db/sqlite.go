@@ -116,3 +116,12 @@ func syncFile(path string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// close closes the statements. Those of one connection nobody else would: SQLite
+// would keep the file open, and its journal full, until the process ends.
+func (s *stmts) close() (err error) {
+	for _, kept := range s.byText.Range {
+		err = errors.Join(err, kept.(*sql.Stmt).Close())
+	}
+	return err
+}
