@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -15,9 +14,7 @@ import (
 // one that comes alone is committed at once. Each has a savepoint of its own: one
 // that fails takes no other along.
 type writer struct {
-	pool  *sql.DB
-	conn  *sql.Conn
-	stmts stmts
+	conn  *conn
 	queue chan *unit
 	quit  chan struct{}
 	done  chan struct{}
@@ -38,31 +35,27 @@ var errClosed = errors.New("the database is closed")
 const maxShared = 64
 
 func startWriter(ctx context.Context, dsn string) (*writer, error) {
-	pool, err := sql.Open("sqlite", dsn)
+	c, err := firstConn(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := firstConn(ctx, pool)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	w := &writer{pool: pool, conn: conn, queue: make(chan *unit), quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run(uninterrupted(ctx))
+	w := &writer{conn: c, queue: make(chan *unit), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run()
 	return w, nil
 }
 
 // firstConn opens the connection. Servers that open a new database at once get in
 // each other's way while it is switched to WAL, which SQLite refuses without
 // heeding busy_timeout.
-func firstConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+func firstConn(ctx context.Context, dsn string) (*conn, error) {
 	const (
 		tries = 500
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		conn, err := pool.Conn(uninterrupted(ctx))
+		c, err := openConn(dsn)
 		if err == nil || !isBusy(err) || try == tries {
-			return conn, err
+			return c, err
 		}
 		select {
 		case <-time.After(pause):
@@ -92,16 +85,16 @@ func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return errors.Join(w.stmts.close(), w.conn.Close(), w.pool.Close())
+	return w.conn.close()
 }
 
-func (w *writer) run(ctx context.Context) {
+func (w *writer) run() {
 	defer close(w.done)
 	batch := make([]*unit, 0, maxShared)
 	for {
 		select {
 		case u := <-w.queue:
-			batch = w.share(ctx, append(batch[:0], u))
+			batch = w.share(append(batch[:0], u))
 			for _, u := range batch {
 				close(u.answer)
 			}
@@ -112,27 +105,27 @@ func (w *writer) run(ctx context.Context) {
 }
 
 // share runs the one unit of batch and all that wait by then in one commit.
-func (w *writer) share(ctx context.Context, batch []*unit) []*unit {
+func (w *writer) share(batch []*unit) []*unit {
 	first := batch[0]
-	if first.err = w.exec(ctx, `BEGIN IMMEDIATE`); first.err != nil {
+	if first.err = w.exec(`BEGIN IMMEDIATE`); first.err != nil {
 		return batch
 	}
 	if first.err = w.attempt(first); first.err != nil {
-		first.err = errors.Join(first.err, w.exec(ctx, `ROLLBACK`))
+		first.err = errors.Join(first.err, w.exec(`ROLLBACK`))
 		return batch
 	}
 	for len(batch) < maxShared {
 		select {
 		case u := <-w.queue:
 			batch = append(batch, u)
-			u.err = w.savepoint(ctx, u)
+			u.err = w.savepoint(u)
 			continue
 		default:
 		}
 		break
 	}
-	if err := w.exec(ctx, `COMMIT`); err != nil {
-		err = errors.Join(err, w.exec(ctx, `ROLLBACK`))
+	if err := w.exec(`COMMIT`); err != nil {
+		err = errors.Join(err, w.exec(`ROLLBACK`))
 		for _, u := range batch {
 			u.err = errors.Join(u.err, err)
 		}
@@ -140,14 +133,14 @@ func (w *writer) share(ctx context.Context, batch []*unit) []*unit {
 	return batch
 }
 
-func (w *writer) savepoint(ctx context.Context, u *unit) error {
-	if err := w.exec(ctx, `SAVEPOINT unit`); err != nil {
+func (w *writer) savepoint(u *unit) error {
+	if err := w.exec(`SAVEPOINT unit`); err != nil {
 		return err
 	}
 	if err := w.attempt(u); err != nil {
-		return errors.Join(err, w.exec(ctx, `ROLLBACK TO unit`), w.exec(ctx, `RELEASE unit`))
+		return errors.Join(err, w.exec(`ROLLBACK TO unit`), w.exec(`RELEASE unit`))
 	}
-	return w.exec(ctx, `RELEASE unit`)
+	return w.exec(`RELEASE unit`)
 }
 
 // attempt calls u's function; its panic is its own, not the writer's.
@@ -157,28 +150,10 @@ func (w *writer) attempt(u *unit) (err error) {
 			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return u.fn(&Tx{run: w})
+	return u.fn(&Tx{session: w.conn})
 }
 
-func (w *writer) exec(ctx context.Context, statement string) error {
-	_, err := w.ExecContext(ctx, statement)
+func (w *writer) exec(statement string) error {
+	_, err := w.conn.exec(background, statement, nil)
 	return err
-}
-
-// QueryContext runs a prepared query on the writing connection.
-func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := w.stmts.get(ctx, w.conn, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(uninterrupted(ctx), args...)
-}
-
-// ExecContext runs a prepared statement on the writing connection.
-func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := w.stmts.get(ctx, w.conn, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return s.ExecContext(uninterrupted(ctx), args...)
 }
