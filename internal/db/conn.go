@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"time"
 
 	"modernc.org/sqlite"
 )
@@ -116,9 +117,16 @@ func (c *conn) exec(_ context.Context, query string, args []any) (int64, error) 
 func (c *conn) bind(args []any) error {
 	c.args = c.args[:0]
 	for i, arg := range args {
-		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
-		if err != nil {
-			return err
+		value := arg
+		switch v := arg.(type) {
+		case string, int64, bool, time.Time, nil:
+		case int:
+			value = int64(v)
+		default:
+			var err error
+			if value, err = driver.DefaultParameterConverter.ConvertValue(arg); err != nil {
+				return err
+			}
 		}
 		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: value})
 	}

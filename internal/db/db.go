@@ -124,7 +124,8 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
 // rolled back. On SQLite fn shares its commit with others (see writer), so it
-// must do nothing slow. fn must use tx, never d.
+// must do nothing slow, and may be run a second time: whatever it changes outside
+// of the database it must set anew. fn must use tx, never d.
 func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, fn)
@@ -147,6 +148,19 @@ type Tx struct {
 	ForUpdate string
 
 	session
+	wrote bool
+}
+
+func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	if !strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "SELECT") {
+		t.wrote = true
+	}
+	return t.session.query(ctx, query, args, row)
+}
+
+func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
+	t.wrote = true
+	return t.session.exec(ctx, query, args)
 }
 
 // One runs a query that yields one row, or ErrNoRow; columns lists the fields it fills.

@@ -10,10 +10,12 @@ import (
 )
 
 // Every connection: a commit is on disk when it returns, times go in and out as
-// time.Time, and a lock that another process holds is waited for.
+// time.Time, a lock that another process holds is waited for, and the journal is
+// copied into the database every 16 MB.
 var sqliteParams = url.Values{
 	"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"temp_store(2)", "wal_autocheckpoint(4000)",
 	},
 	"_time_integer_format": {"unix_micro"},
 	"_inttotime":           {"1"},
