@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -41,7 +42,7 @@ func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
 func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.WaitGroup) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.MetricsListen)
 	if err != nil {
-		return err
+		return fmt.Errorf("FOYER_METRICS_LISTEN: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

@@ -16,8 +16,6 @@ import (
 	"foyer/internal/api"
 	"foyer/internal/config"
 	"foyer/internal/db"
-	"foyer/internal/invite"
-	"foyer/internal/plugin"
 )
 
 const (
@@ -39,29 +37,28 @@ type Server struct {
 // Run serves until ctx is done. It stops in the order of need: first the
 // listener, then what requests feed, last the database.
 func (s Server) Run(ctx context.Context) (err error) {
-	d, err := db.Open(ctx, s.Config.Database)
+	d, err := Open(ctx, s.Config)
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
 	defer ln.Close()
-	keys := &access.Keys{DB: d}
 	baseURL := s.Config.Base(ln.Addr().String())
-	if err := s.bootstrap(ctx, d, keys, baseURL); err != nil {
+	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background.Go(func() { s.flush(flushCtx, keys) })
+	background.Go(func() { s.flush(flushCtx, d.Keys) })
 	a := &api.API{
-		Log: s.Log, Keys: keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
-		Plugins: plugin.Service{DB: d}, Invites: invite.Service{DB: d, TTL: s.Config.InviteTTL},
+		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
+		Plugins: d.Plugins, Invites: d.Invites,
 	}
 	m := newMetrics()
 	if s.Config.MetricsListen != "" {
@@ -70,7 +67,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		}
 	}
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
-	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d)), m.seen))
+	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d.db)), m.seen))
 }
 
 // pages adds what is served beside the API.
