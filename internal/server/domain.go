@@ -34,8 +34,8 @@ func Open(ctx context.Context, c config.Config) (*Domain, error) {
 	return &Domain{
 		Keys:          keys,
 		Organizations: org.Service{DB: d, Keys: keys},
-		Plugins:       plugin.Service{DB: d},
-		Invites:       invite.Service{DB: d, TTL: c.InviteTTL},
+		Plugins:       plugin.Service{DB: d, Memory: plugin.NewMemory()},
+		Invites:       invite.Service{DB: d, TTL: c.InviteTTL, Memory: invite.NewMemory()},
 		db:            d,
 	}, nil
 }
