@@ -38,14 +38,13 @@ func update(ctx context.Context, tx *db.Tx, p Plugin, global int) error {
 	if err := count(ctx, tx, p, 0, global); err != nil {
 		return err
 	}
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		UPDATE plugins
 		SET version = $3, plugin_type = $4, name = $5, description = $6, url = $7, icon = $8, config_schema = $9, tag = $10,
 			latest_tag = $11, is_global = $12, capabilities = $13, metrics = $14, public_jobs = $15, exports = $16, updated_at = $17
 		WHERE organization_id = $1 AND id = $2`,
 		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
 		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt)
-	return err
 }
 
 // find returns a plugin that the organization can see: its own or a global one.
@@ -55,8 +54,7 @@ func find(ctx context.Context, q db.Querier, organizationID string, id int64, lo
 }
 
 func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Run(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // visible is what an organization sees: two runs, each in the order of an index,
@@ -124,9 +122,8 @@ func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int) error {
 		INSERT INTO plugin_counts (organization_id, own, global, version) VALUES ($1, $2, $3, 1)
 		ON CONFLICT (organization_id) DO UPDATE
 		SET own = plugin_counts.own + $2, global = plugin_counts.global + $3, version = plugin_counts.version + 1`
-	if _, err := db.Exec(ctx, tx, add, p.OrganizationID, own, global); err != nil || !p.IsGlobal && global == 0 {
+	if err := db.Run(ctx, tx, add, p.OrganizationID, own, global); err != nil || !p.IsGlobal && global == 0 {
 		return err
 	}
-	_, err := db.Exec(ctx, tx, add, "", 0, global)
-	return err
+	return db.Run(ctx, tx, add, "", 0, global)
 }
