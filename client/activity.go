@@ -11,7 +11,7 @@ import (
 
 // Activity is one change of an app.
 type Activity struct {
-	ID string `json:"id"`
+	ID int64 `json:"id"`
 	// Activity is installed, updated, source_updated, upgraded or uninstalled.
 	Activity string         `json:"activity"`
 	User     ActivityUser   `json:"user"`

@@ -7,6 +7,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/activity"
 	"foyer/internal/fault"
+	"foyer/internal/org"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -16,8 +17,11 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
-	entries, count, err := a.Plugins.Activity(r.Context(), c, q.Get("app"), q.Get("user"), p)
+	app, user, err := activityFilter(r)
+	if err != nil {
+		return err
+	}
+	entries, count, err := a.Plugins.Activity(r.Context(), c, app, user, p)
 	if err != nil {
 		return err
 	}
@@ -28,6 +32,22 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 		}
 	}
 	return writeAppPage(w, r, a, first, p, count, entries, AppendActivity)
+}
+
+// activityFilter reads what narrows the activity down.
+func activityFilter(r *http.Request) (app, user string, err error) {
+	q := r.URL.Query()
+	var faults fault.List
+	if app = q.Get("app"); app != "" {
+		if _, err := strconv.ParseInt(app, 10, 64); err != nil {
+			faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
+		}
+	}
+	if user = q.Get("user"); user != "" {
+		user, err = org.ParseEmail("user", user)
+		faults.Add(err)
+	}
+	return app, user, faults.Err()
 }
 
 // appOf is the app that an entry is about; once deleted, all that is left of it

@@ -18,8 +18,8 @@ import (
 	"foyer/internal/openapi/openapitest"
 )
 
-// calls has one call of the Go client for each operation with a key.
-var calls = map[string]func(context.Context, *client.Organization) (any, error){
+// clientCalls has one call of the Go client for each operation with a key.
+var clientCalls = map[string]func(context.Context, *client.Organization) (any, error){
 	"listApps": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListApps(ctx, client.Range{Limit: 1})
 	},
@@ -76,7 +76,7 @@ func TestClientSpeaksTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, call := range calls {
+	for id, call := range clientCalls {
 		got, err := call(t.Context(), c.Organization(client.Current))
 		if err != nil {
 			t.Errorf("%s: %v", id, err)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"foyer/internal/access"
 	"foyer/internal/invite"
 	"foyer/internal/org"
@@ -101,8 +103,17 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	return wire.WriteList(w, invites, inviteAppender(a.Keys.DB.Now()))
 }
 
+// inviteID is the UUID in the path; what is none stands for no invite at all.
+func inviteID(r *http.Request) string {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}
+
 func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Invites.Delete(r.Context(), c, r.PathValue("id")); err != nil {
+	if err := a.Invites.Delete(r.Context(), c, inviteID(r)); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

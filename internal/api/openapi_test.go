@@ -13,7 +13,7 @@ import (
 	"foyer/internal/openapi/openapitest"
 )
 
-func serve(t *testing.T, h http.Handler, header http.Header) *httptest.ResponseRecorder {
+func getDocument(t *testing.T, h http.Handler, header http.Header) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header = header
@@ -34,14 +34,14 @@ func TestDocumentIsServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := serve(t, test.handler, http.Header{})
+			w := getDocument(t, test.handler, http.Header{})
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != test.contentType {
 				t.Errorf("answered %d %q", w.Code, w.Header().Get("Content-Type"))
 			}
 			if !strings.Contains(w.Body.String(), test.says) {
 				t.Errorf("does not say %q", test.says)
 			}
-			again := serve(t, test.handler, http.Header{"If-None-Match": {w.Header().Get("Etag")}})
+			again := getDocument(t, test.handler, http.Header{"If-None-Match": {w.Header().Get("Etag")}})
 			if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
 				t.Errorf("asked again: answered %d with %d bytes", again.Code, again.Body.Len())
 			}
@@ -53,7 +53,7 @@ func TestDocumentIsServed(t *testing.T) {
 // tell others who reads it.
 func TestPageNeedsNothingElse(t *testing.T) {
 	t.Parallel()
-	w := serve(t, api.Docs(), http.Header{})
+	w := getDocument(t, api.Docs(), http.Header{})
 	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
 		if strings.Contains(w.Body.String(), reach) {
 			t.Errorf("the page has %q", reach)
@@ -66,7 +66,7 @@ func TestPageNeedsNothingElse(t *testing.T) {
 
 func TestPageShowsEveryOperation(t *testing.T) {
 	t.Parallel()
-	page := serve(t, api.Docs(), http.Header{}).Body.String()
+	page := getDocument(t, api.Docs(), http.Header{}).Body.String()
 	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
 		if !strings.Contains(page, `<article class="operation" id="`+o.ID+`">`) {
 			t.Errorf("the page does not show %s", o.ID)
@@ -117,7 +117,7 @@ type docExample struct {
 func readDocument(t *testing.T) docJSON {
 	t.Helper()
 	var doc docJSON
-	if err := json.Unmarshal(serve(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc

@@ -30,14 +30,12 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done, err := All(ctx, d, func(s *string) []any { return []any{s} }, `SELECT name FROM migrations ORDER BY name`)
+	done, err := d.Applied(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	for _, name := range done {
-		if last := files[len(files)-1].Name(); name > last {
-			return fmt.Errorf("%w: it has %s, this one knows up to %s", ErrNewer, name, last)
-		}
+	if err := checkKnown(done); err != nil {
+		return err
 	}
 	for _, file := range files {
 		if slices.Contains(done, file.Name()) {
@@ -45,6 +43,21 @@ func (d *DB) migrate(ctx context.Context) error {
 		}
 		if err := d.migrateFile(ctx, file.Name()); err != nil {
 			return fmt.Errorf("migrate %s: %w", file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// checkKnown refuses a schema with migrations that this foyer does not have.
+func checkKnown(done []string) error {
+	files, err := migrations.ReadDir("migrations") // sorted
+	if err != nil {
+		return err
+	}
+	last := files[len(files)-1].Name()
+	for _, name := range done {
+		if name > last {
+			return fmt.Errorf("%w: it has %s, this one knows up to %s", ErrNewer, name, last)
 		}
 	}
 	return nil
@@ -87,7 +100,11 @@ func (d *DB) script(ctx context.Context, statement string) error {
 	})
 }
 
+const selectApplied = `SELECT name FROM migrations ORDER BY name`
+
+func name(s *string) []any { return []any{s} }
+
 // Applied names the migrations that have been done, in order.
 func (d *DB) Applied(ctx context.Context) ([]string, error) {
-	return All(ctx, d, func(s *string) []any { return []any{s} }, `SELECT name FROM migrations ORDER BY name`)
+	return All(ctx, d, name, selectApplied)
 }

@@ -21,9 +21,9 @@ var sqliteParams = url.Values{
 	"_inttotime":           {"1"},
 }.Encode()
 
-func sqliteDSN(path string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqliteParams
-}
+func sqliteDSN(path string) string { return "file:" + escapePath(path) + "?" + sqliteParams }
+
+func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
 func (d *DB) openSQLite(ctx context.Context, path string) error {
 	if err := createPrivate(path); err != nil {
@@ -83,36 +83,11 @@ func (s *stmts) get(ctx context.Context, p preparer, query string) (*sql.Stmt, e
 	return made, nil
 }
 
-// Backup writes a consistent copy of a SQLite database to a new file, while
-// servers go on using it.
-func (d *DB) Backup(ctx context.Context, path string) error {
-	if !d.engine.sqlite {
-		return errors.New("backup is for SQLite: PostgreSQL has pg_dump")
+// close closes the statements. Those of one connection nobody else would: SQLite
+// would keep the file open, and its journal full, until the process ends.
+func (s *stmts) close() (err error) {
+	for _, kept := range s.byText.Range {
+		err = errors.Join(err, kept.(*sql.Stmt).Close())
 	}
-	if _, err := os.Stat(path); err == nil {
-		return errors.New(path + " is there already: name a new file")
-	}
-	partial := path + ".partial"
-	if err := os.RemoveAll(partial); err != nil {
-		return err
-	}
-	if err := createPrivate(partial); err != nil {
-		return err
-	}
-	_, err := d.pool.ExecContext(ctx, `VACUUM INTO ?`, partial)
-	if err == nil {
-		err = syncFile(partial)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(partial))
-	}
-	return os.Rename(partial, path)
-}
-
-func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return err
 }

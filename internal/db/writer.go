@@ -92,7 +92,7 @@ func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return errors.Join(w.conn.Close(), w.pool.Close())
+	return errors.Join(w.stmts.close(), w.conn.Close(), w.pool.Close())
 }
 
 func (w *writer) run(ctx context.Context) {

@@ -90,10 +90,13 @@ func plainLocal(local string) bool {
 		len(local) <= maxLocal && !strings.ContainsFunc(local, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(`" ()<>`, r) })
 }
 
+// domainNames are names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
+var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
+
 // ParseDomain reads the name of an internet domain, into ASCII (IDNA).
 func ParseDomain(text string) (string, error) {
-	ascii, err := idna.Lookup.ToASCII(strings.ToLower(strings.TrimSpace(text)))
-	if err != nil || !strings.Contains(ascii, ".") || strings.HasSuffix(ascii, ".") || len(ascii) > 253 {
+	ascii, err := domainNames.ToASCII(strings.ToLower(strings.TrimSpace(text)))
+	if err != nil || !strings.Contains(ascii, ".") || strings.HasSuffix(ascii, ".") {
 		return "", fault.New(fault.Invalid, "%q is not a domain like example.com.", text)
 	}
 	return ascii, nil

@@ -1,0 +1,132 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/api"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/invite"
+	"foyer/internal/plugin"
+)
+
+// Two servers on one database, each with a memory of its own.
+func TestKeysOnTwoServers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		second := dbtest.Open(t, url)
+		now := time.Now().UTC().Truncate(time.Microsecond)
+		for _, d := range []*db.DB{r.db, second} {
+			d.Now = func() time.Time { return now }
+		}
+		keys := &access.Keys{DB: second}
+		other := r.serve(&api.API{
+			Log: r.api.Log, Keys: keys, BaseURL: baseURL, Plugins: plugin.Service{DB: second}, Invites: invite.Service{DB: second, TTL: time.Hour},
+		})
+		status := func(url, key string) int { return r.sendTo(url, key, "GET", apps, "").status }
+		made, key, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
+			t.Errorf("a new key: %d here, %d there", here, there)
+		}
+		if err := r.keys.Revoke(t.Context(), made.ID); err != nil {
+			t.Fatal(err)
+		}
+		if here := status(r.url, key); here != 401 {
+			t.Errorf("revoked: %d here", here)
+		}
+		now = now.Add(2 * time.Second)
+		if there := status(other, key); there != 401 {
+			t.Errorf("revoked: %d there after 2 seconds", there)
+		}
+
+		newcomer := r.join(r.other, "new@acme.example", access.Member)
+		key = r.newKey(newcomer, "*")
+		if here := status(r.url, key); here != 404 {
+			t.Errorf("not a member: %d", here)
+		}
+		if _, err := r.orgs.AddMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example", access.Member); err != nil {
+			t.Fatal(err)
+		}
+		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
+			t.Errorf("a new member: %d here, %d there", here, there)
+		}
+		if _, err := r.orgs.RemoveMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example"); err != nil {
+			t.Fatal(err)
+		}
+		if here := status(r.url, key); here != 404 {
+			t.Errorf("removed: %d here", here)
+		}
+		now = now.Add(2 * time.Second)
+		if there := status(other, key); there != 404 {
+			t.Errorf("removed: %d there after 2 seconds", there)
+		}
+	})
+}
+
+func TestKeyExpires(t *testing.T) {
+	each(t, func(r *rig) {
+		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		now := r.db.Now().Add(time.Hour - time.Second)
+		r.db.Now = func() time.Time { return now }
+		if got := r.send(key, "GET", apps, ""); got.status != 200 {
+			r.t.Errorf("before its time: %d", got.status)
+		}
+		now = now.Add(2 * time.Second)
+		if got := r.send(key, "GET", apps, ""); got.status != 401 {
+			r.t.Errorf("after its time: %d", got.status)
+		}
+	})
+}
+
+func TestKeyBoundToOrganization(t *testing.T) {
+	each(t, func(r *rig) {
+		r.join(r.other, "owner@acme.example", access.Owner)
+		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: r.other.ID})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.compare("its user's other organization", r.send(key, "GET", apps, ""), 404, notFound)
+		for _, id := range []string{"@current", r.other.ID} {
+			if got := r.send(key, "GET", "/api/organizations/"+id+apps, ""); got.status != 200 {
+				r.t.Errorf("%s: %d %s", id, got.status, got.body)
+			}
+		}
+		if got := r.send(r.key, "GET", "/api/organizations/"+r.other.ID+apps, ""); got.status != 200 {
+			r.t.Errorf("a key that is not bound: %d", got.status)
+		}
+	})
+}
+
+// Using a key is noted to the hour, and costs the request no write.
+func TestKeyUse(t *testing.T) {
+	each(t, func(r *rig) {
+		now := time.Date(2030, 1, 2, 3, 45, 6, 0, time.UTC)
+		r.db.Now = func() time.Time { return now }
+		r.send(r.key, "GET", apps, "")
+		used := func() time.Time {
+			keys, err := r.keys.List(r.t.Context())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return keys[0].LastUsedAt
+		}
+		if at := used(); !at.IsZero() {
+			r.t.Errorf("written by the request: %s", at)
+		}
+		if err := r.keys.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if at := used(); !at.Equal(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)) {
+			r.t.Errorf("used at %s", at)
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// What Backup and Restore refuse.
+var (
+	ErrNotSQLite = errors.New("this is for SQLite: PostgreSQL has pg_dump and pg_restore")
+	ErrExists    = errors.New("there is a file already")
+	ErrInUse     = errors.New("the database is in use: stop the server first")
+	ErrNoBackup  = errors.New("not a backup of foyer")
+)
+
+// Backup writes a consistent copy of a SQLite database to a new file, while
+// servers go on using the database. The copy has the schema that it finds.
+func Backup(ctx context.Context, url, path string) error {
+	source, err := sqliteFile(url)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(source); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: %w", path, ErrExists)
+	}
+	partial, err := reserve(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial) // no effect once renamed
+	if err := vacuumInto(ctx, source, partial); err != nil {
+		return err
+	}
+	return install(partial, path)
+}
+
+func vacuumInto(ctx context.Context, source, path string) error {
+	pool, err := sql.Open("sqlite", sqliteDSN(source))
+	if err != nil {
+		return err
+	}
+	_, err = pool.ExecContext(ctx, `VACUUM INTO $1`, path)
+	return errors.Join(err, pool.Close())
+}
+
+// Restore puts a copy that Backup has written in the place of a SQLite database,
+// which must not be in use. A database that is there is lost: only replace allows
+// that. Whatever goes wrong, the database stays as it was.
+func Restore(ctx context.Context, from, url string, replace bool) (err error) {
+	target, err := sqliteFile(url)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	partial, err := copyBeside(target, from)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial) // no effect once renamed
+	if err := checkBackup(ctx, partial); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	switch _, err := os.Lstat(target); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !replace:
+		return fmt.Errorf("%s: %w", target, ErrExists)
+	}
+	release, err := claim(ctx, target)
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	// A journal left behind would be taken for the new database's own.
+	for _, journal := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(target + journal); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return install(partial, target)
+}
+
+func sqliteFile(url string) (path string, err error) {
+	path, ok := strings.CutPrefix(url, "sqlite:")
+	if !ok {
+		return "", ErrNotSQLite
+	}
+	return path, nil
+}
+
+// reserve makes an empty file beside path that nobody else can read.
+func reserve(path string) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+func copyBeside(target, from string) (partial string, err error) {
+	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
+		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer backup` makes a copy that is whole", from, ErrNoBackup)
+	}
+	src, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	if partial, err = reserve(target); err != nil {
+		return "", err
+	}
+	dst, err := os.OpenFile(partial, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = io.Copy(dst, src)
+		err = errors.Join(err, dst.Close())
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(partial))
+	}
+	return partial, nil
+}
+
+// checkBackup finds out whether a file is a whole database that this foyer knows.
+func checkBackup(ctx context.Context, path string) error {
+	pool, err := sql.Open("sqlite", "file:"+escapePath(path)+"?_pragma=journal_mode(DELETE)")
+	if err != nil {
+		return err
+	}
+	return errors.Join(inspect(ctx, pool), pool.Close())
+}
+
+func inspect(ctx context.Context, pool *sql.DB) error {
+	var found string
+	if err := pool.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&found); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoBackup, err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("the backup is damaged: %s", found)
+	}
+	done, err := All(ctx, plain{pool}, name, selectApplied)
+	if err != nil || len(done) == 0 {
+		return errors.Join(ErrNoBackup, err)
+	}
+	return checkKnown(done)
+}
+
+// plain queries a database that is not foyer's own yet.
+type plain struct{ pool *sql.DB }
+
+func (p plain) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	return p.pool.QueryContext(ctx, query, args...)
+}
+
+// claim keeps other processes from a SQLite file until release is called. What
+// is no database, or not there, nobody can be using.
+func claim(ctx context.Context, path string) (release func() error, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	pool, err := sql.Open("sqlite", "file:"+escapePath(path))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1)
+	// Leaving WAL takes the only connection there is, and keeps it from others.
+	_, err = pool.ExecContext(ctx, `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE`)
+	const busy = 5
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == busy {
+		return nil, errors.Join(ErrInUse, pool.Close())
+	}
+	return pool.Close, nil
+}
+
+// install gives a finished file its name, for good: once it returns, a power
+// failure changes nothing.
+func install(partial, path string) error {
+	if err := syncPath(partial); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
