@@ -17,7 +17,6 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/db"
 	"foyer/internal/invite"
-	"foyer/internal/plugin"
 )
 
 const (
@@ -54,14 +53,19 @@ func (s Server) Run(ctx context.Context) (err error) {
 	if err := s.bootstrap(ctx, d, keys, baseURL); err != nil {
 		return err
 	}
+	apps, err := Apps(s.Config, d, s.Log)
+	if err != nil {
+		return err
+	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background.Go(func() { s.flush(flushCtx, keys) })
+	background.Go(func() { s.flush(flushCtx, keys.FlushUse, apps.Bundles.FlushUse) })
+	background.Go(func() { apps.Catalog.Run(flushCtx) })
 	a := &api.API{
 		Log: s.Log, Keys: keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
-		Plugins: plugin.Service{DB: d}, Invites: invite.Service{DB: d, TTL: s.Config.InviteTTL},
+		Plugins: apps, Invites: invite.Service{DB: d, TTL: s.Config.InviteTTL},
 	}
 	m := newMetrics()
 	if s.Config.MetricsListen != "" {
@@ -119,7 +123,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 }
 
 // flush writes down now and then, and at the end, what requests only noted.
-func (s Server) flush(ctx context.Context, keys *access.Keys) {
+func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for done := false; !done; {
@@ -128,8 +132,10 @@ func (s Server) flush(ctx context.Context, keys *access.Keys) {
 		case <-ctx.Done():
 			done = true
 		}
-		if err := keys.FlushUse(context.WithoutCancel(ctx)); err != nil {
-			s.Log.ErrorContext(ctx, "note the use of keys", "error", err.Error())
+		for _, write := range notes {
+			if err := write(context.WithoutCancel(ctx)); err != nil {
+				s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
+			}
 		}
 	}
 }
