@@ -127,6 +127,9 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Pl
 	if err := MayRead(c); err != nil {
 		return nil, 0, err
 	}
+	if err := s.Bundles.FlushUse(ctx); err != nil {
+		return nil, 0, err
+	}
 	since := s.DB.Now().Add(-unusedAfter)
 	n, err := countUnused(ctx, s.DB, c.Organization.ID, since)
 	if err != nil || n <= p.Offset {

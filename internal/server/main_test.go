@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
 		os.Exit(code)
 	}
+	serveIfAsked()
 	os.Exit(m.Run())
 }
 
@@ -57,6 +59,9 @@ func start(t *testing.T, cfg config.Config) *running {
 	cfg.Bootstrap.Key = s.key
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()
+	}
+	if cfg.Database == "" {
+		cfg.Database = "sqlite:" + filepath.Join(cfg.DataDir, "foyer.db")
 	}
 	if cfg.UpstreamAllow == nil {
 		cfg.UpstreamAllow = upstreamtest.Allow()
