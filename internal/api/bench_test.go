@@ -42,6 +42,7 @@ func BenchmarkRequests(b *testing.B) {
 }
 
 func benchmarkAll(b *testing.B, r *rig, h http.Handler) {
+	b.Helper()
 	var serial atomic.Int64
 	invited := make(chan string, 1<<20)
 	for _, bench := range []struct {

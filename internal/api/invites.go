@@ -12,8 +12,8 @@ import (
 	"foyer/internal/wire"
 )
 
-// inviteAppender appends the invite object of the contract, section 2.2, as it is now.
-func inviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
+// InviteAppender returns what appends the invite object of the contract, section 2.2, as it is now.
+func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
 	return func(b []byte, i invite.Invite) []byte {
 		b = wire.AppendField(append(b, '{'), "id", i.ID)
 		b = wire.AppendField(b, "target_email", i.TargetEmail)
@@ -21,15 +21,15 @@ func inviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
 		b = wire.AppendBool(b, "emailing_attempt_made", i.EmailAttempted)
 		b = wire.AppendInt(b, "level", int64(i.Level))
 		b = wire.AppendBool(b, "is_expired", i.Expired(now))
-		b = appendUser(wire.AppendName(b, "created_by"), i.CreatedBy)
+		b = AppendUser(wire.AppendName(b, "created_by"), i.CreatedBy)
 		b = wire.AppendTime(b, "created_at", i.CreatedAt)
 		b = wire.AppendTime(b, "updated_at", i.UpdatedAt)
 		return append(wire.AppendField(b, "message", i.Message), '}')
 	}
 }
 
-// appendUser appends the user object of the contract, section 2.2.
-func appendUser(b []byte, u org.User) []byte {
+// AppendUser appends the user object of the contract, section 2.2.
+func AppendUser(b []byte, u org.User) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", u.ID)
 	b = wire.AppendField(b, "uuid", u.UUID)
 	b = wire.AppendField(b, "distinct_id", u.DistinctID)
@@ -60,7 +60,7 @@ func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, invites, inviteAppender(a.Keys.DB.Now()))
+	return wire.WritePage(w, r, a.BaseURL, p, count, invites, InviteAppender(a.Keys.DB.Now()))
 }
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -76,7 +76,7 @@ func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) error {
-	return wire.Write(w, status, func(b []byte) []byte { return inviteAppender(a.Keys.DB.Now())(b, i) })
+	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.DB.Now())(b, i) })
 }
 
 // createInvites makes one invite of an object, or one each of an array's items.
@@ -100,7 +100,7 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return wire.WriteList(w, invites, inviteAppender(a.Keys.DB.Now()))
+	return wire.WriteList(w, invites, InviteAppender(a.Keys.DB.Now()))
 }
 
 // inviteID is the UUID in the path; what is none stands for no invite at all.

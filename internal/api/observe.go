@@ -13,7 +13,8 @@ import (
 // RequestIDHeader carries the id of a request, which is in its log lines too.
 const RequestIDHeader = "X-Request-Id"
 
-// Observe gives each request its id, logs what changed something or failed, and
+// Observe gives each request its id, logs those that are refused or fail (what succeeds
+// is in the activity and the metrics), and
 // answers for a handler that panics.
 func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +28,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 			}
 			took := a.Keys.DB.Now().Sub(start)
 			seen(r, rec.status, took)
-			if rec.status >= http.StatusBadRequest || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			if rec.status >= http.StatusBadRequest {
 				a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method),
 					slog.String("path", r.URL.Path), slog.Int("status", rec.status), slog.Duration("took", took))
 			}

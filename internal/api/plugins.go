@@ -8,8 +8,8 @@ import (
 	"foyer/internal/wire"
 )
 
-// appendPlugin appends the app object of the contract, section 2.1.
-func appendPlugin(b []byte, p plugin.Plugin) []byte {
+// AppendPlugin appends the app object of the contract, section 2.1.
+func AppendPlugin(b []byte, p plugin.Plugin) []byte {
 	return append(appendPluginFields(append(b, '{'), p), '}')
 }
 
@@ -57,7 +57,7 @@ func (a *API) listPlugins(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, plugins, appendPlugin)
+	return wire.WritePage(w, r, a.BaseURL, p, count, plugins, AppendPlugin)
 }
 
 func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -73,7 +73,7 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
-	return wire.Write(w, status, func(b []byte) []byte { return appendPlugin(b, p) })
+	return wire.Write(w, status, func(b []byte) []byte { return AppendPlugin(b, p) })
 }
 
 func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -59,13 +59,13 @@ func each(t *testing.T, test func(r *rig)) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
 }
 
-func newRig(t testing.TB, d *db.DB) *rig {
-	t.Helper()
+func newRig(tb testing.TB, d *db.DB) *rig {
+	tb.Helper()
 	keys := &access.Keys{DB: d}
-	r := &rig{t: t, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(t, api.OpenAPI())}
+	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
 	r.api = &api.API{
 		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL,
-		Plugins: newApps(t, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour},
+		Plugins: newApps(tb, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour},
 	}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")

@@ -58,7 +58,7 @@ func appendVersion(b []byte, v plugin.Version, current bool) []byte {
 	if v.CreatedBy.ID == 0 {
 		b = wire.AppendJSON(b, "created_by", "")
 	} else {
-		b = appendUser(wire.AppendName(b, "created_by"), v.CreatedBy)
+		b = AppendUser(wire.AppendName(b, "created_by"), v.CreatedBy)
 	}
 	b = wire.AppendTime(b, "created_at", v.CreatedAt)
 	return append(wire.AppendBool(b, "current", current), '}')

@@ -3,11 +3,17 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
 
 	"foyer/internal/config"
+	"foyer/internal/fault"
 	"foyer/internal/server"
 )
 
@@ -18,27 +24,144 @@ var version = "unknown"
 const (
 	OK      = 0
 	Refused = 1 // the command was understood, but could not be carried out
-	Misused = 2 // it was not
+	Misused = 2 // it was not understood, or a setting is wrong
 )
+
+// commands is the whole command line on one screen.
+type commands struct {
+	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
+	JSON    bool   `name:"json" help:"Answer in JSON."`
+
+	Serve        serveCommand         `cmd:"" help:"Start the server."`
+	Organization organizationCommands `cmd:"" help:"Organizations: make one, list them, change settings."`
+	User         userCommands         `cmd:"" help:"People."`
+	Member       memberCommands       `cmd:"" help:"Who is in an organization."`
+	Key          keyCommands          `cmd:"" help:"API keys."`
+	App          appCommands          `cmd:"" help:"Apps of an organization."`
+	Invite       inviteCommands       `cmd:"" help:"Invites to an organization."`
+	Activity     activityCommand      `cmd:"" help:"Who changed what, the newest first."`
+	Backup       backupCommand        `cmd:"" help:"Copy a SQLite database while servers use it."`
+	Restore      restoreCommand       `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Migrate      migrateCommand       `cmd:"" help:"Bring the schema of the database up to date."`
+	Version      versionCommand       `cmd:"" help:"Show the version of this program."`
+}
+
+const description = `Foyer keeps an organization's frontend apps and its invites behind an HTTP API.
+
+To try it, run "foyer serve" with no setting at all. All other commands work on the same database, also while servers
+use it.`
+
+// misuse is an error in how the program was called.
+type misuse struct{ error }
+
+// Unwrap returns what is wrong.
+func (m misuse) Unwrap() error { return m.error }
 
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	cfg, err := config.Load(getenv, nil)
+	err := run(ctx, args, getenv, stdout, stderr)
 	if err == nil {
-		err = cfg.CheckServer()
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "foyer:", err)
-		return Misused
-	}
-	if len(args) == 1 && args[0] == "version" {
-		fmt.Fprintln(stdout, version)
 		return OK
 	}
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
-	if err := (server.Server{Config: cfg, Log: log, Stdout: stdout}).Run(ctx); err != nil {
-		fmt.Fprintln(stderr, "foyer:", err)
-		return Refused
+	for _, line := range lines(err) {
+		fmt.Fprintln(stderr, "foyer:", line)
 	}
-	return OK
+	if _, ok := errors.AsType[misuse](err); ok {
+		return Misused
+	}
+	return Refused
+}
+
+// lines is all that is wrong, one thing a line.
+func lines(err error) []string {
+	if faults, ok := errors.AsType[fault.List](err); ok {
+		all := make([]string, len(faults))
+		for i, f := range faults {
+			all[i] = f.Error()
+		}
+		return all
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) (err error) {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return misuse{fmt.Errorf("%q is not UTF-8", arg)}
+		}
+	}
+	c := commands{Serve: newServeCommand()}
+	helped := false
+	parser, err := kong.New(&c,
+		kong.Name("foyer"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
+		kong.Exit(func(int) { helped = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)))
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if helped {
+		return nil
+	}
+	if err != nil {
+		return misuse{err}
+	}
+	e := environment{getenv: getenv, flags: flagValues(parsed)}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := errors.Join(
+		parsed.BindSingletonProvider(e.config),
+		parsed.BindSingletonProvider(e.open),
+	); err != nil {
+		return err
+	}
+	err = parsed.Run(&output{Writer: stdout, json: c.JSON}, logs{stderr})
+	if e.err != nil {
+		return e.err // as it was, while kong's says for what type of argument it stands
+	}
+	return err
+}
+
+const helpWidth = 120
+
+// environment gives commands what they ask for: the settings, the database.
+type environment struct {
+	getenv func(string) string
+	flags  map[string]string
+	opened *server.Domain
+	err    error // why a command did not get what it asked for
+}
+
+func (e *environment) config() (config.Config, error) {
+	c, err := config.Load(e.getenv, e.flags)
+	if err != nil {
+		e.err = misuse{err}
+	}
+	return c, e.err
+}
+
+func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
+	e.opened, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
+	return e.opened, e.err
+}
+
+func (e *environment) close() error {
+	if e.opened == nil {
+		return nil
+	}
+	return e.opened.Close()
+}
+
+// flagValues lists the flags that are texts, by name.
+func flagValues(c *kong.Context) map[string]string {
+	values := map[string]string{}
+	for _, f := range c.Flags() {
+		if text, ok := f.Target.Interface().(string); ok {
+			values[f.Name] = text
+		}
+	}
+	return values
 }

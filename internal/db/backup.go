@@ -152,18 +152,11 @@ func inspect(ctx context.Context, pool *sql.DB) error {
 	if found != "ok" {
 		return fmt.Errorf("the backup is damaged: %s", found)
 	}
-	done, err := All(ctx, plain{pool}, name, selectApplied)
+	done, err := All(ctx, postgres{pool}, name, selectApplied)
 	if err != nil || len(done) == 0 {
 		return errors.Join(ErrNoBackup, err)
 	}
 	return checkKnown(done)
-}
-
-// plain queries a database that is not foyer's own yet.
-type plain struct{ pool *sql.DB }
-
-func (p plain) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	return p.pool.QueryContext(ctx, query, args...)
 }
 
 // claim keeps other processes from a SQLite file until release is called. What

@@ -23,17 +23,26 @@ var (
 
 // Querier runs queries: a DB does on any connection, a Tx inside its transaction.
 type Querier interface {
-	query(ctx context.Context, query string, args []any) (*sql.Rows, error)
+	// query calls row for each row that there is, with what scans it.
+	query(ctx context.Context, query string, args []any, row func(scan scanner) error) error
+}
+
+type scanner func(dest ...any) error
+
+// session is what a transaction runs on.
+type session interface {
+	Querier
+	exec(ctx context.Context, query string, args []any) (int64, error)
 }
 
 // DB is an open database whose schema is up to date.
 type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
-	engine engine
-	pool   *sql.DB // SQLite: reading connections; PostgreSQL: all
-	reads  stmts   // SQLite alone: pgx keeps prepared statements by itself
-	writer *writer // SQLite alone
+	engine  engine
+	pool    *sql.DB  // PostgreSQL alone
+	readers *readers // SQLite alone
+	writer  *writer  // SQLite alone
 }
 
 // engine holds everything that differs between the two databases.
@@ -100,26 +109,23 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Close waits for the transactions under way and closes the database.
 func (d *DB) Close() error {
-	if d.writer == nil {
-		return d.pool.Close()
+	if d.engine.sqlite {
+		return errors.Join(d.writer.close(), d.readers.close())
 	}
-	return errors.Join(d.writer.close(), d.pool.Close())
+	return d.pool.Close()
 }
 
-func (d *DB) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	if !d.engine.sqlite {
-		return d.pool.QueryContext(ctx, query, args...)
+func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	if d.engine.sqlite {
+		return d.readers.query(ctx, query, args, row)
 	}
-	s, err := d.reads.get(ctx, d.pool, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(uninterrupted(ctx), args...)
+	return postgres{d.pool}.query(ctx, query, args, row)
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
 // rolled back. On SQLite fn shares its commit with others (see writer), so it
-// must do nothing slow. fn must use tx, never d.
+// must do nothing slow, and may be run a second time: whatever it changes outside
+// of the database it must set anew. fn must use tx, never d.
 func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, fn)
@@ -129,7 +135,7 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer tx.Rollback() // no effect once committed
-	if err := fn(&Tx{ForUpdate: d.engine.lock, run: tx}); err != nil {
+	if err := fn(&Tx{ForUpdate: d.engine.lock, session: postgres{tx}}); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -141,61 +147,57 @@ type Tx struct {
 	// empty on SQLite, where a transaction has the whole database to itself.
 	ForUpdate string
 
-	run interface {
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	}
+	session
+	wrote bool
 }
 
-func (t *Tx) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	return t.run.QueryContext(ctx, query, args...)
+func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	if !strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "SELECT") {
+		t.wrote = true
+	}
+	return t.session.query(ctx, query, args, row)
+}
+
+func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
+	t.wrote = true
+	return t.session.exec(ctx, query, args)
 }
 
 // One runs a query that yields one row, or ErrNoRow; columns lists the fields it fills.
 func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) (T, error) {
 	var v T
-	rows, err := q.query(ctx, query, args)
-	if err != nil {
-		return v, classify(err)
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return v, classify(err)
-		}
+	found := false
+	err := q.query(ctx, query, args, func(scan scanner) error {
+		found = true
+		return scan(columns(&v)...)
+	})
+	if err == nil && !found {
 		return v, ErrNoRow
 	}
-	if err := rows.Scan(columns(&v)...); err != nil {
-		return v, err
-	}
-	return v, classify(rows.Close())
+	return v, classify(err)
 }
 
 // All runs a query and collects its rows; columns lists the fields each fills.
 func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) ([]T, error) {
-	rows, err := q.query(ctx, query, args)
+	var all []T
+	err := q.query(ctx, query, args, func(scan scanner) error {
+		var v T
+		if err := scan(columns(&v)...); err != nil {
+			return err
+		}
+		all = append(all, v)
+		return nil
+	})
 	if err != nil {
 		return nil, classify(err)
 	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(columns(&v)...); err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, classify(rows.Err())
+	return all, nil
 }
 
 // Exec runs a statement and reports how many rows it changed.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
-	res, err := t.run.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, classify(err)
-	}
-	return res.RowsAffected()
+	n, err := t.exec(ctx, query, args)
+	return n, classify(err)
 }
 
 func isBusy(err error) bool {

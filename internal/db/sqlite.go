@@ -2,20 +2,20 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 )
 
 // Every connection: a commit is on disk when it returns, times go in and out as
-// time.Time, and a lock that another process holds is waited for.
+// time.Time, a lock that another process holds is waited for, and the journal is
+// copied into the database every 16 MB.
 var sqliteParams = url.Values{
 	"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"temp_store(2)", "wal_autocheckpoint(4000)",
 	},
 	"_time_integer_format": {"unix_micro"},
 	"_inttotime":           {"1"},
@@ -33,15 +33,56 @@ func (d *DB) openSQLite(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	pool, err := sql.Open("sqlite", sqliteDSN(path)+"&_pragma=query_only(1)")
-	if err != nil {
-		return errors.Join(err, w.close())
-	}
-	readers := max(4, 2*runtime.GOMAXPROCS(0))
-	pool.SetMaxOpenConns(readers)
-	pool.SetMaxIdleConns(readers)
-	d.engine, d.pool, d.writer = sqliteEngine, pool, w
+	d.engine, d.writer = sqliteEngine, w
+	d.readers = newReaders(sqliteDSN(path)+"&_pragma=query_only(1)", max(4, 2*runtime.GOMAXPROCS(0)))
 	return nil
+}
+
+// readers are connections that only read. Each is opened when it is first needed.
+type readers struct {
+	dsn  string
+	free chan *conn // nil stands for one that is not open yet
+}
+
+func newReaders(dsn string, n int) *readers {
+	r := &readers{dsn: dsn, free: make(chan *conn, n)}
+	for range n {
+		r.free <- nil
+	}
+	return r
+}
+
+func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	var c *conn
+	var ok bool
+	select {
+	case c, ok = <-r.free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !ok {
+		return errClosed
+	}
+	defer func() { r.free <- c }()
+	if c == nil {
+		var err error
+		if c, err = openConn(r.dsn); err != nil {
+			return err
+		}
+	}
+	return c.query(ctx, query, args, row)
+}
+
+// close waits for the queries under way.
+func (r *readers) close() error {
+	var errs []error
+	for range cap(r.free) {
+		if c := <-r.free; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	close(r.free)
+	return errors.Join(errs...)
 }
 
 // createPrivate makes the file, which its journals take their mode from, and its
@@ -55,39 +96,4 @@ func createPrivate(path string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// uninterrupted drops a request's cancellation: SQLite's calls take microseconds,
-// while watching a context costs a goroutine each.
-func uninterrupted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
-// stmts keeps prepared statements by their text; each query text is a constant
-// of the program, so their number is bounded.
-type stmts struct{ byText sync.Map }
-
-type preparer interface {
-	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
-}
-
-func (s *stmts) get(ctx context.Context, p preparer, query string) (*sql.Stmt, error) {
-	if kept, ok := s.byText.Load(query); ok {
-		return kept.(*sql.Stmt), nil
-	}
-	made, err := p.PrepareContext(uninterrupted(ctx), query)
-	if err != nil {
-		return nil, err
-	}
-	if kept, loaded := s.byText.LoadOrStore(query, made); loaded {
-		return kept.(*sql.Stmt), made.Close() //nolint:sqlclosecheck // another goroutine's is kept
-	}
-	return made, nil
-}
-
-// close closes the statements. Those of one connection nobody else would: SQLite
-// would keep the file open, and its journal full, until the process ends.
-func (s *stmts) close() (err error) {
-	for _, kept := range s.byText.Range {
-		err = errors.Join(err, kept.(*sql.Stmt).Close())
-	}
-	return err
 }

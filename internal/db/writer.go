@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -12,12 +11,11 @@ import (
 
 // writer owns SQLite's one writing connection. Transactions that are waiting
 // share a commit, because a commit is a wait for the disk that many can share;
-// one that comes alone is committed at once. Each has a savepoint of its own: one
-// that fails takes no other along.
+// one that comes alone is committed at once. When one fails after it has written,
+// the others are undone with it and run once more without it: that is rare, while
+// a savepoint for each would cost every one of them a fifth of its time.
 type writer struct {
-	pool  *sql.DB
-	conn  *sql.Conn
-	stmts stmts
+	conn  *conn
 	queue chan *unit
 	quit  chan struct{}
 	done  chan struct{}
@@ -38,31 +36,27 @@ var errClosed = errors.New("the database is closed")
 const maxShared = 64
 
 func startWriter(ctx context.Context, dsn string) (*writer, error) {
-	pool, err := sql.Open("sqlite", dsn)
+	c, err := firstConn(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := firstConn(ctx, pool)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	w := &writer{pool: pool, conn: conn, queue: make(chan *unit), quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run(uninterrupted(ctx))
+	w := &writer{conn: c, queue: make(chan *unit), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run()
 	return w, nil
 }
 
 // firstConn opens the connection. Servers that open a new database at once get in
 // each other's way while it is switched to WAL, which SQLite refuses without
 // heeding busy_timeout.
-func firstConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+func firstConn(ctx context.Context, dsn string) (*conn, error) {
 	const (
 		tries = 500
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		conn, err := pool.Conn(uninterrupted(ctx))
+		c, err := openConn(dsn)
 		if err == nil || !isBusy(err) || try == tries {
-			return conn, err
+			return c, err
 		}
 		select {
 		case <-time.After(pause):
@@ -92,16 +86,16 @@ func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return errors.Join(w.stmts.close(), w.conn.Close(), w.pool.Close())
+	return w.conn.close()
 }
 
-func (w *writer) run(ctx context.Context) {
+func (w *writer) run() {
 	defer close(w.done)
 	batch := make([]*unit, 0, maxShared)
 	for {
 		select {
 		case u := <-w.queue:
-			batch = w.share(ctx, append(batch[:0], u))
+			batch = w.share(append(batch[:0], u))
 			for _, u := range batch {
 				close(u.answer)
 			}
@@ -111,28 +105,27 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// share runs the one unit of batch and all that wait by then in one commit.
-func (w *writer) share(ctx context.Context, batch []*unit) []*unit {
-	first := batch[0]
-	if first.err = w.exec(ctx, `BEGIN IMMEDIATE`); first.err != nil {
+// share runs the one unit of batch, and all that come before it is done, in one
+// commit.
+func (w *writer) share(batch []*unit) []*unit {
+	if batch[0].err = w.exec(`BEGIN IMMEDIATE`); batch[0].err != nil {
 		return batch
 	}
-	if first.err = w.attempt(first); first.err != nil {
-		first.err = errors.Join(first.err, w.exec(ctx, `ROLLBACK`))
-		return batch
-	}
-	for len(batch) < maxShared {
-		select {
-		case u := <-w.queue:
-			batch = append(batch, u)
-			u.err = w.savepoint(ctx, u)
-			continue
-		default:
+	for i := 0; i < len(batch); i++ {
+		if wrote := w.attempt(batch[i]); wrote && batch[i].err != nil {
+			w.apart(batch)
+			return batch
 		}
-		break
+		if len(batch) < maxShared {
+			select {
+			case u := <-w.queue:
+				batch = append(batch, u)
+			default:
+			}
+		}
 	}
-	if err := w.exec(ctx, `COMMIT`); err != nil {
-		err = errors.Join(err, w.exec(ctx, `ROLLBACK`))
+	if err := w.exec(`COMMIT`); err != nil {
+		err = errors.Join(err, w.exec(`ROLLBACK`))
 		for _, u := range batch {
 			u.err = errors.Join(u.err, err)
 		}
@@ -140,45 +133,48 @@ func (w *writer) share(ctx context.Context, batch []*unit) []*unit {
 	return batch
 }
 
-func (w *writer) savepoint(ctx context.Context, u *unit) error {
-	if err := w.exec(ctx, `SAVEPOINT unit`); err != nil {
+// apart undoes a batch in which a unit has failed, and runs the others again, each
+// in a commit of its own.
+func (w *writer) apart(batch []*unit) {
+	undone := w.exec(`ROLLBACK`)
+	for _, u := range batch {
+		switch {
+		case u.err != nil:
+		case undone != nil:
+			u.err = undone
+		default:
+			u.err = w.alone(u)
+		}
+	}
+}
+
+func (w *writer) alone(u *unit) error {
+	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
-	if err := w.attempt(u); err != nil {
-		return errors.Join(err, w.exec(ctx, `ROLLBACK TO unit`), w.exec(ctx, `RELEASE unit`))
+	if w.attempt(u); u.err != nil {
+		return errors.Join(u.err, w.exec(`ROLLBACK`))
 	}
-	return w.exec(ctx, `RELEASE unit`)
+	if err := w.exec(`COMMIT`); err != nil {
+		return errors.Join(err, w.exec(`ROLLBACK`))
+	}
+	return nil
 }
 
 // attempt calls u's function; its panic is its own, not the writer's.
-func (w *writer) attempt(u *unit) (err error) {
+func (w *writer) attempt(u *unit) (wrote bool) {
+	tx := Tx{session: w.conn}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
+			u.err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
+		wrote = tx.wrote
 	}()
-	return u.fn(&Tx{run: w})
+	u.err = u.fn(&tx)
+	return tx.wrote
 }
 
-func (w *writer) exec(ctx context.Context, statement string) error {
-	_, err := w.ExecContext(ctx, statement)
+func (w *writer) exec(statement string) error {
+	_, err := w.conn.exec(background, statement, nil)
 	return err
-}
-
-// QueryContext runs a prepared query on the writing connection.
-func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := w.stmts.get(ctx, w.conn, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(uninterrupted(ctx), args...)
-}
-
-// ExecContext runs a prepared statement on the writing connection.
-func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := w.stmts.get(ctx, w.conn, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return s.ExecContext(uninterrupted(ctx), args...)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"foyer/internal/access"
+	"foyer/internal/cache"
 	"foyer/internal/db"
 )
 
@@ -30,22 +31,25 @@ type Script struct {
 	Gzip   []byte
 }
 
-func (s *Script) size() int { return len(s.JS) + len(s.Gzip) }
-
 // Bundles serves compiled bundles to browsers. What it has looked up it keeps in
 // memory, so that most requests touch no disk, and which ones were asked for it
 // notes there too.
 type Bundles struct {
 	DB *db.DB
 
-	flight singleflight.Group
-	uses   uses
+	scripts cache.Cache[string, *Script] // by sum
+	flight  singleflight.Group
+	uses    uses
 
 	mu         sync.Mutex
 	generation int64 // counted up by forget
 	refs       map[string]ref
-	scripts    map[string]*Script // by sum
-	bytes      int                // of scripts
+}
+
+// NewBundles returns what serves the bundles that d holds.
+func NewBundles(d *db.DB) *Bundles {
+	size := func(s *Script) int { return len(s.JS) + len(s.Gzip) }
+	return &Bundles{DB: d, scripts: cache.Cache[string, *Script]{MaxBytes: maxScriptBytes, Size: size}}
 }
 
 // ref says that a public token, with or without a sum, stands for a bundle.
@@ -105,10 +109,8 @@ func (b *Bundles) forget() {
 
 // script returns the bundle with a sum, compressed once for all requests.
 func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
-	b.mu.Lock()
-	s := b.scripts[sha256]
-	b.mu.Unlock()
-	if s != nil {
+	const unchanging = 0 // the version of all that is named by its sum
+	if s, ok := b.scripts.Get(sha256, unchanging); ok {
 		return s, nil
 	}
 	shared := b.flight.DoChan(sha256, func() (any, error) {
@@ -119,37 +121,17 @@ func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.keep(&Script{SHA256: sha256, JS: []byte(js), Gzip: compress(js)}), nil
+		s := &Script{SHA256: sha256, JS: []byte(js), Gzip: compress(js)}
+		b.scripts.Put(sha256, unchanging, s)
+		return s, nil
 	})
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case result := <-shared:
-		s, _ = result.Val.(*Script)
+		s, _ := result.Val.(*Script)
 		return s, result.Err
 	}
-}
-
-// keep keeps a script in memory, and makes room for it first.
-func (b *Bundles) keep(s *Script) *Script {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for sum, other := range b.scripts { // in no order, which is as good as any here
-		if b.bytes+s.size() <= maxScriptBytes {
-			break
-		}
-		b.bytes -= other.size()
-		delete(b.scripts, sum)
-	}
-	if b.bytes+s.size() > maxScriptBytes {
-		return s
-	}
-	if b.scripts == nil {
-		b.scripts = map[string]*Script{}
-	}
-	b.bytes += s.size()
-	b.scripts[s.SHA256] = s
-	return s
 }
 
 func compress(js string) []byte {

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -55,8 +54,8 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16)
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
-		Catalog:  upstream.NewCatalog("", client, slog.New(slog.NewTextHandler(io.Discard, nil))),
-		Installs: make(chan struct{}, 4), Bundles: &Bundles{DB: d},
+		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
+		Installs: make(chan struct{}, 4), Bundles: NewBundles(d),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
 	o, err := orgs.Create(tb.Context(), "Acme")
@@ -91,9 +90,9 @@ func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
 	return s
 }
 
-func (r rig) count(query string, args ...any) int {
+func (r rig) count(query string) int {
 	r.Helper()
-	n, err := db.One(r.Context(), r.DB, number, query, args...)
+	n, err := db.One(r.Context(), r.DB, number, query)
 	if err != nil {
 		r.Fatal(err)
 	}

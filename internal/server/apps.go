@@ -31,9 +31,11 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 	if err != nil {
 		return plugin.Service{}, err
 	}
-	sealer, err := upstream.NewSealer(secret)
-	if err != nil {
-		return plugin.Service{}, err
+	var sealer *upstream.Sealer // nil: only upstreams without credentials can be reached
+	if len(secret) > 0 {
+		if sealer, err = upstream.NewSealer(secret); err != nil {
+			return plugin.Service{}, err
+		}
 	}
 	client := egress.New(cfg.UpstreamAllow)
 	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting)
@@ -42,6 +44,6 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 		Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log),
 		Installs: make(chan struct{}, maxInstalls),
-		Bundles:  &plugin.Bundles{DB: d},
+		Bundles:  plugin.NewBundles(d),
 	}, nil
 }

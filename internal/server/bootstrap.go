@@ -17,7 +17,7 @@ const (
 
 // bootstrap makes an organization, its owner and a key on an empty database, and
 // tells of them once.
-func (s Server) bootstrap(ctx context.Context, d *db.DB, keys *access.Keys, baseURL string) error {
+func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	given := s.Config.Bootstrap
 	secret, email := given.Key, given.Email
 	if secret == "" {
@@ -26,7 +26,7 @@ func (s Server) bootstrap(ctx context.Context, d *db.DB, keys *access.Keys, base
 	if email == "" {
 		email = firstOwner
 	}
-	orgs := org.Service{DB: d, Keys: keys}
+	orgs, keys := d.Organizations, d.Keys
 	var made org.Organization
 	var owner org.Membership
 	var settled bool

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestServeBundle(t *testing.T) {
 			t.Errorf("asked again: %+v", again)
 		}
 		head := browse(t, http.MethodHead, siteURL(app), plain)
-		if head.status != http.StatusOK || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(exact.body)) {
+		if head.status != http.StatusOK || head.body != "" || head.header.Get("Content-Length") != strconv.Itoa(len(exact.body)) {
 			t.Errorf("HEAD: %+v", head)
 		}
 		packed := browse(t, http.MethodGet, siteURL(app), http.Header{"Accept-Encoding": {"br, gzip;q=0.5"}})

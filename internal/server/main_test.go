@@ -63,6 +63,9 @@ func start(t *testing.T, cfg config.Config) *running {
 	if cfg.Database == "" {
 		cfg.Database = "sqlite:" + filepath.Join(cfg.DataDir, "foyer.db")
 	}
+	if !cfg.SQLite() {
+		cfg.Secret = "a secret that all servers of the tests share"
+	}
 	if cfg.UpstreamAllow == nil {
 		cfg.UpstreamAllow = upstreamtest.Allow()
 	}

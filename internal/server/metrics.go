@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strconv"
 	"sync"
 	"time"
@@ -40,10 +42,16 @@ func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
 func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.WaitGroup) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.MetricsListen)
 	if err != nil {
-		return err
+		return fmt.Errorf("FOYER_METRICS_LISTEN: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	if s.Config.Pprof {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
 	background.Go(func() {
 		<-ctx.Done()

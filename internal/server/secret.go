@@ -13,19 +13,17 @@ import (
 	"foyer/internal/config"
 )
 
-// secretFile is where the server's secret is kept in the data folder.
-const secretFile = "secret"
-
 // loadSecret returns what the server derives its keys from: FOYER_SECRET, or what
-// is kept in the data folder, made once.
+// is kept in the data folder, made once. With PostgreSQL, whose servers must share
+// it, there is none but the one that is set.
 func loadSecret(cfg config.Config) ([]byte, error) {
-	if cfg.Secret != "" {
+	if cfg.Secret != "" || !cfg.SQLite() {
 		return []byte(cfg.Secret), nil
 	}
-	path := filepath.Join(cfg.DataDir, secretFile)
+	path := cfg.SecretPath()
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeSecret(cfg.DataDir, path); err != nil {
+		if err := makeSecret(path); err != nil {
 			return nil, fmt.Errorf("make the server's secret: %w", err)
 		}
 		text, err = os.ReadFile(path)
@@ -38,11 +36,12 @@ func loadSecret(cfg config.Config) ([]byte, error) {
 
 // makeSecret writes a new secret, at once and only if there is none: another
 // process may do the same.
-func makeSecret(folder, path string) error {
+func makeSecret(path string) error {
+	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(folder, secretFile+".*") // mode 0600
+	f, err := os.CreateTemp(folder, "secret.*") // mode 0600
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"foyer/internal/access"
 	"foyer/internal/api"
 	"foyer/internal/config"
 	"foyer/internal/db"
-	"foyer/internal/invite"
 )
 
 const (
@@ -38,34 +36,29 @@ type Server struct {
 // Run serves until ctx is done. It stops in the order of need: first the
 // listener, then what requests feed, last the database.
 func (s Server) Run(ctx context.Context) (err error) {
-	d, err := db.Open(ctx, s.Config.Database)
+	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
 	defer ln.Close()
-	keys := &access.Keys{DB: d}
 	baseURL := s.Config.Base(ln.Addr().String())
-	if err := s.bootstrap(ctx, d, keys, baseURL); err != nil {
-		return err
-	}
-	apps, err := Apps(s.Config, d, s.Log)
-	if err != nil {
+	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background.Go(func() { s.flush(flushCtx, keys.FlushUse, apps.Bundles.FlushUse) })
-	background.Go(func() { apps.Catalog.Run(flushCtx) })
+	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
+	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	a := &api.API{
-		Log: s.Log, Keys: keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
-		Plugins: apps, Invites: invite.Service{DB: d, TTL: s.Config.InviteTTL},
+		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
+		Plugins: d.Plugins, Invites: d.Invites,
 	}
 	m := newMetrics()
 	if s.Config.MetricsListen != "" {
@@ -74,7 +67,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		}
 	}
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
-	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d)), m.seen))
+	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d.db)), m.seen))
 }
 
 // pages adds what is served beside the API.

@@ -71,10 +71,11 @@ func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, c
 	} else {
 		b = append(b, "null"...)
 	}
-	return appendList(AppendName(b, "results"), items, item)
+	return AppendList(AppendName(b, "results"), items, item)
 }
 
-func appendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
+// AppendList appends items as an array, each appended by item.
+func AppendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
 	b = append(b, '[')
 	for i, v := range items {
 		if i > 0 {
@@ -87,7 +88,7 @@ func appendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte 
 
 // WriteList sends items as an array.
 func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []byte) error {
-	return Write(w, http.StatusOK, func(b []byte) []byte { return appendList(b, items, item) })
+	return Write(w, http.StatusOK, func(b []byte) []byte { return AppendList(b, items, item) })
 }
 
 // WritePage sends one page of a list.

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+
+	"foyer/internal/api"
+	"foyer/internal/page"
+	"foyer/internal/patch"
+	"foyer/internal/plugin"
+	"foyer/internal/server"
+)
+
+type appCommands struct {
+	List   appList   `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
+	Get    appGet    `cmd:"" help:"Show one app."`
+	Create appCreate `cmd:"" help:"Register an app."`
+	Delete appDelete `cmd:"" help:"Delete an app."`
+}
+
+// Help gives examples.
+func (appCommands) Help() string {
+	return `Examples:
+
+    foyer app create --name="Banner" --description="A line on top of every page"
+    foyer app list --json
+`
+}
+
+type appList struct{ actor }
+
+// Run lists apps.
+func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	all, err := everyPage(func(p page.Page) ([]plugin.Plugin, int, error) { return d.Plugins.List(ctx, by, p) })
+	if err != nil {
+		return err
+	}
+	return apps.all(out, all)
+}
+
+// everyPage collects a list from its pages.
+func everyPage[T any](list func(page.Page) ([]T, int, error)) ([]T, error) {
+	var all []T
+	for p := (page.Page{Limit: page.MaxLimit}); ; p.Offset += p.Limit {
+		items, count, err := list(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		if p.Offset+p.Limit >= count {
+			return all, nil
+		}
+	}
+}
+
+type appGet struct {
+	actor
+	ID int64 `arg:"" help:"Its id."`
+}
+
+// Run shows one app.
+func (c appGet) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	p, err := d.Plugins.Get(ctx, by, c.ID)
+	if err != nil {
+		return named(err, "app", c.ID)
+	}
+	return apps.one(out, p)
+}
+
+type appCreate struct {
+	actor
+	Name        *string `help:"Its name: 1 to 200 characters."`
+	Type        *string `help:"Where it comes from: local (the default), source or inline."`
+	Description *string `help:"What it is for."`
+	Icon        *string `help:"Address of its icon."`
+	Tag         *string `help:"Its version."`
+	Global      *bool   `help:"Share it with all organizations."`
+}
+
+// Run registers an app.
+func (c appCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	p, err := d.Plugins.Create(ctx, by, plugin.Draft{
+		Type: given(c.Type), Name: given(c.Name), Description: given(c.Description), Icon: given(c.Icon),
+		Tag: given(c.Tag), IsGlobal: given(c.Global),
+	})
+	if err != nil {
+		return err
+	}
+	return apps.one(out, p)
+}
+
+// given is the value of a flag, if the flag was there.
+func given[T any](v *T) patch.Field[T] {
+	if v == nil {
+		return patch.Field[T]{}
+	}
+	return patch.Of(*v)
+}
+
+type appDelete struct {
+	actor
+	ID int64 `arg:"" help:"Its id."`
+}
+
+// Run deletes an app.
+func (c appDelete) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := d.Plugins.Delete(ctx, by, c.ID); err != nil {
+		return named(err, "app", c.ID)
+	}
+	return out.say(map[string]any{"id": c.ID}, "Deleted app %d.", c.ID)
+}
+
+var apps = view[plugin.Plugin]{
+	columns: "ID NAME TYPE TAG LATEST GLOBAL ORGANIZATION URL",
+	row: func(p plugin.Plugin) []any {
+		return []any{p.ID, p.Name, p.Type, p.Tag, p.LatestTag, p.IsGlobal, p.OrganizationName, p.URL}
+	},
+	object: api.AppendPlugin,
+}

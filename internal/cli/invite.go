@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/api"
+	"foyer/internal/invite"
+	"foyer/internal/page"
+	"foyer/internal/patch"
+	"foyer/internal/server"
+)
+
+type inviteCommands struct {
+	Create inviteCreate `cmd:"" help:"Invite somebody."`
+	List   inviteList   `cmd:"" help:"List pending invites, the newest first."`
+	Delete inviteDelete `cmd:"" help:"Take an invite back."`
+}
+
+// Help gives examples.
+func (inviteCommands) Help() string {
+	return `Examples:
+
+    foyer invite create --email=ada@example.com --level=admin --message="Welcome!"
+    foyer invite list
+`
+}
+
+type inviteCreate struct {
+	actor
+	Email     string  `required:"" placeholder:"EMAIL" help:"Whom to invite."`
+	Level     string  `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
+	FirstName *string `placeholder:"NAME" help:"Their first name."`
+	Message   *string `placeholder:"TEXT" help:"What to tell them."`
+	SendEmail bool    `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
+}
+
+// Run invites somebody.
+func (c inviteCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	i, err := d.Invites.Create(ctx, by, invite.Draft{
+		TargetEmail: patch.Of(c.Email), FirstName: given(c.FirstName), Level: patch.Of(c.Level),
+		Message: given(c.Message), SendEmail: patch.Of(c.SendEmail),
+	})
+	if err != nil {
+		return err
+	}
+	return invites(d).one(out, i)
+}
+
+type inviteList struct{ actor }
+
+// Run lists invites.
+func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	all, err := everyPage(func(p page.Page) ([]invite.Invite, int, error) { return d.Invites.List(ctx, by, p) })
+	if err != nil {
+		return err
+	}
+	return invites(d).all(out, all)
+}
+
+type inviteDelete struct {
+	actor
+	ID string `arg:"" help:"Its id."`
+}
+
+// Run takes an invite back.
+func (c inviteDelete) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := d.Invites.Delete(ctx, by, c.ID); err != nil {
+		return named(err, "invite", c.ID)
+	}
+	return out.say(map[string]any{"id": c.ID}, "Deleted invite %s.", c.ID)
+}
+
+// invites shows invites as they are now: an expired one says so.
+func invites(d *server.Domain) view[invite.Invite] {
+	now := d.Keys.DB.Now()
+	return view[invite.Invite]{
+		columns: "ID EMAIL LEVEL EXPIRES EXPIRED INVITED-BY",
+		row: func(i invite.Invite) []any {
+			return []any{i.ID, i.TargetEmail, i.Level, i.ExpiresAt.Truncate(time.Second), i.Expired(now), i.CreatedBy.Email}
+		},
+		object: api.InviteAppender(now),
+	}
+}

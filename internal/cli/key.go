@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/config"
+	"foyer/internal/server"
+	"foyer/internal/wire"
+)
+
+type keyCommands struct {
+	Create keyCreate `cmd:"" help:"Make a key and show it, this once."`
+	List   keyList   `cmd:"" help:"List all keys, without what opens doors."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
+}
+
+// Help gives examples.
+func (keyCommands) Help() string {
+	return `Examples:
+
+    foyer key create --email=ada@example.com --scope="*"
+    foyer key create --email=ci@example.com --scope=plugin:write --scope=organization_member:read --expires-in=30d
+    foyer key revoke 7
+`
+}
+
+type keyCreate struct {
+	Email        string   `required:"" placeholder:"EMAIL" help:"Whose key it is."`
+	Organization string   `placeholder:"ID" help:"Bind the key to this organization. Without it, the key opens all of the user's."`
+	Scope        []string `required:"" placeholder:"SCOPE" help:"What the key may do: plugin:read, plugin:write, organization_member:read, organization_member:write, or * for everything. Can be repeated."`
+	ExpiresIn    lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, for ever."`
+}
+
+// lifetime is a duration that can be given in days too.
+type lifetime time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *lifetime) UnmarshalText(text []byte) error {
+	d, err := config.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	if d <= 0 {
+		return errors.New("must be longer than nothing")
+	}
+	*l = lifetime(d)
+	return nil
+}
+
+// Run makes a key.
+func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
+	scope, err := access.ParseScopes(c.Scope)
+	if err != nil {
+		return err
+	}
+	user, err := d.Organizations.UserByEmail(ctx, c.Email)
+	if err != nil {
+		return err
+	}
+	if c.Organization != "" {
+		members, err := d.Organizations.Members(ctx, c.Organization)
+		if err != nil {
+			return err
+		}
+		if _, err := memberByEmail(members, "email", user.Email); err != nil {
+			return err
+		}
+	}
+	key, secret, err := d.Keys.Create(ctx, access.Draft{
+		UserID: user.ID, OrganizationID: c.Organization, Scope: scope, ExpiresIn: time.Duration(c.ExpiresIn),
+	})
+	if err != nil {
+		return err
+	}
+	return out.say(json.RawMessage(appendKey(nil, key, secret)),
+		"Key %d of %s, shown this once: keep it.\n\n  %s", key.ID, key.UserEmail, secret)
+}
+
+type keyList struct{}
+
+// Run lists all keys.
+func (keyList) Run(ctx context.Context, d *server.Domain, out *output) error {
+	all, err := d.Keys.List(ctx)
+	if err != nil {
+		return err
+	}
+	return keys.all(out, all)
+}
+
+type keyRevoke struct {
+	ID int64 `arg:"" help:"Its id, as listed."`
+}
+
+// Run revokes a key.
+func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *output) error {
+	if err := d.Keys.Revoke(ctx, c.ID); err != nil {
+		return err
+	}
+	return out.say(map[string]any{"id": c.ID}, "Revoked key %d. Running servers refuse it within 2 seconds.", c.ID)
+}
+
+var keys = view[access.Key]{
+	columns: "ID EMAIL SCOPES ORGANIZATION CREATED EXPIRES LAST-USED",
+	row: func(k access.Key) []any {
+		return []any{k.ID, k.UserEmail, k.Scope, k.OrganizationID, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
+	},
+	object: func(b []byte, k access.Key) []byte { return appendKey(b, k, "") },
+}
+
+// appendKey appends a key; the secret is what opens doors, "" once it has been shown.
+func appendKey(b []byte, k access.Key, secret string) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", k.ID)
+	if secret != "" {
+		b = wire.AppendField(b, "key", secret)
+	}
+	b = wire.AppendList(wire.AppendName(b, "scopes"), k.Scope.Names(), wire.AppendString)
+	b = wire.AppendField(b, "email", k.UserEmail)
+	b = wire.AppendField(b, "organization_id", k.OrganizationID)
+	b = wire.AppendTime(b, "created_at", k.CreatedAt)
+	b = wire.AppendTime(b, "expires_at", k.ExpiresAt)
+	return append(wire.AppendTime(b, "last_used_at", k.LastUsedAt), '}')
+}

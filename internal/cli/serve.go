@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"foyer/internal/config"
+	"foyer/internal/server"
+)
+
+// logs is where the server's log goes.
+type logs struct{ io.Writer }
+
+type serveCommand struct {
+	kong.Plugins
+}
+
+// newServeCommand has a flag for each setting that is no secret. The data folder
+// is not among them: every command has that flag.
+func newServeCommand() serveCommand {
+	var flags []reflect.StructField
+	for _, s := range config.Settings {
+		if s.Secret || s.Name == "DATA_DIR" {
+			continue
+		}
+		flags = append(flags, reflect.StructField{
+			Name: s.Name, Type: reflect.TypeFor[string](),
+			Tag: reflect.StructTag(fmt.Sprintf(`name:%q placeholder:"VALUE" help:%q`, s.Flag(), help(s))),
+		})
+	}
+	return serveCommand{kong.Plugins{reflect.New(reflect.StructOf(flags)).Interface()}}
+}
+
+func help(s config.Setting) string {
+	if s.Default == "" {
+		return fmt.Sprintf("%s [%s]", s.Help, s.Variable())
+	}
+	return fmt.Sprintf("%s [%s; default %s]", s.Help, s.Variable(), s.Default)
+}
+
+// Help tells of the settings that have no flag.
+func (serveCommand) Help() string {
+	var b strings.Builder
+	b.WriteString(`Every setting is a variable, named in brackets below, and a flag; the flag counts more.
+The secret ones are variables alone; with _FILE added to its name, each is the path of a file that holds the secret:
+
+`)
+	for _, s := range config.Settings {
+		if s.Secret {
+			fmt.Fprintf(&b, "    %-22s %s\n", s.Variable(), s.Help)
+		}
+	}
+	b.WriteString(`
+Examples:
+
+    foyer serve
+    FOYER_DATABASE_FILE=/etc/foyer/database foyer serve --listen=:8000 --base-url=https://foyer.example.com
+`)
+	return b.String()
+}
+
+// Run serves until it is told to stop.
+func (serveCommand) Run(ctx context.Context, c config.Config, out *output, to logs) error {
+	if err := c.CheckServer(); err != nil {
+		return misuse{err}
+	}
+	return server.Server{Config: c, Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
+}

@@ -1,0 +1,271 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lookup is getenv on a fixed environment.
+func lookup(env map[string]string) func(string) string {
+	return func(name string) string { return env[name] }
+}
+
+const (
+	goodSecret = "0123456789abcdef0123456789abcdef"
+	goodUUID   = "0190a2b4-0000-7000-8000-000000000001"
+)
+
+// cases has a row for each setting: how it reads, and what it refuses.
+var cases = []struct {
+	name      string
+	field     func(Config) any
+	unset     any // what it is by default
+	good      string
+	want      any // what good makes of it
+	alsoGood  []string
+	wrong     []string
+	notShared bool // no flag
+}{
+	{
+		name: "LISTEN", field: func(c Config) any { return c.Listen },
+		unset: "127.0.0.1:8000", good: "[::1]:0", want: "[::1]:0",
+		alsoGood: []string{":8000", "localhost:80"}, wrong: []string{"8000", "localhost", "localhost:http", "localhost:65536", "localhost:-1"},
+	},
+	{
+		name: "DATABASE", field: func(c Config) any { return c.Database }, notShared: true,
+		unset: "sqlite:foyer-data/foyer.db", good: "postgres://u:p@a,b/foyer", want: "postgres://u:p@a,b/foyer",
+		alsoGood: []string{"sqlite:x.db", "postgresql://h/d"}, wrong: []string{"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://"},
+	},
+	{name: "DATA_DIR", field: func(c Config) any { return c.DataDir }, unset: "./foyer-data", good: "/var/lib/foyer", want: "/var/lib/foyer"},
+	{
+		name: "BASE_URL", field: func(c Config) any { return c.BaseURL },
+		unset: "", good: "https://foyer.example.com/", want: "https://foyer.example.com",
+		alsoGood: []string{"http://10.0.0.1:8000"},
+		wrong:    []string{"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x"},
+	},
+	{
+		name: "SECRET", field: func(c Config) any { return c.Secret }, notShared: true,
+		unset: "", good: goodSecret, want: goodSecret, wrong: []string{"hunter2"},
+	},
+	{
+		name: "SMTP", field: func(c Config) any { return c.SMTP }, notShared: true,
+		unset: "", good: "smtp://u:p@mail.example.com:587", want: "smtp://u:p@mail.example.com:587",
+		alsoGood: []string{"smtps://h", "smtp+plain://127.0.0.1:2525"}, wrong: []string{"hunter2", "http://u:hunter2@h", "smtp://", "smtp://u:hunter2%@h"},
+	},
+	{
+		name: "MAIL_FROM", field: func(c Config) any { return c.MailFrom },
+		unset: "", good: "foyer@example.com", want: "foyer@example.com", wrong: []string{"foyer", "a@b, c@d"},
+	},
+	{
+		name: "CATALOG", field: func(c Config) any { return c.Catalog },
+		unset: "", good: "https://example.com/catalog.json", want: "https://example.com/catalog.json",
+		alsoGood: []string{"catalog.json"}, wrong: []string{"http://example.com/catalog.json"},
+	},
+	{
+		name: "RATE_LIMIT", field: func(c Config) any { return c.RateLimit },
+		unset: 6000, good: "12", want: 12, alsoGood: []string{"off"}, wrong: []string{"0", "-1", "1.5", "1e3", "many"},
+	},
+	{
+		name: "INVITE_LIMIT", field: func(c Config) any { return c.InviteLimit },
+		unset: 200, good: "off", want: 0, wrong: []string{"0", "OFF"},
+	},
+	{
+		name: "MAIL_LIMIT", field: func(c Config) any { return c.MailLimit },
+		unset: 10, good: "3", want: 3, alsoGood: []string{"off"}, wrong: []string{"0"},
+	},
+	{
+		name: "METRICS_LISTEN", field: func(c Config) any { return c.MetricsListen },
+		unset: "", good: "127.0.0.1:9090", want: "127.0.0.1:9090", wrong: []string{"9090"},
+	},
+	{
+		name: "PPROF", field: func(c Config) any { return c.Pprof },
+		unset: false, good: "on", want: true, alsoGood: []string{"off"}, wrong: []string{"true", "1"},
+	},
+	{
+		name: "ACTIVITY_KEEP", field: func(c Config) any { return c.ActivityKeep },
+		unset: time.Duration(0), good: "365d", want: 365 * 24 * time.Hour,
+		alsoGood: []string{"8760h"}, wrong: []string{"1m", "-1h", "-1d", "forever", "1", "9999999999999d", "1.5d", "d"},
+	},
+	{
+		name: "TRUSTED_PROXIES", field: func(c Config) any { return c.TrustedProxies },
+		unset: []netip.Prefix(nil), good: "10.1.2.3/8, ::1/128", want: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		wrong: []string{"10.0.0.1", "10.0.0.0/33", "10.0.0.0/8,", "proxy"},
+	},
+	{
+		name: "INVITE_TTL", field: func(c Config) any { return c.InviteTTL },
+		unset: 72 * time.Hour, good: "1s", want: time.Second,
+		alsoGood: []string{"720h", "30d"}, wrong: []string{"0s", "999ms", "720h1s", "31d", "soon"},
+	},
+	{
+		name: "UPSTREAM_ALLOW", field: func(c Config) any { return c.UpstreamAllow },
+		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
+	},
+	{
+		name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization },
+		unset: "", good: goodUUID, want: goodUUID, wrong: []string{"acme", strings.ToUpper(goodUUID), "{" + goodUUID + "}"},
+	},
+	{name: "BOOTSTRAP_KEY", field: func(c Config) any { return c.Bootstrap.Key }, notShared: true, unset: "", good: "foy_0", want: "foy_0"},
+	{name: "BOOTSTRAP_EMAIL", field: func(c Config) any { return c.Bootstrap.Email }, unset: "", good: "ada@example.com", want: "ada@example.com"},
+}
+
+func TestEverySettingHasACase(t *testing.T) {
+	t.Parallel()
+	for i, s := range Settings {
+		if i >= len(cases) || cases[i].name != s.Name || cases[i].notShared != s.Secret {
+			t.Fatalf("%s: no case, or not in its place", s.Name)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	samePrefix := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	for i, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			variable, flag := Settings[i].Variable(), Settings[i].Flag()
+			check := func(how string, want any, env, flags map[string]string) {
+				t.Helper()
+				c, err := Load(lookup(env), flags)
+				if err != nil {
+					t.Errorf("%s: %v", how, err)
+				} else if diff := cmp.Diff(want, test.field(c), samePrefix); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", how, diff)
+				}
+			}
+			check("unset", test.unset, nil, nil)
+			check("empty", test.unset, map[string]string{variable: ""}, map[string]string{flag: ""})
+			check("variable", test.want, map[string]string{variable: test.good}, nil)
+			path := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(path, []byte(test.good+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if Settings[i].Secret {
+				check("file", test.want, map[string]string{variable + "_FILE": path}, nil)
+				check("flag", test.unset, nil, map[string]string{flag: test.good})
+			} else {
+				check("file", test.unset, map[string]string{variable + "_FILE": path}, nil)
+				check("flag", test.want, map[string]string{variable: "not looked at"}, map[string]string{flag: test.good})
+			}
+			for _, good := range test.alsoGood {
+				if _, err := Load(lookup(map[string]string{variable: good}), nil); err != nil {
+					t.Errorf("%q: %v", good, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	for i, test := range cases {
+		s := Settings[i]
+		for _, wrong := range test.wrong {
+			_, err := Load(lookup(map[string]string{s.Variable(): wrong}), nil)
+			if err == nil || !strings.HasPrefix(err.Error(), s.Variable()+": ") {
+				t.Errorf("%s=%q: error %v; want one that begins with its name", s.Variable(), wrong, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s=%q: the error repeats a secret: %v", s.Variable(), wrong, err)
+			}
+			if s.Secret {
+				continue
+			}
+			if _, err := Load(lookup(nil), map[string]string{s.Flag(): wrong}); err == nil || !strings.HasPrefix(err.Error(), "--"+s.Flag()+": ") {
+				t.Errorf("--%s=%q: error %v; want one that begins with its name", s.Flag(), wrong, err)
+			}
+		}
+	}
+}
+
+func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Load(lookup(map[string]string{"FOYER_LISTEN": "x", "FOYER_SMTP": "x", "FOYER_INVITE_TTL": "x"}), nil)
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("error %v; want three lines", err)
+	}
+}
+
+func TestSecretFile(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{empty, empty + ".none"} {
+		_, err := Load(lookup(map[string]string{"FOYER_SECRET_FILE": path}), nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "FOYER_SECRET_FILE: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v; want one that names the variable and the file", err)
+		}
+	}
+	c, err := Load(lookup(map[string]string{"FOYER_SECRET": goodSecret, "FOYER_SECRET_FILE": empty}), nil)
+	if err != nil || c.Secret != goodSecret {
+		t.Errorf("with both: %v; want the variable to count", err)
+	}
+}
+
+func TestWhatFollows(t *testing.T) {
+	t.Parallel()
+	c, err := Load(lookup(map[string]string{"FOYER_DATA_DIR": "/data", "FOYER_INVITE_LIMIT": "off", "FOYER_MAIL_LIMIT": "5"}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Database != "sqlite:/data/foyer.db" || c.SecretPath() != "/data/secret" {
+		t.Errorf("database %s, secret in %s; want both in the data folder", c.Database, c.SecretPath())
+	}
+	if c.MailLimit != 0 {
+		t.Errorf("mail limit %d; want none, as for invites", c.MailLimit)
+	}
+}
+
+func TestCheckServer(t *testing.T) {
+	t.Parallel()
+	const mailServer = "smtp://mail.example.com"
+	tests := map[string]struct {
+		env   map[string]string
+		from  string
+		names []string // of settings that are wrong
+	}{
+		"nothing set":             {nil, "foyer@127.0.0.1", nil},
+		"localhost":               {map[string]string{"LISTEN": "localhost:1"}, "foyer@localhost", nil},
+		"beyond loopback":         {map[string]string{"LISTEN": ":8000"}, "", []string{"FOYER_BASE_URL"}},
+		"mapped loopback":         {map[string]string{"LISTEN": "[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
+		"beyond, with a base url": {map[string]string{"LISTEN": ":8000", "BASE_URL": "https://f.example.com"}, "foyer@f.example.com", nil},
+		"mail":                    {map[string]string{"SMTP": mailServer}, "", []string{"FOYER_BASE_URL"}},
+		"mail, address":           {map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
+		"mail, address, sender": {
+			map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1", "MAIL_FROM": "a@example.com"}, "a@example.com", nil,
+		},
+		"PostgreSQL":           {map[string]string{"DATABASE": "postgres://h/d"}, "", []string{"FOYER_SECRET"}},
+		"PostgreSQL, secret":   {map[string]string{"DATABASE": "postgres://h/d", "SECRET": goodSecret}, "foyer@127.0.0.1", nil},
+		"PostgreSQL, and mail": {map[string]string{"DATABASE": "postgres://h/d", "SMTP": mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := Load(func(v string) string { return test.env[strings.TrimPrefix(v, "FOYER_")] }, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.CheckServer()
+			var named []string
+			if err != nil {
+				for line := range strings.Lines(err.Error()) {
+					variable, _, _ := strings.Cut(line, ":")
+					named = append(named, variable)
+				}
+			} else if c.MailFrom != test.from {
+				t.Errorf("sender %s; want %s", c.MailFrom, test.from)
+			}
+			if diff := cmp.Diff(test.names, named); diff != "" {
+				t.Errorf("wrong settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		if check != nil {
+			if err := check(value); err != nil {
+				return err
+			}
+		}
+		*field(c) = value
+		return nil
+	}
+}
+
+func address(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return errors.New("must be an address like 127.0.0.1:8000")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return errors.New("must end in a port from 0 to 65535")
+	}
+	return nil
+}
+
+// database does not repeat the value: it may hold a password.
+func database(s string) error {
+	for _, scheme := range []string{"sqlite:", "postgres://", "postgresql://"} {
+		if rest, ok := strings.CutPrefix(s, scheme); ok && rest != "" {
+			return nil
+		}
+	}
+	return errors.New("must be sqlite:PATH or postgres://user@host/database")
+}
+
+func smtpURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" && u.Scheme != "smtp+plain" {
+		return errors.New("must be smtp://user:pass@host:port, smtps://… or smtp+plain://…")
+	}
+	return nil
+}
+
+func secret(s string) error {
+	const least = 32
+	if len(s) < least {
+		return fmt.Errorf("must be at least %d characters long", least)
+	}
+	return nil
+}
+
+func uuidText(s string) error {
+	if id, err := uuid.Parse(s); err != nil || id.String() != s {
+		return errors.New("must be a UUID in lower case")
+	}
+	return nil
+}
+
+func baseURL(c *Config, value string) error {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("must be a url like https://foyer.example.com")
+	}
+	c.BaseURL = strings.TrimRight(value, "/")
+	return nil
+}
+
+func sender(s string) error {
+	if _, err := mail.ParseAddress(s); err != nil {
+		return errors.New("must be an address like foyer@example.com")
+	}
+	return nil
+}
+
+func catalog(s string) error {
+	scheme, _, isURL := strings.Cut(s, "://")
+	if isURL && scheme != "https" {
+		return errors.New("must be a path or an https url")
+	}
+	return nil
+}
+
+func limit(field func(*Config) *int) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		if value == "off" {
+			*field(c) = 0
+			return nil
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return errors.New("must be a whole number from 1, or off")
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+func onOff(field func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		if value != "on" && value != "off" {
+			return errors.New("must be on or off")
+		}
+		*field(c) = value == "on"
+		return nil
+	}
+}
+
+func duration(field func(*Config) *time.Duration, least, most time.Duration) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		d, err := ParseDuration(value)
+		if err != nil {
+			return err
+		}
+		if d < least || most > 0 && d > most {
+			return fmt.Errorf("must be at least %s%s", least, atMost(most))
+		}
+		*field(c) = d
+		return nil
+	}
+}
+
+// ParseDuration reads a duration as Go spells it, or whole days like 30d.
+func ParseDuration(text string) (time.Duration, error) {
+	const day = 24 * time.Hour
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseInt(days, 10, 64); err == nil && n >= 0 && n <= int64(math.MaxInt64/day) {
+			return time.Duration(n) * day, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("must be a duration like 30d, 72h or 30m")
+	}
+	return d, nil
+}
+
+func atMost(most time.Duration) string {
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and at most %s", most)
+}
+
+func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		var all []netip.Prefix
+		for text := range strings.SplitSeq(value, ",") {
+			p, err := netip.ParsePrefix(strings.TrimSpace(text))
+			if err != nil {
+				return fmt.Errorf("%q is not a CIDR like 10.0.0.0/8", strings.TrimSpace(text))
+			}
+			all = append(all, p.Masked())
+		}
+		*field(c) = all
+		return nil
+	}
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/config"
+	"foyer/internal/db"
+	"foyer/internal/invite"
+	"foyer/internal/org"
+	"foyer/internal/page"
+	"foyer/internal/plugin"
+)
+
+// Domain is all that faces call, on one open database.
+type Domain struct {
+	Keys          *access.Keys
+	Organizations org.Service
+	Plugins       plugin.Service
+	Invites       invite.Service
+
+	db *db.DB
+}
+
+// Open opens the database that the settings name, and brings its schema up to date.
+func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
+	d, err := db.Open(ctx, c.Database)
+	if err != nil {
+		return nil, fmt.Errorf("FOYER_DATABASE: %w", err)
+	}
+	apps, err := Apps(c, d, log)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	keys := &access.Keys{DB: d}
+	return &Domain{
+		Keys:          keys,
+		Organizations: org.Service{DB: d, Keys: keys},
+		Plugins:       apps,
+		Invites:       invite.Service{DB: d, TTL: c.InviteTTL},
+		db:            d,
+	}, nil
+}
+
+// Close waits for the transactions under way and closes the database.
+func (d *Domain) Close() error { return d.db.Close() }
+
+// Activity returns a page of what was done in an organization, whatever its scope.
+func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) ([]activity.Stored, int, error) {
+	return activity.List(ctx, d.db, f, p)
+}
+
+// Migrations names the steps that the schema of the database has taken.
+func (d *Domain) Migrations(ctx context.Context) ([]string, error) { return d.db.Applied(ctx) }
+
+// Backup copies the SQLite database that the settings name to a new file, while
+// servers go on using it.
+func Backup(ctx context.Context, c config.Config, path string) error {
+	return db.Backup(ctx, c.Database, path)
+}
+
+// ErrExists is what Restore says where there is a database already.
+var ErrExists = db.ErrExists
+
+// Restore puts a backup in the place of the SQLite database that the settings
+// name, which must not be in use. With replace, that may be one that is there.
+func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
+	return db.Restore(ctx, path, c.Database, replace)
+}

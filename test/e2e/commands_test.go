@@ -1,0 +1,342 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"foyer/internal/db"
+)
+
+// patience is how long a script waits for what must come.
+const patience = 30 * time.Second
+
+var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"serve":      serve,
+	"terminate":  terminate,
+	"sql":        sql,
+	"exits":      exits,
+	"api":        api,
+	"until":      until,
+	"unfinished": unfinished,
+	"field":      field,
+	"normal":     normal,
+	"paste":      paste,
+}
+
+type runningKey struct{}
+
+// running is the servers that a script has started.
+type running struct{ all []*process }
+
+// process is a server; what it says is in the files NAME.out and NAME.log.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	done chan error
+}
+
+func find(ts *testscript.TestScript, name string) *process {
+	for _, p := range slices.Backward(ts.Value(runningKey{}).(*running).all) {
+		if p.name == name {
+			return p
+		}
+	}
+	ts.Fatalf("no server is named %s", name)
+	return nil
+}
+
+// serve NAME... [flag...] starts servers at once, waits until they are ready and
+// sets URL_NAME to the address of each, URL to that of the last.
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	names := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if names < 0 {
+		names = len(args)
+	}
+	var started []*process
+	for _, name := range args[:names] {
+		started = append(started, start(ts, name, args[names:]))
+	}
+	for _, p := range started {
+		base := "http://" + waitForAddress(ts, p)
+		ts.Setenv("URL", base)
+		ts.Setenv("URL_"+p.name, base)
+		awaitStatus(ts, http.StatusOK, patience, func() (*http.Request, error) {
+			return http.NewRequest(http.MethodGet, base+"/readyz", nil)
+		})
+	}
+}
+
+func start(ts *testscript.TestScript, name string, flags []string) *process {
+	program, err := exec.LookPath(binary + "/foyer")
+	ts.Check(err)
+	out, err := os.Create(ts.MkAbs(name + ".out"))
+	ts.Check(err)
+	log, err := os.Create(ts.MkAbs(name + ".log"))
+	ts.Check(err)
+	p := &process{name: name, cmd: exec.Command(program, append([]string{"serve"}, flags...)...), done: make(chan error, 1)}
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = ts.MkAbs("."), out, log
+	p.cmd.Env = environment(ts)
+	ts.Check(p.cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		p.done <- p.cmd.Wait()
+		out.Close()
+		log.Close()
+		close(ended)
+	}()
+	ts.Defer(func() {
+		p.cmd.Process.Kill() // no effect once it has ended
+		<-ended
+	})
+	r := ts.Value(runningKey{}).(*running)
+	r.all = append(r.all, p)
+	return p
+}
+
+// environment is the variables of a script that foyer reads.
+func environment(ts *testscript.TestScript) []string {
+	env := []string{"PATH=" + ts.Getenv("PATH")}
+	for _, name := range []string{
+		"LISTEN", "DATABASE", "DATA_DIR", "BASE_URL", "SECRET", "SMTP", "METRICS_LISTEN", "RATE_LIMIT",
+		"BOOTSTRAP_ORGANIZATION", "BOOTSTRAP_KEY", "BOOTSTRAP_KEY_FILE", "BOOTSTRAP_EMAIL",
+	} {
+		env = append(env, "FOYER_"+name+"="+ts.Getenv("FOYER_"+name))
+	}
+	return env
+}
+
+var listening = regexp.MustCompile(`"msg":"listening","address":"([^"]+)"`)
+
+func waitForAddress(ts *testscript.TestScript, p *process) string {
+	for deadline := time.Now().Add(patience); ; pause() {
+		if m := listening.FindStringSubmatch(ts.ReadFile(p.name + ".log")); m != nil {
+			return m[1]
+		}
+		select {
+		case err := <-p.done:
+			ts.Fatalf("%s has ended: %v\n%s", p.name, err, ts.ReadFile(p.name+".log"))
+		default:
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s does not listen:\n%s", p.name, ts.ReadFile(p.name+".log"))
+		}
+	}
+}
+
+// pause is the time between two looks at something that another process does.
+func pause() { time.Sleep(10 * time.Millisecond) }
+
+// terminate NAME ends a server as a service manager would. It must exit with 0.
+func terminate(ts *testscript.TestScript, _ bool, args []string) {
+	p := find(ts, args[0])
+	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
+	p.awaitEnd(ts)
+}
+
+func (p *process) awaitEnd(ts *testscript.TestScript) {
+	select {
+	case err := <-p.done:
+		if err != nil {
+			ts.Fatalf("%s: %v\n%s", p.name, err, ts.ReadFile(p.name+".log"))
+		}
+	case <-time.After(patience):
+		ts.Fatalf("%s does not end", p.name)
+	}
+}
+
+// sql STATEMENT changes the database behind foyer's back.
+func sql(ts *testscript.TestScript, _ bool, args []string) {
+	address := ts.Getenv("FOYER_DATABASE")
+	if address == "" {
+		address = "sqlite:" + ts.Getenv("FOYER_DATA_DIR") + "/foyer.db"
+	}
+	d, err := db.Open(context.Background(), address)
+	ts.Check(err)
+	ts.Check(d.InTx(context.Background(), func(tx *db.Tx) error {
+		_, err := db.Exec(context.Background(), tx, args[0])
+		return err
+	}))
+	ts.Check(d.Close())
+}
+
+// exits CODE PROGRAM [arg...] runs a program that must exit with CODE.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d", code)
+	}
+}
+
+// api METHOD PATH STATUS [BODY] calls the server at $URL with the key $KEY; the
+// answer is stdout.
+func api(ts *testscript.TestScript, _ bool, args []string) {
+	r, err := request(ts, args[0], args[1], args[3:]...)
+	ts.Check(err)
+	response, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer response.Body.Close()
+	_, err = io.Copy(ts.Stdout(), response.Body)
+	ts.Check(err)
+	if strconv.Itoa(response.StatusCode) != args[2] {
+		ts.Fatalf("status %d", response.StatusCode)
+	}
+}
+
+func request(ts *testscript.TestScript, method, path string, body ...string) (*http.Request, error) {
+	r, err := http.NewRequest(method, ts.Getenv("URL")+path, strings.NewReader(strings.Join(body, "")))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+ts.Getenv("KEY"))
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// until DURATION METHOD PATH STATUS calls until the status is that, for as long.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	status, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	awaitStatus(ts, status, limit, func() (*http.Request, error) { return request(ts, args[1], args[2]) })
+}
+
+func awaitStatus(ts *testscript.TestScript, status int, limit time.Duration, make func() (*http.Request, error)) {
+	for deadline := time.Now().Add(limit); ; pause() {
+		r, err := make()
+		ts.Check(err)
+		response, err := http.DefaultClient.Do(r)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == status {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s %s: still not %d", r.Method, r.URL, status)
+		}
+	}
+}
+
+// unfinished NAME PATH BODY posts half of the body, tells the server to stop,
+// waits until it no longer listens, and posts the other half: the answer must be
+// 201, and the server must exit with 0.
+func unfinished(ts *testscript.TestScript, _ bool, args []string) {
+	p, body := find(ts, args[0]), args[2]
+	u, err := url.Parse(ts.Getenv("URL"))
+	ts.Check(err)
+	conn, err := net.Dial("tcp", u.Host)
+	ts.Check(err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		args[1], u.Host, ts.Getenv("KEY"), len(body))
+	in := bufio.NewReader(conn)
+	line, err := in.ReadString('\n')
+	ts.Check(err)
+	if !strings.Contains(line, "100 Continue") {
+		ts.Fatalf("%s", line)
+	}
+	_, err = in.ReadString('\n')
+	ts.Check(err)
+	half := len(body) / 2
+	_, err = io.WriteString(conn, body[:half])
+	ts.Check(err)
+	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
+	awaitClosed(ts, u.Host)
+	_, err = io.WriteString(conn, body[half:])
+	ts.Check(err)
+	response, err := http.ReadResponse(in, nil)
+	ts.Check(err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		ts.Fatalf("status %d", response.StatusCode)
+	}
+	p.awaitEnd(ts)
+}
+
+func awaitClosed(ts *testscript.TestScript, address string) {
+	for deadline := time.Now().Add(patience); ; pause() {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		conn.Close()
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s still listens", address)
+		}
+	}
+}
+
+// field VARIABLE NAME sets a variable to a member of the JSON object, or of the
+// first object of the list, that the last command wrote to stdout.
+func field(ts *testscript.TestScript, _ bool, args []string) {
+	text := bytes.TrimPrefix([]byte(ts.ReadFile("stdout")), []byte("["))
+	var object map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	ts.Check(d.Decode(&object))
+	value, ok := object[args[1]]
+	if !ok {
+		ts.Fatalf("no %s in %s", args[1], text)
+	}
+	ts.Setenv(args[0], fmt.Sprint(value))
+}
+
+// What is another each time, and what stands for it, as long as it.
+var changing = []struct {
+	pattern *regexp.Regexp
+	stands  string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01234567-89ab-7cde-8f01-23456789abcd"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "2026-01-02T03:04:05.000006Z"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "2026-01-02T03:04:05Z"},
+	{regexp.MustCompile(`foy_[0-9A-Za-z]{43}`), "foy_" + strings.Repeat("0", 43)},
+}
+
+// normal writes what the last command wrote to stdout again, with the same ids,
+// times and keys each time.
+func normal(ts *testscript.TestScript, _ bool, _ []string) {
+	text := ts.ReadFile("stdout")
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.stands)
+	}
+	_, err := io.WriteString(ts.Stdout(), text)
+	ts.Check(err)
+}
+
+// paste FILE runs the line of a file that begins with curl, as it is.
+func paste(ts *testscript.TestScript, _ bool, args []string) {
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
+			ts.Check(ts.Exec("sh", "-c", strings.Replace(line, "curl ", "curl --silent --show-error --fail ", 1)))
+			return
+		}
+	}
+	ts.Fatalf("no line of %s begins with curl", args[0])
+}
