@@ -119,11 +119,20 @@ func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, erro
 	return app, err
 }
 
-// UpgradeApp moves an installed app to patch.Tag, or to the newest version
-// without one. Of an app that is not installed from anywhere it changes what
-// patch says.
-func (o *Organization) UpgradeApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
+// Upgrade is where to move an app to, and what to change of it. With neither a
+// Tag nor a Version that is the newest tag.
+type Upgrade struct {
+	AppPatch
+	// Version is the number of a version that the server holds.
+	Version int64 `json:"version,omitempty"`
+	// AcceptChanged takes a tag even if it was moved since it was installed.
+	AcceptChanged bool `json:"accept_changed,omitempty"`
+}
+
+// UpgradeApp moves an installed app to another version. Of an app that is not
+// installed from anywhere it changes what the patch says.
+func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, patch, &app)
+	err := o.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, to, &app)
 	return app, err
 }

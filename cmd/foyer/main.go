@@ -8,9 +8,14 @@ import (
 	"syscall"
 
 	"foyer/internal/cli"
+	"foyer/internal/sandbox"
+	"foyer/internal/server"
 )
 
 func main() {
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(cli.Run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))

@@ -71,7 +71,6 @@ func TestAppsWithoutUpstream(t *testing.T) {
 		page := func(results string, count int) string {
 			return fmt.Sprintf(`,"count":%d,"next":null,"previous":null,"results":[%s]}`, count, results)
 		}
-		r.want("GET", apps+"repository", "", 200, empty+page("", 0))
 		r.want("GET", apps+"exports_unsubscribe_configs", "", 200, empty+page("", 0))
 		app := strings.TrimSuffix(r.appBody(1, `"name":"y"; "tag":"v2"; "latest_tag":"v1"`), "}")
 		r.want("GET", apps+"unused", "", 200, app+page(app+`,"last_used_at":null}`, 1))

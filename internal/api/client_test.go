@@ -37,8 +37,12 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 		return o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"site.ts": new(""), "old.ts": nil}})
 	},
 	"upgradeApp": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.UpgradeApp(ctx, 42, client.AppPatch{Tag: new("v1")})
+		return o.UpgradeApp(ctx, 42, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1")}, AcceptChanged: true})
 	},
+	"listVersions": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListVersions(ctx, 42, client.Range{Limit: 1})
+	},
+	"diffVersions": func(ctx context.Context, o *client.Organization) (any, error) { return o.DiffVersions(ctx, 42, 2, 1) },
 	"listActivity": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListActivity(ctx, client.ActivityFilter{}, client.Range{})
 	},

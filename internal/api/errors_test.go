@@ -182,13 +182,13 @@ func TestInternalError(t *testing.T) {
 		broken := *r.api
 		broken.Log = slog.New(slog.NewTextHandler(&log, nil))
 		url := r.serve(&broken)
-		if got := r.sendTo(url, r.key, "GET", apps, ""); got.status != 200 {
+		if got := r.sendTo(url, r.key, "GET", apps+"activity", ""); got.status != 200 {
 			r.t.Fatal(got.body)
 		}
-		r.drop("plugins")
-		got := r.sendTo(url, r.key, "GET", apps+"1", "", "X-Request-Id", "my-id.1")
+		r.drop("activity")
+		got := r.sendTo(url, r.key, "GET", apps+"activity?app=1", "", "X-Request-Id", "my-id.1")
 		r.compare("broken", got, 500, faultBody("server_error", "error", "Something went wrong on our side.", "null"))
-		for _, want := range []string{"request_id=my-id.1", "plugins"} {
+		for _, want := range []string{"request_id=my-id.1", "activity"} {
 			if !strings.Contains(log.String(), want) {
 				r.t.Errorf("the log does not say %s: %s", want, log.String())
 			}

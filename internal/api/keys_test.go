@@ -9,7 +9,6 @@ import (
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/invite"
-	"foyer/internal/plugin"
 )
 
 // Two servers on one database, each with a memory of its own.
@@ -24,7 +23,7 @@ func TestKeysOnTwoServers(t *testing.T) {
 		}
 		keys := &access.Keys{DB: second}
 		other := r.serve(&api.API{
-			Log: r.api.Log, Keys: keys, BaseURL: baseURL, Plugins: plugin.Service{DB: second, Memory: plugin.NewMemory()},
+			Log: r.api.Log, Keys: keys, BaseURL: baseURL, Plugins: newApps(t, second),
 			Invites: invite.Service{DB: second, TTL: time.Hour, Memory: invite.NewMemory()},
 		})
 		status := func(url, key string) int { return r.sendTo(url, key, "GET", apps, "").status }

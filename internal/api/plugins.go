@@ -2,10 +2,8 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"foyer/internal/access"
-	"foyer/internal/page"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -37,6 +35,7 @@ func appendPluginFields(b []byte, p plugin.Plugin) []byte {
 func readPlugin(o wire.Object) plugin.Draft {
 	return plugin.Draft{
 		Type:         o.Text("plugin_type"),
+		URL:          o.Text("url"),
 		Name:         o.Text("name"),
 		Description:  o.Text("description"),
 		Icon:         o.Text("icon"),
@@ -104,131 +103,5 @@ func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	return wire.WriteNothing(w)
 }
 
-func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Plugins.CheckForUpdates(r.Context(), c, pluginID(r))
-	if err != nil {
-		return err
-	}
-	return writePlugin(w, http.StatusOK, p)
-}
-
-func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Plugins.Upgrade(r.Context(), c, pluginID(r), readPlugin(o))
-	if err != nil {
-		return err
-	}
-	return writePlugin(w, http.StatusOK, p)
-}
-
-func (a *API) getSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Plugins.Get(r.Context(), c, pluginID(r))
-	if err != nil {
-		return err
-	}
-	return writeSource(w, p)
-}
-
-func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, wire.MaxSourceBody)
-	if err != nil {
-		return err
-	}
-	p, err := a.Plugins.Update(r.Context(), c, pluginID(r), readPlugin(o))
-	if err != nil {
-		return err
-	}
-	return writeSource(w, p)
-}
-
-func writeSource(w http.ResponseWriter, p plugin.Plugin) error {
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
-		b = appendPluginFields(append(b, '{'), p)
-		return append(b, `,"source":{},"source_files":[],"bundle":null}`...)
-	})
-}
-
 // pluginID is the number in the path; what is none stands for no plugin at all.
-func pluginID(r *http.Request) int64 {
-	text := r.PathValue("id")
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || strconv.FormatInt(id, 10) != text {
-		return 0
-	}
-	return id
-}
-
-// writeAppPage answers as the contract's lists that are documented with one app:
-// that app's fields (the first item's, or those of an empty app), and in the
-// same object the page.
-func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, count int, items []T, item func([]byte, T) []byte) error {
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
-		b = appendPluginFields(append(b, '{'), first)
-		return append(wire.AppendPage(b, r, a.BaseURL, p, count, items, item), '}')
-	})
-}
-
-// emptyApp stands where there is no app to show.
-func emptyApp(c access.Caller) plugin.Plugin {
-	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
-}
-
-func firstOr(plugins []plugin.Plugin, c access.Caller) plugin.Plugin {
-	if len(plugins) == 0 {
-		return emptyApp(c)
-	}
-	return plugins[0]
-}
-
-func (a *API) listExporting(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	plugins, count, err := a.Plugins.Exporting(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return writeAppPage(w, r, a, firstOr(plugins, c), p, count, plugins, appendExporting)
-}
-
-func appendExporting(b []byte, p plugin.Plugin) []byte {
-	b = appendPluginFields(append(b, '{'), p)
-	b = append(wire.AppendName(b, "config"), '{')
-	for i, d := range plugin.Defaults(p.ConfigSchema) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(wire.AppendString(b, d.Key), ':'), d.Value...)
-	}
-	return append(b, "}}"...)
-}
-
-func (a *API) listUnused(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	plugins, count, err := a.Plugins.Unused(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return writeAppPage(w, r, a, firstOr(plugins, c), p, count, plugins, appendUnused)
-}
-
-func appendUnused(b []byte, p plugin.Plugin) []byte {
-	b = appendPluginFields(append(b, '{'), p)
-	return append(wire.AppendTime(b, "last_used_at", p.LastUsedAt), '}')
-}
-
-// listRepository answers an empty page: there is no catalog yet.
-func (a *API) listRepository(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	return writeAppPage(w, r, a, emptyApp(c), p, 0, nil, AppendPlugin)
-}
+func pluginID(r *http.Request) int64 { return wholeNumber(r.PathValue("id")) }

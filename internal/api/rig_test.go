@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,13 +15,24 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/api"
+	"foyer/internal/config"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/invite"
 	"foyer/internal/openapi/openapitest"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
+	"foyer/internal/sandbox"
+	"foyer/internal/server"
 )
+
+// TestMain makes this program its own child, as cmd/foyer does.
+func TestMain(m *testing.M) {
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 const baseURL = "https://foyer.example"
 
@@ -53,7 +65,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
 	r.api = &api.API{
 		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL,
-		Plugins: plugin.Service{DB: d, Memory: plugin.NewMemory()}, Invites: invite.Service{DB: d, TTL: 72 * time.Hour, Memory: invite.NewMemory()},
+		Plugins: newApps(tb, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour, Memory: invite.NewMemory()},
 	}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
@@ -61,6 +73,16 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r.key = r.newKey(r.owner, "*")
 	r.otherKey = r.newKey(r.join(r.other, "owner@other.example", access.Owner), "*")
 	return r
+}
+
+// newApps is what the server has, with a catalog and an upstream of its own.
+func newApps(tb testing.TB, d *db.DB) plugin.Service {
+	tb.Helper()
+	apps, err := server.Apps(config.Config{Secret: "a secret for tests, not for you"}, d, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return apps
 }
 
 func (r *rig) serve(a *api.API) string {

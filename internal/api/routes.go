@@ -61,6 +61,8 @@ func (a *API) Routes() []Route {
 		{"GET", apps + "/{id}/source", readApps, seeApps, a.getSource},
 		{"PATCH", apps + "/{id}/update_source", writeApps, changeApps, a.updateSource},
 		{"POST", apps + "/{id}/upgrade", writeApps, changeApps, a.upgradePlugin},
+		{"GET", apps + "/{id}/versions", readApps, seeApps, a.listVersions},
+		{"GET", apps + "/{id}/versions/{version}/diff", readApps, seeApps, a.diffVersions},
 		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
 		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, a.listExporting},
 		{"GET", apps + "/repository", readApps, seeApps, a.listRepository},
@@ -83,6 +85,7 @@ func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 		mux.Handle(route.Method+" "+route.Path, h)
 		mux.Handle(route.Method+" "+route.Path+"/{$}", h)
 	}
+	mux.HandleFunc("GET /apps/{public_token}/{file}", a.serveBundle)
 	more(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { _ = wire.WriteError(w, noRoute(mux, w, r)) })
 	return onlyCleanPaths(mux)

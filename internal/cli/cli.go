@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -143,7 +144,7 @@ func (e *environment) config() (config.Config, error) {
 }
 
 func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
-	e.opened, e.err = server.Open(ctx, c)
+	e.opened, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
 	return e.opened, e.err
 }
 

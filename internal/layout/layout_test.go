@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
 	// domain
-	"plugin":   {"access", "activity", "bundle", "cache", "db", "sandbox", "upstream"},
+	"plugin":   {"access", "activity", "bundle", "cache", "db", "org", "sandbox", "upstream"},
 	"invite":   {"access", "activity", "address", "cache", "db", "job", "letter", "mail", "org"},
 	"org":      {"access", "activity", "address", "db"},
 	"access":   {"cache", "db"},

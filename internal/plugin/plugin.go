@@ -50,6 +50,7 @@ const (
 // Draft holds the fields a caller may set, when creating or changing a plugin.
 type Draft struct {
 	Type         patch.Field[string]
+	URL          patch.Field[string] // where to install from; heeded by Create alone
 	Name         patch.Field[string]
 	Description  patch.Field[string]
 	Icon         patch.Field[string]
@@ -119,6 +120,9 @@ func (d *Draft) changedType(now Type) (Type, error) {
 	}
 	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be %s.", choicesFrom(now))
 }
+
+// installed reports whether plugins of a type come from an upstream.
+func (t Type) installed() bool { return t == Custom || t == Repository }
 
 // editable reports whether a type is one of those that can become each other.
 func editable(t Type) bool { return t == Local || t == Source || t == Inline }

@@ -11,20 +11,29 @@ import (
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/page"
+	"foyer/internal/sandbox"
+	"foyer/internal/upstream"
 )
 
 // Service is everything that can be done to plugins.
 type Service struct {
-	DB     *db.DB
-	Memory *Memory
+	DB       *db.DB
+	Upstream *upstream.Source
+	Catalog  *upstream.Catalog
+	Sealer   *upstream.Sealer
+	Children *sandbox.Pool // compile; must know bundle.TaskName
+	Installs chan struct{} // its capacity is how many installations there are at once
+	Bundles  *Bundles
+	Memory   *Memory
 }
 
-// Create registers a plugin in the caller's organization.
+// Create registers a plugin in the caller's organization; one of type Custom or
+// Repository is installed from its upstream.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
-	p, err := s.draw(c, d)
+	p, err := s.draw(c, &d)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -33,24 +42,32 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 			return Plugin{}, err
 		}
 	}
-	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p.ID, err = insert(ctx, tx, p); err != nil {
-			return err
-		}
-		if err := count(ctx, tx, p, 1, one(p.IsGlobal)); err != nil {
-			return err
-		}
-		return record(ctx, tx, c, p, activity.Installed, nil)
-	})
+	if p.Type.installed() {
+		return s.install(ctx, c, p, d)
+	}
+	err = s.DB.InTx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
 	return p, err
 }
 
+// insert stores a new plugin, and the activity that tells of it.
+func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) (err error) {
+	if p.ID, err = insert(ctx, tx, *p); err != nil {
+		return err
+	}
+	if err := count(ctx, tx, *p, 1, one(p.IsGlobal)); err != nil {
+		return err
+	}
+	return record(ctx, tx, c, *p, activity.Installed, nil)
+}
+
 // draw makes a plugin out of a draft.
-func (s Service) draw(c access.Caller, d Draft) (Plugin, error) {
+func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 	kind, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
-	if !d.Name.Set {
+	if kind.installed() {
+		faults.Add(d.checkOrigin(kind))
+	} else if !d.Name.Set {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
 	}
 	for _, f := range d.faults() {
@@ -130,6 +147,9 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Pl
 	if err := MayRead(c); err != nil {
 		return nil, 0, err
 	}
+	if err := s.Bundles.FlushUse(ctx); err != nil {
+		return nil, 0, err
+	}
 	since := s.DB.Now().Add(-unusedAfter)
 	n, err := countUnused(ctx, s.DB, c.Organization.ID, since)
 	if err != nil || n <= p.Offset {
@@ -155,29 +175,6 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	return s.change(ctx, c, id, d, activity.Updated)
 }
 
-// Upgrade sets the fields that the draft names, tag among them: without an
-// upstream there is nothing to move to.
-func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
-	return s.change(ctx, c, id, d, activity.Upgraded)
-}
-
-// CheckForUpdates learns the newest tag: without an upstream, the plugin's own.
-func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
-	p, err := s.Get(ctx, c, id)
-	if err != nil || p.LatestTag == p.Tag {
-		return p, err
-	}
-	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
-			return notFound(err)
-		}
-		p.LatestTag = p.Tag
-		p.Version++
-		return update(ctx, tx, p, 0)
-	})
-	return p, err
-}
-
 func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -187,7 +184,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	}
 	var p Plugin
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p, err = s.own(ctx, tx, c, id); err != nil {
+		if p, err = own(ctx, tx, c, id, tx.ForUpdate); err != nil {
 			return err
 		}
 		before := p
@@ -236,12 +233,13 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	if err := MayManage(c); err != nil {
 		return err
 	}
+	defer s.Bundles.forget()
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		p, err := s.own(ctx, tx, c, id)
+		p, err := own(ctx, tx, c, id, tx.ForUpdate)
 		if err != nil {
 			return err
 		}
-		if err := remove(ctx, tx, c.Organization.ID, id); err != nil {
+		if err := removeWithContents(ctx, tx, c.Organization.ID, id); err != nil {
 			return err
 		}
 		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
@@ -253,8 +251,8 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 
 // own returns a plugin that the caller is going to change: a global one of
 // another organization can be seen, but not that.
-func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, error) {
-	p, err := find(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+func own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+	p, err := find(ctx, q, c.Organization.ID, id, lock)
 	if err != nil {
 		return Plugin{}, notFound(err)
 	}

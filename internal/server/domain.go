@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
@@ -25,16 +27,20 @@ type Domain struct {
 }
 
 // Open opens the database that the settings name, and brings its schema up to date.
-func Open(ctx context.Context, c config.Config) (*Domain, error) {
+func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
 	d, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return nil, fmt.Errorf("FOYER_DATABASE: %w", err)
+	}
+	apps, err := Apps(c, d, log)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	keys := &access.Keys{DB: d}
 	return &Domain{
 		Keys:          keys,
 		Organizations: org.Service{DB: d, Keys: keys},
-		Plugins:       plugin.Service{DB: d, Memory: plugin.NewMemory()},
+		Plugins:       apps,
 		Invites:       invite.Service{DB: d, TTL: c.InviteTTL, Memory: invite.NewMemory()},
 		db:            d,
 	}, nil

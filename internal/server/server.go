@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"foyer/internal/access"
 	"foyer/internal/api"
 	"foyer/internal/config"
 	"foyer/internal/db"
@@ -37,7 +36,7 @@ type Server struct {
 // Run serves until ctx is done. It stops in the order of need: first the
 // listener, then what requests feed, last the database.
 func (s Server) Run(ctx context.Context) (err error) {
-	d, err := Open(ctx, s.Config)
+	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,8 @@ func (s Server) Run(ctx context.Context) (err error) {
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background.Go(func() { s.flush(flushCtx, d.Keys) })
+	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
+	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	a := &api.API{
 		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
 		Plugins: d.Plugins, Invites: d.Invites,
@@ -116,7 +116,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 }
 
 // flush writes down now and then, and at the end, what requests only noted.
-func (s Server) flush(ctx context.Context, keys *access.Keys) {
+func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for done := false; !done; {
@@ -125,8 +125,10 @@ func (s Server) flush(ctx context.Context, keys *access.Keys) {
 		case <-ctx.Done():
 			done = true
 		}
-		if err := keys.FlushUse(context.WithoutCancel(ctx)); err != nil {
-			s.Log.ErrorContext(ctx, "note the use of keys", "error", err.Error())
+		for _, write := range notes {
+			if err := write(context.WithoutCancel(ctx)); err != nil {
+				s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
+			}
 		}
 	}
 }

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Version is a state of an app's source that was installed or saved.
+type Version struct {
+	Version   int64     `json:"version"` // its number
+	Tag       string    `json:"tag"`
+	Commit    string    `json:"commit"` // empty for one that was saved
+	SHA256    string    `json:"sha256"`
+	CreatedBy *User     `json:"created_by"` // nil: the operator
+	CreatedAt time.Time `json:"created_at"`
+	Current   bool      `json:"current"` // the app is at it
+}
+
+// FileDiff is what a version changes in one file, as a unified diff.
+type FileDiff struct {
+	Filename string `json:"filename"`
+	Diff     string `json:"diff"`
+}
+
+// Diffs is what a version changes.
+type Diffs struct {
+	Files []FileDiff `json:"files"`
+}
+
+func versionsPath(id int64) string { return appPath(id) + "/versions" }
+
+// ListVersions reads one page of an app's versions.
+func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Page[Version], error) {
+	return list[Page[Version]](ctx, o, versionsPath(id), r.addTo(url.Values{}))
+}
+
+// AllVersions reads an app's versions, newest first.
+func (o *Organization) AllVersions(ctx context.Context, id int64) iter.Seq2[Version, error] {
+	return all[Version](ctx, o, versionsPath(id), nil)
+}
+
+// DiffVersions compares a version with another; with the one before it if against is 0.
+func (o *Organization) DiffVersions(ctx context.Context, id, version, against int64) (Diffs, error) {
+	query := url.Values{}
+	if against != 0 {
+		query.Set("against", strconv.FormatInt(against, 10))
+	}
+	var diffs Diffs
+	err := o.call(ctx, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil, &diffs)
+	return diffs, err
+}

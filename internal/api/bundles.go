@@ -1,0 +1,72 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/plugin"
+)
+
+// serveBundle answers browsers, of any origin and without a key, with the bundle
+// of an app: site.js is the current one, SHA256.js the one with that sum.
+func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	name, ok := strings.CutSuffix(r.PathValue("file"), ".js")
+	if !ok || name != "site" && !isSum(name) {
+		a.fail(w, r, access.ErrNotFound)
+		return
+	}
+	sum := name
+	if name == "site" {
+		sum = ""
+	}
+	script, err := a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if sum == "" {
+		h.Set("Cache-Control", "no-cache") // may be kept, but is asked for each time
+	} else {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	writeScript(w, r, script)
+}
+
+// writeScript heeds the conditions and the codings that a request names.
+func writeScript(w http.ResponseWriter, r *http.Request, s *plugin.Script) {
+	h := w.Header()
+	h.Set("Content-Type", "text/javascript; charset=utf-8")
+	h.Set("Vary", "Accept-Encoding")
+	body, etag := s.JS, s.SHA256
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		body, etag = s.Gzip, s.SHA256+"-gzip"
+	}
+	h.Set("ETag", `"`+etag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// acceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110
+// section 12.5.3).
+func acceptsGzip(header string) bool {
+	for coding := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q := strings.ReplaceAll(weight, " ", "")
+			return strings.Trim(q, "q=0.") != "" || q == ""
+		}
+	}
+	return false
+}
+
+// isSum reports whether s is a SHA-256 sum in lower-case hexadecimal.
+func isSum(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}

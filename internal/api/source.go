@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"foyer/internal/access"
+	"foyer/internal/plugin"
+	"foyer/internal/wire"
+)
+
+func (a *API) getSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	s, err := a.Plugins.Source(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	return a.writeSource(w, s)
+}
+
+func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxSourceBody)
+	if err != nil {
+		return err
+	}
+	edits, err := readEdits(o)
+	if err != nil {
+		return err
+	}
+	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), readPlugin(o), edits)
+	if err != nil {
+		return err
+	}
+	return a.writeSource(w, s)
+}
+
+// readEdits reads the members of source, and those of the body itself that have a
+// dot in their name.
+func readEdits(o wire.Object) ([]plugin.Edit, error) {
+	const field = "source"
+	source := o.Object(field)
+	if source.Fault != nil {
+		return nil, source.Fault
+	}
+	edits := make([]plugin.Edit, 0, len(source.Value))
+	for _, m := range source.Value {
+		edits = append(edits, plugin.Edit{Field: field, Name: m.Name, Text: m.Text(field)})
+	}
+	for _, m := range o {
+		if strings.Contains(m.Name, ".") {
+			edits = append(edits, plugin.Edit{Field: m.Name, Name: m.Name, Text: m.Text(m.Name)})
+		}
+	}
+	return edits, nil
+}
+
+func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = appendPluginFields(append(b, '{'), s.Plugin)
+		b = append(wire.AppendName(b, "source"), '{')
+		for i, f := range s.Files {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = wire.AppendString(append(wire.AppendString(b, f.Name), ':'), f.Text)
+		}
+		b = append(wire.AppendName(append(b, '}'), "source_files"), '[')
+		for i, f := range s.Files {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendFile(b, f)
+		}
+		return append(a.appendBundle(wire.AppendName(append(b, ']'), "bundle"), s), '}')
+	})
+}
+
+func appendFile(b []byte, f plugin.File) []byte {
+	b = wire.AppendField(append(b, '{'), "filename", f.Name)
+	b = wire.AppendField(b, "status", string(f.Status))
+	b = wire.AppendField(b, "error", f.Error)
+	b = wire.AppendInt(b, "line", int64(f.Line))
+	b = wire.AppendInt(b, "column", int64(f.Column))
+	b = wire.AppendInt(b, "size", int64(f.Size))
+	return append(wire.AppendField(b, "sha256", f.SHA256), '}')
+}
+
+func (a *API) appendBundle(b []byte, s plugin.Sources) []byte {
+	if s.Bundle.SHA256 == "" {
+		return append(b, "null"...)
+	}
+	b = wire.AppendField(append(b, '{'), "url", a.BaseURL+"/apps/"+s.PublicToken+"/"+s.Bundle.SHA256+".js")
+	b = wire.AppendField(b, "integrity", s.Bundle.Integrity)
+	return append(wire.AppendInt(b, "size", int64(s.Bundle.Size)), '}')
+}

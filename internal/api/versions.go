@@ -1,0 +1,98 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"foyer/internal/access"
+	"foyer/internal/fault"
+	"foyer/internal/plugin"
+	"foyer/internal/wire"
+)
+
+func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, age, err := a.Plugins.CheckForUpdates(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	if age > 0 {
+		w.Header().Set("Age", strconv.Itoa(int(math.Ceil(age.Seconds()))))
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Plugins.Upgrade(r.Context(), c, pluginID(r), plugin.Move{
+		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"),
+	})
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	versions, count, current, err := a.Plugins.Versions(r.Context(), c, pluginID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, count, versions, func(b []byte, v plugin.Version) []byte {
+		return appendVersion(b, v, v.Number == current)
+	})
+}
+
+func appendVersion(b []byte, v plugin.Version, current bool) []byte {
+	b = wire.AppendInt(append(b, '{'), "version", v.Number)
+	b = wire.AppendField(b, "tag", v.Tag)
+	b = wire.AppendField(b, "commit", v.Commit)
+	b = wire.AppendField(b, "sha256", v.SHA256)
+	if v.CreatedBy.ID == 0 {
+		b = wire.AppendJSON(b, "created_by", "")
+	} else {
+		b = AppendUser(wire.AppendName(b, "created_by"), v.CreatedBy)
+	}
+	b = wire.AppendTime(b, "created_at", v.CreatedAt)
+	return append(wire.AppendBool(b, "current", current), '}')
+}
+
+func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	against := int64(0)
+	if q := r.URL.Query(); q.Has("against") {
+		if against = wholeNumber(q.Get("against")); against == 0 {
+			return fault.Field(fault.Invalid, "against", "Must be the number of a version.")
+		}
+	}
+	files, err := a.Plugins.Diff(r.Context(), c, pluginID(r), wholeNumber(r.PathValue("version")), against)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = append(wire.AppendName(append(b, '{'), "files"), '[')
+		for i, f := range files {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = wire.AppendField(append(b, '{'), "filename", f.Name)
+			b = append(wire.AppendField(b, "diff", f.Diff), '}')
+		}
+		return append(b, "]}"...)
+	})
+}
+
+// wholeNumber reads a number from 1, spelled in the one way there is; 0 for anything else.
+func wholeNumber(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+		return 0
+	}
+	return n
+}

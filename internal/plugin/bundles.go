@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"foyer/internal/access"
+	"foyer/internal/cache"
+	"foyer/internal/db"
+)
+
+const (
+	// maxBundleAge is how old may be what is in memory about which bundle is where.
+	maxBundleAge = time.Second
+	// maxRefs bounds how many of such facts there are, at about 300 bytes each.
+	maxRefs = 10_000
+	// maxScriptBytes bounds the bundles in memory.
+	maxScriptBytes = 24 << 20
+)
+
+// Script is a bundle as browsers get it.
+type Script struct {
+	SHA256 string
+	JS     []byte
+	Gzip   []byte
+}
+
+// Bundles serves compiled bundles to browsers. What it has looked up it keeps in
+// memory, so that most requests touch no disk, and which ones were asked for it
+// notes there too.
+type Bundles struct {
+	DB *db.DB
+
+	scripts cache.Cache[string, *Script] // by sum
+	flight  singleflight.Group
+	uses    uses
+
+	mu         sync.Mutex
+	generation int64 // counted up by forget
+	refs       map[string]ref
+}
+
+// NewBundles returns what serves the bundles that d holds.
+func NewBundles(d *db.DB) *Bundles {
+	size := func(s *Script) int { return len(s.JS) + len(s.Gzip) }
+	return &Bundles{DB: d, scripts: cache.Cache[string, *Script]{MaxBytes: maxScriptBytes, Size: size}}
+}
+
+// ref says that a public token, with or without a sum, stands for a bundle.
+type ref struct {
+	PluginID  int64
+	SHA256    string
+	checkedAt time.Time
+}
+
+func (r *ref) fields() []any { return []any{&r.PluginID, &r.SHA256} }
+
+// Serve returns the bundle with the given sum, of the plugin with the public
+// token, and counts that as use; its current bundle for no sum.
+func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
+	now := b.DB.Now()
+	r, err := b.resolve(ctx, publicToken, sha256, now)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	b.uses.note(r.PluginID, now)
+	return b.script(ctx, r.SHA256)
+}
+
+func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
+	key := publicToken + "/" + sha256
+	b.mu.Lock()
+	r, ok := b.refs[key]
+	generation := b.generation
+	b.mu.Unlock()
+	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxBundleAge {
+		return r, nil
+	}
+	r, err := findRef(ctx, b.DB, publicToken, sha256)
+	if err != nil {
+		return ref{}, err
+	}
+	r.checkedAt = now
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if generation != b.generation {
+		return r, nil // what was read may be from before the change
+	}
+	if b.refs == nil || len(b.refs) >= maxRefs {
+		b.refs = map[string]ref{}
+	}
+	b.refs[key] = r
+	return r, nil
+}
+
+// forget has the next requests ask the database: a plugin has changed.
+func (b *Bundles) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.generation++
+	clear(b.refs)
+}
+
+// script returns the bundle with a sum, compressed once for all requests.
+func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
+	const unchanging = 0 // the version of all that is named by its sum
+	if s, ok := b.scripts.Get(sha256, unchanging); ok {
+		return s, nil
+	}
+	shared := b.flight.DoChan(sha256, func() (any, error) {
+		js, err := findContent(context.WithoutCancel(ctx), b.DB, sha256)
+		if errors.Is(err, db.ErrNoRow) {
+			return nil, access.ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := &Script{SHA256: sha256, JS: []byte(js), Gzip: compress(js)}
+		b.scripts.Put(sha256, unchanging, s)
+		return s, nil
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case result := <-shared:
+		s, _ := result.Val.(*Script)
+		return s, result.Err
+	}
+}
+
+func compress(js string) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write([]byte(js)) // into memory
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// FlushUse writes down which plugins' bundles were asked for.
+func (b *Bundles) FlushUse(ctx context.Context) error {
+	used := b.uses.take()
+	if len(used) == 0 {
+		return nil
+	}
+	err := b.DB.InTx(ctx, func(tx *db.Tx) error {
+		for _, u := range used {
+			if err := noteUse(ctx, tx, u.pluginID, u.at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.uses.putBack(used)
+	}
+	return err
+}

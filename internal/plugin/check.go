@@ -1,0 +1,83 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+)
+
+// recordChecks is how much newer a check must be than the one on record to be
+// worth a write of its own.
+const recordChecks = time.Minute
+
+// CheckForUpdates asks a plugin's upstream for its newest tag and stores that as
+// LatestTag. age is how old the answer is: 0 if the upstream gave it just now.
+// Without an upstream LatestTag becomes the plugin's own tag.
+func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (p Plugin, age time.Duration, err error) {
+	if p, err = s.Get(ctx, c, id); err != nil {
+		return Plugin{}, 0, err
+	}
+	o, err := originOf(ctx, s.DB, p)
+	if err != nil {
+		return Plugin{}, 0, err
+	}
+	if o.URLKey == "" {
+		p, err = s.learn(ctx, c, p, p.Tag, time.Time{})
+		return p, 0, err
+	}
+	began := s.DB.Now()
+	latest, learned, err := s.latest(ctx, p, o)
+	if err != nil {
+		return Plugin{}, 0, err
+	}
+	if latest != p.LatestTag || learned.Sub(o.CheckedAt) > recordChecks {
+		if p, err = s.learn(ctx, c, p, latest, learned); err != nil {
+			return Plugin{}, 0, err
+		}
+	}
+	if learned.Before(began) {
+		age = s.DB.Now().Sub(learned)
+	}
+	return p, age, nil
+}
+
+// latest is the newest tag, and when it was learned; what is on record if the
+// upstream has failed since this server was started.
+func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
+	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	v, age, err := s.Upstream.Check(ctx, remote)
+	if fault.Is(err, fault.UpstreamUnavailable) && !o.CheckedAt.IsZero() {
+		return p.LatestTag, o.CheckedAt, nil
+	}
+	return v.Tag, s.DB.Now().Add(-age), err
+}
+
+// learn stores what the newest tag is; a zero time is not stored.
+func (s Service) learn(ctx context.Context, c access.Caller, p Plugin, latest string, at time.Time) (Plugin, error) {
+	if p.LatestTag == latest && at.IsZero() {
+		return p, nil
+	}
+	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if p, err = find(ctx, tx, c.Organization.ID, p.ID, tx.ForUpdate); err != nil {
+			return notFound(err)
+		}
+		if !at.IsZero() {
+			if err := noteCheck(ctx, tx, p.ID, at); err != nil {
+				return err
+			}
+		}
+		if p.LatestTag == latest {
+			return nil
+		}
+		p.LatestTag = latest
+		p.Version++
+		return update(ctx, tx, p, 0)
+	})
+	return p, err
+}

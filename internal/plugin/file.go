@@ -1,0 +1,195 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"foyer/internal/bundle"
+	"foyer/internal/fault"
+	"foyer/internal/patch"
+	"foyer/internal/upstream"
+)
+
+// What the source of a plugin may consist of.
+const (
+	maxFiles       = 200
+	maxFileBytes   = 1 << 20
+	maxSourceBytes = 10 << 20
+	maxFileName    = 200 // characters
+)
+
+// manifestName is the file that describes a plugin.
+const manifestName = "plugin.json"
+
+// File is one file of a plugin's source, and what became of it when it was compiled.
+type File struct {
+	bundle.File
+
+	Text   string
+	SHA256 string // of Text, in hexadecimal
+	Size   int    // of Text, in bytes
+}
+
+// Edit sets a file of a plugin's source, or removes it.
+type Edit struct {
+	Field string              // of the request that holds the edit
+	Name  string              // of the file
+	Text  patch.Field[string] // null removes the file
+}
+
+// faults lists what is wrong with edits, whatever they are made to.
+func faults(edits []Edit) fault.List {
+	var all fault.List
+	for _, e := range edits {
+		switch {
+		case e.Text.Fault != nil:
+			all.Add(e.Text.Fault)
+		case utf8.RuneCountInString(e.Name) > maxFileName:
+			all.Add(fault.Field(fault.TooLong, e.Field, "A file name must be at most %d characters long.", maxFileName))
+		case !fileName(e.Name):
+			all.Add(fault.Field(fault.Invalid, e.Field,
+				"%q cannot be the name of a file: it must be a relative path such as src/lib.ts, without .., \\ or control characters.", e.Name))
+		case len(e.Text.Value) > maxFileBytes:
+			all.Add(fault.Field(fault.TooLong, e.Field, "The file %s is larger than %d MiB.", e.Name, maxFileBytes>>20))
+		}
+	}
+	return all
+}
+
+// fileName reports whether a name can be that of a file.
+func fileName(name string) bool {
+	return name != "." && !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") &&
+		name == path.Clean(name) && !strings.Contains(name, `\`) &&
+		utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// edited is what the edits make of files, by name.
+func edited(files []File, edits []Edit) (map[string]string, error) {
+	texts := make(map[string]string, len(files)+len(edits))
+	for _, f := range files {
+		texts[f.Name] = f.Text
+	}
+	for _, e := range edits {
+		if e.Text.Null {
+			delete(texts, e.Name)
+		} else {
+			texts[e.Name] = e.Text.Value
+		}
+	}
+	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
+	switch {
+	case len(texts) > maxFiles:
+		return nil, fault.Field(fault.TooLong, "source", "An app has at most %d files; this makes it %d.", maxFiles, len(texts))
+	case total > maxSourceBytes:
+		return nil, fault.Field(fault.TooLong, "source", "The files of an app are at most %d MiB together.", maxSourceBytes>>20)
+	}
+	return texts, nil
+}
+
+// same reports whether files consist of just these texts.
+func same(files []File, texts map[string]string) bool {
+	return len(files) == len(texts) && !slices.ContainsFunc(files, func(f File) bool {
+		text, ok := texts[f.Name]
+		return !ok || text != f.Text
+	})
+}
+
+// readManifest reads the text of a plugin.json; field is blamed for what is wrong with it.
+func readManifest(text, field string) (upstream.Manifest, error) {
+	m, err := upstream.ParseManifest(text)
+	if err != nil {
+		return m, blame(err, field)
+	}
+	m.Name = strings.TrimSpace(m.Name)
+	for _, limit := range []struct {
+		key, text string
+		most      int
+	}{{"name", m.Name, maxName}, {"description", m.Description, maxDescription}, {"icon", m.Icon, maxIcon}} {
+		if n := utf8.RuneCountInString(limit.text); n > limit.most {
+			return m, fault.Field(fault.Invalid, field, "The %q in %s must be at most %d characters long, not %d.", limit.key, manifestName, limit.most, n)
+		}
+	}
+	if hasNUL(m.Config) || hasNUL(m.PublicJobs) {
+		return m, fault.Field(fault.Invalid, field, "%s must not contain the NUL character.", manifestName)
+	}
+	return m, nil
+}
+
+// blame puts the blame for the faults inside err on another field.
+func blame(err error, field string) error {
+	var all fault.List
+	for _, f := range fault.Of(err) {
+		other := *f
+		other.Field = field
+		all.Add(&other)
+	}
+	return all
+}
+
+// hasNUL reports whether a string inside valid JSON has the NUL character, which
+// PostgreSQL refuses.
+func hasNUL(raw json.RawMessage) bool {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if text, ok := token.(string); ok && strings.ContainsRune(text, 0) {
+			return true
+		}
+	}
+}
+
+// compact is JSON without the white space between its tokens.
+func compact(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return ""
+	}
+	return out.String()
+}
+
+// describe has the manifest of an installed version describe the plugin; what the
+// manifest does not say stays.
+func describe(p *Plugin, m upstream.Manifest) {
+	fill(&p.Name, m.Name)
+	fill(&p.Description, m.Description)
+	fill(&p.Icon, m.Icon)
+	fill(&p.ConfigSchema, compact(m.Config))
+	fill(&p.PublicJobs, compact(m.PublicJobs))
+}
+
+func fill(to *string, value string) {
+	if value != "" {
+		*to = value
+	}
+}
+
+// manifestEdit is the edit that sets plugin.json, if there is one.
+func manifestEdit(edits []Edit) (Edit, bool) {
+	for _, e := range slices.Backward(edits) {
+		if e.Name == manifestName {
+			return e, !e.Text.Null
+		}
+	}
+	return Edit{}, false
+}
+
+// sumOf is the sum of a version: of its files' names and sums.
+func sumOf(files []File) string {
+	var list strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&list, "%s %s\n", f.SHA256, f.Name)
+	}
+	return sha256Hex(list.String())
+}

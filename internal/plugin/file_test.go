@@ -1,0 +1,79 @@
+package plugin
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+func TestFileName(t *testing.T) {
+	t.Parallel()
+	for name, fine := range map[string]bool{
+		"site.ts": true, "src/a b.tsx": true, "ünï/漢.md": true, "no_extension": true, ".hidden": true,
+		"": false, ".": false, "..": false, "../a": false, "a/../b": false, "a..b": false, "/a": false, "a/": false, "a//b": false,
+		"./a": false, `a\b`: false, "a\nb": false, "a\x00": false, "\xff": false,
+	} {
+		if got := fileName(name); got != fine {
+			t.Errorf("%q: %v, want %v", name, got, fine)
+		}
+	}
+}
+
+func FuzzFileName(f *testing.F) {
+	for _, name := range []string{"site.ts", "../a", "a/../../b", "/a", `a\b`, "a\x00b", "....//"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if !fileName(name) {
+			return
+		}
+		if inside := path.Join("/app", name); inside != "/app/"+name {
+			t.Errorf("%q is %q", name, inside)
+		}
+	})
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	got := compare(
+		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": ""},
+		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n"},
+	)
+	var names, diffs []string
+	for _, d := range got {
+		names, diffs = append(names, d.Name), append(diffs, d.Diff)
+	}
+	if got := strings.Join(names, " "); got != "changed.md empty.md gone.md new.md" {
+		t.Fatal(got)
+	}
+	for i, want := range []string{
+		"--- a/changed.md\n+++ b/changed.md\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+three\n",
+		"--- a/empty.md\n+++ /dev/null\n",
+		"--- a/gone.md\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n",
+		"--- /dev/null\n+++ b/new.md\n@@ -0,0 +1,1 @@\n+b\n\\ No newline at end of file\n",
+	} {
+		if diffs[i] != want {
+			t.Errorf("%q, want %q", diffs[i], want)
+		}
+	}
+}
+
+// The longest files differ in bounded time and space.
+func TestCompareLong(t *testing.T) {
+	t.Parallel()
+	before, after := map[string]string{}, map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		before[name] = strings.Repeat("x\ny\n", maxFileBytes/4)
+		after[name] = strings.Repeat("y\nx\nz\n", maxFileBytes/6)
+	}
+	total := 0
+	for _, d := range compare(before, after) {
+		total += len(d.Diff)
+		if !strings.HasSuffix(d.Diff, "\n") {
+			t.Errorf("%s is cut inside a line", d.Name)
+		}
+	}
+	if total > maxDiffBytes+1000 {
+		t.Errorf("%d bytes", total)
+	}
+}

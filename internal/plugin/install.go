@@ -1,0 +1,144 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/patch"
+	"foyer/internal/upstream"
+)
+
+// checkOrigin finds what a draft lacks to be installed. A name is not needed: the
+// manifest has one.
+func (d *Draft) checkOrigin(kind Type) error {
+	if d.Name.Fault == nil && strings.TrimSpace(d.Name.Value) == "" {
+		d.Name = patch.Field[string]{}
+	}
+	switch {
+	case d.URL.Fault != nil:
+		return d.URL.Fault
+	case kind == Custom && d.URL.Value == "":
+		return fault.Field(fault.Required, "url", "Must be given: the url of a git repository to install from.")
+	case kind == Repository && d.URL.Value == "" && !d.Name.Set:
+		return fault.Field(fault.Required, "name", "Must be given: the name of an app in the catalog, or its url.")
+	}
+	return nil
+}
+
+// install stores p after filling it from its upstream.
+func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
+	remote, err := s.remote(ctx, p, d.URL.Value)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if taken, err := hasURLKey(ctx, s.DB, p.OrganizationID, remote.Key()); err != nil {
+		return Plugin{}, err
+	} else if taken {
+		return Plugin{}, errInstalled
+	}
+	end, err := s.beginInstall()
+	if err != nil {
+		return Plugin{}, err
+	}
+	defer end()
+	repo, err := s.Upstream.Open(ctx, remote)
+	if err != nil {
+		return Plugin{}, err
+	}
+	v, err := repo.Resolve(p.Tag)
+	if err != nil {
+		return Plugin{}, err
+	}
+	f, err := s.bring(ctx, repo, v)
+	if err != nil {
+		return Plugin{}, err
+	}
+	f.describe(&p)
+	if p.Name == "" {
+		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
+	}
+	p.URL = remote.URL
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: s.Sealer.Seal(remote), CheckedAt: s.DB.Now()}
+	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
+		if err := s.insert(ctx, tx, c, &p); err != nil {
+			return err
+		}
+		o.PluginID = p.ID
+		return s.add(ctx, tx, c, &o, f.version(), f.build)
+	})
+	if errors.Is(err, db.ErrUnique) {
+		return Plugin{}, errInstalled
+	}
+	return p, err
+}
+
+var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
+
+// beginInstall takes one of the places for installations; end gives it back.
+func (s Service) beginInstall() (end func(), err error) {
+	select {
+	case s.Installs <- struct{}{}:
+		return func() { <-s.Installs }, nil
+	default:
+		return nil, fault.Later(fault.Busy, 5*time.Second, "Too many apps are being installed; try again in a few seconds.")
+	}
+}
+
+// remote is where a new plugin comes from: the given url, or that of the catalog's entry.
+func (s Service) remote(ctx context.Context, p Plugin, url string) (upstream.Remote, error) {
+	if p.Type == Custom {
+		return upstream.Parse(url)
+	}
+	entries, err := s.Catalog.Entries(ctx)
+	if err != nil {
+		return upstream.Remote{}, err
+	}
+	for _, e := range entries {
+		if url == "" && e.Name == p.Name || url != "" && e.Key() == upstream.Key(url) {
+			return e.Remote()
+		}
+	}
+	if url != "" {
+		return upstream.Remote{}, fault.Field(fault.Invalid, "url", "The catalog has no app with this url; install it as custom.")
+	}
+	return upstream.Remote{}, fault.Field(fault.Invalid, "name", "The catalog has no app named %q.", p.Name)
+}
+
+// fetched is a version that has come from its upstream and been compiled.
+type fetched struct {
+	build
+	commit    string
+	tag       string
+	latestTag string
+	manifest  upstream.Manifest
+}
+
+func (f *fetched) version() Version { return Version{Tag: f.tag, Commit: f.commit} }
+
+// describe has the version say what a plugin is.
+func (f *fetched) describe(p *Plugin) {
+	describe(p, f.manifest)
+	p.Tag, p.LatestTag = f.tag, f.latestTag
+}
+
+// bring fetches and compiles one version of a repository.
+func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Version) (fetched, error) {
+	app, err := repo.Fetch(ctx, v)
+	if err != nil {
+		return fetched{}, err
+	}
+	f := fetched{commit: v.Commit, tag: v.Tag, latestTag: v.Tag}
+	if newest, err := repo.Newest(); err == nil {
+		f.latestTag = newest.Tag
+	}
+	if f.manifest, err = readManifest(app.Files[manifestName], "url"); err != nil {
+		return fetched{}, err
+	}
+	f.build, err = s.compile(ctx, app.Files)
+	return f, err
+}

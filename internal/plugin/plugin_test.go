@@ -1,0 +1,246 @@
+package plugin
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"foyer/internal/access"
+	"foyer/internal/bundle"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/fault"
+	"foyer/internal/org"
+	"foyer/internal/page"
+	"foyer/internal/patch"
+	"foyer/internal/sandbox"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/egress"
+	"foyer/internal/upstream/unpack"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// TestMain makes this program its own child, as cmd/foyer does.
+func TestMain(m *testing.M) {
+	tasks := map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// rig is a service on an empty database, and an organization's owner.
+type rig struct {
+	Service
+	testing.TB
+	caller access.Caller
+}
+
+func each(t *testing.T, test func(r rig)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
+}
+
+func newRig(tb testing.TB, d *db.DB) rig {
+	tb.Helper()
+	sealer, err := upstream.NewSealer([]byte("a secret for tests"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16)
+	r := rig{TB: tb, Service: Service{
+		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
+		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
+		Installs: make(chan struct{}, 4), Bundles: NewBundles(d), Memory: NewMemory(),
+	}}
+	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
+	o, err := orgs.Create(tb.Context(), "Acme")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m, err := orgs.AddMember(tb.Context(), access.Caller{}, o.ID, "owner@acme.example", access.Owner)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.caller = access.Caller{UserID: m.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
+	return r
+}
+
+func (r rig) create(d Draft) Plugin {
+	r.Helper()
+	p, err := r.Create(r.Context(), r.caller, d)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+// save sets a file of a plugin, or removes it.
+func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
+	r.Helper()
+	text.Set = true
+	s, err := r.UpdateSource(r.Context(), r.caller, id, Draft{}, []Edit{{Field: "source", Name: name, Text: text}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+func (r rig) count(query string) int {
+	r.Helper()
+	n, err := db.One(r.Context(), r.DB, number, query)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+func named(name string) Draft { return Draft{Name: patch.Of(name)} }
+
+// The newest 100 saved versions are kept, every installed one, and no content
+// that nothing uses.
+func TestPrune(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := host.Repo(r, "app")
+		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "kept.md": "installed"})
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		for i := range maxSaved + 5 {
+			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
+		}
+		versions, count, current, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
+		if err != nil || count != maxSaved+1 || current != maxSaved+6 {
+			r.Fatalf("%d versions, at %d: %v", count, current, err)
+		}
+		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 7 {
+			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
+		}
+		// plugin.json, kept.md and a note for each saved version
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2 {
+			r.Errorf("%d contents", n)
+		}
+		other := r.create(named("other"))
+		r.save(other.ID, "shared.md", patch.Of("installed"))
+		r.save(other.ID, "site.ts", patch.Of("export const a = 1"))
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2+2 {
+			r.Errorf("%d contents with another's source and bundle", n)
+		}
+		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != 3 {
+			r.Errorf("%d contents after the app is gone", n)
+		}
+		if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+			r.Fatal(err)
+		}
+		for _, table := range []string{"contents", "plugin_files", "plugin_versions", "plugin_sources"} {
+			if n := r.count(`SELECT COUNT(*) FROM ` + table); n != 0 {
+				r.Errorf("%d left in %s", n, table)
+			}
+		}
+	})
+}
+
+// No edit is lost when many are made at once, and texts that come and go between
+// apps at the same time are there for those who use them.
+func TestSaveTogether(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				other := r.create(named(fmt.Sprint("other", i)))
+				r.save(other.ID, "same.md", patch.Of("the same text"))
+				r.save(p.ID, fmt.Sprintf("file%d.md", i), patch.Of("the same text"))
+				if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+					r.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != 8 || r.count(`SELECT COUNT(*) FROM contents`) != 1 {
+			r.Errorf("%d files: %v", len(s.Files), err)
+		}
+	})
+}
+
+// A save that goes back to what was does not make a version, nor activity.
+func TestSaveTheSame(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		before := r.save(p.ID, "a.md", patch.Of("a"))
+		after := r.save(p.ID, "b.md", patch.Field[string]{Null: true})
+		_, count, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		if err != nil || count != 1 || before.Version != after.Version {
+			r.Errorf("%d versions: %v", count, err)
+		}
+		_, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
+		if err != nil || entries != 2 {
+			r.Errorf("%d entries: %v", entries, err)
+		}
+	})
+}
+
+// When the queue is full nothing changes, and the caller is told to come again.
+func TestBusy(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "site.ts": "export const a = 1"})
+		p := r.create(named("x"))
+		r.Children = sandbox.New(0, 0)
+		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
+		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
+		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		r.Installs = make(chan struct{})
+		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Name != "x" || r.count(`SELECT COUNT(*) FROM plugins`) != 1 {
+			r.Errorf("after: %+v %v", got, err)
+		}
+	})
+}
+
+// A fault in an edit or over a limit changes nothing.
+func TestRefusedEdits(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		many := make([]Edit, maxFiles)
+		for i := range many {
+			many[i] = Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
+		}
+		big := make([]Edit, 11)
+		for i := range big {
+			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", maxFileBytes-1))}
+		}
+		for name, edits := range map[string][]Edit{
+			"too many":     many,
+			"too much":     big,
+			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", maxFileBytes+1))}},
+			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
+			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
+			"no manifest":  {{Field: "source", Name: "plugin.json", Text: patch.Of("not JSON")}},
+			"of list form": {{Field: "source", Name: "plugin.json", Text: patch.Of("[]")}},
+		} {
+			_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
+			if fault.Is(err, fault.Internal) || err == nil || fault.Of(err)[0].Field != "source" {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != 1 || s.Name != "x" {
+			r.Errorf("after: %+v %v", s, err)
+		}
+	})
+}

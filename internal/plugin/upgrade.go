@@ -1,0 +1,232 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/patch"
+	"foyer/internal/upstream"
+)
+
+// Move says which version an upgrade goes to. With neither a tag in its draft nor
+// a version it is the newest.
+type Move struct {
+	Draft
+
+	Version       patch.Field[string] // number of one that is held; wins over the tag
+	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than it did
+}
+
+func (m *Move) check() error {
+	var wrong fault.List
+	wrong.Add(m.checkAlone())
+	wrong.Add(m.AcceptChanged.Check("accept_changed"))
+	if m.Version.Fault != nil {
+		wrong.Add(m.Version.Fault)
+	} else if _, err := strconv.ParseInt(m.Version.Value, 10, 64); err != nil && m.Version.Value != "" {
+		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
+	}
+	return wrong.Err()
+}
+
+// target is the version that an upgrade has found to go to.
+type target struct {
+	held     Version // zero unless it is one that foyer holds
+	manifest upstream.Manifest
+	fetched  *fetched // nil unless it came from the upstream
+}
+
+// Upgrade moves a plugin to another version, older ones too. One that is held is
+// used as it is. A plugin without an upstream has its fields set, tag among them.
+func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	if err := m.check(); err != nil {
+		return Plugin{}, err
+	}
+	p, err := own(ctx, s.DB, c, id, "")
+	if err != nil {
+		return Plugin{}, err
+	}
+	o, err := originOf(ctx, s.DB, p)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if o.URLKey == "" && m.Version.Value == "" {
+		return s.change(ctx, c, id, m.Draft, activity.Upgraded)
+	}
+	to, err := s.target(ctx, p, o, m)
+	if err != nil {
+		return Plugin{}, err
+	}
+	defer s.Bundles.forget()
+	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
+		p, err = s.move(ctx, tx, c, id, m.Draft, to)
+		return err
+	})
+	return p, err
+}
+
+// target finds the version to go to, without changing anything.
+func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target, error) {
+	if m.Version.Value != "" {
+		return s.heldNumber(ctx, p, m.Version.Value)
+	}
+	tag := m.Tag.Value
+	held, err := s.installed(ctx, p, tag)
+	if err != nil {
+		return target{}, err
+	}
+	known := held.Number != 0 && !m.AcceptChanged.Value
+	if known && tag != p.Tag {
+		return s.heldTarget(ctx, held)
+	}
+	to, err := s.ask(ctx, p, o, m)
+	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
+		return s.heldTarget(ctx, held) // what it is now cannot be known, what it was can
+	}
+	return to, err
+}
+
+func (s Service) heldNumber(ctx context.Context, p Plugin, number string) (target, error) {
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return target{}, err
+	}
+	v, err := findVersion(ctx, s.DB, p.ID, n)
+	if errors.Is(err, db.ErrNoRow) {
+		return target{}, errNoVersion
+	}
+	if err != nil {
+		return target{}, err
+	}
+	return s.heldTarget(ctx, v)
+}
+
+var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
+
+// installed returns the version that was installed last with a tag, zero if none was.
+func (s Service) installed(ctx context.Context, p Plugin, tag string) (Version, error) {
+	if tag == "" {
+		return Version{}, nil
+	}
+	v, err := findInstalled(ctx, s.DB, p.ID, tag)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, nil
+	}
+	return v, err
+}
+
+// heldTarget makes a held version the target; a saved one may lack a manifest.
+func (s Service) heldTarget(ctx context.Context, v Version) (target, error) {
+	text, err := findText(ctx, s.DB, v.id, manifestName)
+	if errors.Is(err, db.ErrNoRow) {
+		return target{held: v}, nil
+	}
+	if err != nil {
+		return target{}, err
+	}
+	m, err := readManifest(text, "version")
+	return target{held: v, manifest: m}, err
+}
+
+// ask has the upstream say what the tag, or the newest, is now. If that is held it
+// is not fetched again.
+func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, error) {
+	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	if err != nil {
+		return target{}, err
+	}
+	end, err := s.beginInstall()
+	if err != nil {
+		return target{}, err
+	}
+	defer end()
+	repo, err := s.Upstream.Open(ctx, remote)
+	if err != nil {
+		return target{}, err
+	}
+	v, err := repo.Resolve(m.Tag.Value)
+	if err != nil {
+		return target{}, err
+	}
+	held, err := s.installed(ctx, p, v.Tag)
+	switch {
+	case err != nil:
+		return target{}, err
+	case held.Number != 0 && held.Commit == v.Commit:
+		return s.heldTarget(ctx, held)
+	case held.Number != 0 && !m.AcceptChanged.Value:
+		return target{}, fault.Field(fault.ContentChanged, "tag",
+			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
+			v.Tag, held.Commit, v.Commit)
+	}
+	f, err := s.bring(ctx, repo, v)
+	return target{manifest: f.manifest, fetched: &f}, err
+}
+
+// move puts a plugin to the target, all at once.
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, to target) (Plugin, error) {
+	p, err := own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return Plugin{}, err
+	}
+	o, err := originOf(ctx, tx, p)
+	if err != nil {
+		return Plugin{}, err
+	}
+	from, err := currentVersion(ctx, tx, o)
+	if err != nil {
+		return Plugin{}, err
+	}
+	before := p
+	if p.Type, err = d.changedType(p.Type); err != nil {
+		return Plugin{}, err
+	}
+	d.apply(&p)
+	now, err := s.arrive(ctx, tx, c, &p, &o, to)
+	if err != nil {
+		return Plugin{}, err
+	}
+	changes := diff(before, p)
+	if now.Number != from.Number {
+		changes = append(changes, activity.Changed("source", from.SHA256, now.SHA256))
+	}
+	if len(changes) == 0 {
+		return p, nil
+	}
+	return p, s.save(ctx, tx, c, before, &p, activity.Upgraded, changes)
+}
+
+// arrive makes the target the version that p is at, and has it describe p.
+func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, to target) (Version, error) {
+	if f := to.fetched; f != nil {
+		p.ConfigSchema, p.PublicJobs = "", ""
+		f.describe(p)
+		o.CheckedAt = s.DB.Now()
+		if err := s.add(ctx, tx, c, o, f.version(), f.build); err != nil {
+			return Version{}, err
+		}
+		return currentVersion(ctx, tx, *o)
+	}
+	v, err := findVersion(ctx, tx, p.ID, to.held.Number)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, errNoVersion // pruned meanwhile
+	}
+	if err != nil {
+		return Version{}, err
+	}
+	if v.Commit != "" {
+		p.ConfigSchema, p.PublicJobs = "", ""
+	}
+	describe(p, to.manifest)
+	p.Tag = v.Tag
+	o.Current = v.Number
+	return v, updateOrigin(ctx, tx, *o)
+}

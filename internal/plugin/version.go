@@ -1,0 +1,192 @@
+package plugin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/bundle"
+	"foyer/internal/db"
+	"foyer/internal/org"
+)
+
+// Version is a state of a plugin's source that was installed or saved.
+type Version struct {
+	Number    int64 // from 1
+	Tag       string
+	Commit    string // "": saved here, not installed
+	SHA256    string // of the names and sums of its files, in hexadecimal
+	Bundle    Bundle
+	CreatedBy org.User // zero: the operator
+	CreatedAt time.Time
+
+	id int64
+}
+
+// Bundle is a compiled version; the zero Bundle is none.
+type Bundle struct {
+	SHA256    string // in hexadecimal
+	Integrity string // as in the integrity attribute of HTML
+	Size      int    // bytes
+}
+
+// maxSaved is how many saved versions a plugin keeps; installed ones are all kept.
+const maxSaved = 100
+
+// origin is what a plugin's versions have in common.
+type origin struct {
+	PluginID       int64
+	OrganizationID string
+	PublicToken    string // "": the plugin has no version yet
+	Current        int64  // number of the version it is at
+	URLKey         string // "": no upstream
+	Credentials    string // sealed; "": none
+	CheckedAt      time.Time
+}
+
+// build is source that has been compiled, to become a version.
+type build struct {
+	files  []File // by name
+	site   bool   // there is a file to make the bundle of
+	bundle *bundle.Bundle
+}
+
+// compile compiles source, in a child process.
+func (s Service) compile(ctx context.Context, texts map[string]string) (build, error) {
+	result, err := bundle.Compile(ctx, s.Children, texts)
+	if err != nil {
+		return build{}, err
+	}
+	b := build{files: make([]File, len(result.Files)), site: result.Site != "", bundle: result.Bundle}
+	for i, f := range result.Files {
+		text := texts[f.Name]
+		b.files[i] = File{File: f, Text: text, SHA256: sha256Hex(text), Size: len(text)}
+	}
+	return b, nil
+}
+
+func sha256Hex(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// add stores a build as the newest version of a plugin, which is then at it. A
+// build that has a site but no bundle, because it did not compile, keeps the one
+// that the plugin has.
+func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, v Version, b build) error {
+	if err := lockContents(ctx, tx); err != nil {
+		return err
+	}
+	now, err := currentVersion(ctx, tx, *o)
+	if err != nil {
+		return err
+	}
+	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
+	if b.site {
+		v.Bundle = now.Bundle
+	}
+	if b.bundle != nil {
+		v.Bundle = Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS)}
+		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
+			return err
+		}
+	}
+	if v.Number, err = nextNumber(ctx, tx, o.PluginID); err != nil {
+		return err
+	}
+	if v.id, err = insertVersion(ctx, tx, o.PluginID, v); err != nil {
+		return err
+	}
+	if err := insertFiles(ctx, tx, v.id, now.id, b.files); err != nil {
+		return err
+	}
+	o.Current = v.Number
+	return putOrigin(ctx, tx, o)
+}
+
+// currentVersion is the version that a plugin is at, zero if it has none.
+func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
+	if o.Current == 0 {
+		return Version{}, nil
+	}
+	return findVersion(ctx, q, o.PluginID, o.Current)
+}
+
+// insertFiles stores the files of a version; texts that the one before it has are
+// there already.
+func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []File) error {
+	stored, err := sums(ctx, tx, beforeID)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if !stored[f.SHA256] {
+			if err := insertContent(ctx, tx, f.SHA256, f.Text); err != nil {
+				return err
+			}
+			stored[f.SHA256] = true
+		}
+		if err := insertFile(ctx, tx, versionID, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putOrigin stores o, giving it its public token first.
+func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
+	if o.PublicToken != "" {
+		return updateOrigin(ctx, tx, *o)
+	}
+	o.PublicToken = rand.Text()
+	return insertOrigin(ctx, tx, *o)
+}
+
+// prune removes the saved versions that are too many.
+func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
+	ids, err := listSurplus(ctx, tx, pluginID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		orphans, err := listOrphansOfVersion(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := removeVersion(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := removeContents(ctx, tx, orphans); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeWithContents removes a plugin, its versions, and the contents that are
+// theirs alone.
+func removeWithContents(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
+	if err := lockContents(ctx, tx); err != nil {
+		return err
+	}
+	orphans, err := listOrphansOfPlugin(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := remove(ctx, tx, organizationID, id); err != nil {
+		return err
+	}
+	return removeContents(ctx, tx, orphans)
+}
+
+func removeContents(ctx context.Context, tx *db.Tx, sums []string) error {
+	for _, sum := range sums {
+		if err := removeContent(ctx, tx, sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/page"
+)
+
+const originColumns = `plugin_id, organization_id, public_token, current_number, url_key, credentials, checked_at`
+
+func (o *origin) fields() []any {
+	return []any{
+		&o.PluginID, &o.OrganizationID, &o.PublicToken, &o.Current, db.Text(&o.URLKey), db.Text(&o.Credentials), db.Time(&o.CheckedAt),
+	}
+}
+
+// originOf returns what is stored of a plugin's source: of one that has none, only
+// whose it would be.
+func originOf(ctx context.Context, q db.Querier, p Plugin) (origin, error) {
+	o, err := db.One(ctx, q, (*origin).fields, `SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1`, p.ID)
+	if errors.Is(err, db.ErrNoRow) {
+		return origin{PluginID: p.ID, OrganizationID: p.OrganizationID}, nil
+	}
+	return o, err
+}
+
+func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO plugin_sources (`+originColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		o.PluginID, o.OrganizationID, o.PublicToken, o.Current, db.Text(&o.URLKey), db.Text(&o.Credentials), db.Time(&o.CheckedAt))
+	return err
+}
+
+func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE plugin_sources SET current_number = $2, checked_at = $3 WHERE plugin_id = $1`, o.PluginID, o.Current, db.Time(&o.CheckedAt))
+	return err
+}
+
+func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
+	return db.All(ctx, q, text, `
+		SELECT url_key FROM plugin_sources WHERE organization_id = $1 AND url_key IS NOT NULL`, organizationID)
+}
+
+func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (bool, error) {
+	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM plugin_sources WHERE organization_id = $1 AND url_key = $2`, organizationID, key)
+	return n > 0, err
+}
+
+const versionColumns = `v.id, v.number, v.tag, v.commit_name, v.sha256, v.bundle, v.bundle_integrity, v.bundle_size, v.created_at`
+
+func (v *Version) fields() []any {
+	return []any{
+		&v.id, &v.Number, &v.Tag, &v.Commit, &v.SHA256,
+		db.Text(&v.Bundle.SHA256), &v.Bundle.Integrity, &v.Bundle.Size, &v.CreatedAt,
+	}
+}
+
+// creatorColumns are those of a user, or of none.
+const creatorColumns = `COALESCE(u.id, 0), COALESCE(u.uuid, ''), COALESCE(u.distinct_id, ''), COALESCE(u.email, ''),
+	COALESCE(u.first_name, ''), COALESCE(u.last_name, ''), COALESCE(u.is_email_verified, FALSE)`
+
+func (v *Version) fieldsWithCreator() []any {
+	u := &v.CreatedBy
+	return append(v.fields(), &u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified)
+}
+
+func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
+	return db.One(ctx, tx, number64, `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+}
+
+func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
+	var createdBy any
+	if v.CreatedBy.ID != 0 {
+		createdBy = v.CreatedBy.ID
+	}
+	return db.One(ctx, tx, number64, `
+		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		RETURNING id`,
+		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Text(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, createdBy, v.CreatedAt)
+}
+
+func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, pluginID, n)
+}
+
+// findBefore returns the version that came before the one numbered n.
+func findBefore(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number < $2 ORDER BY v.number DESC LIMIT 1`, pluginID, n)
+}
+
+// findInstalled returns the version that was installed last with a tag.
+func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
+	return db.One(ctx, q, (*Version).fields, `
+		SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.tag = $2 AND v.commit_name <> ''
+		ORDER BY v.number DESC LIMIT 1`, pluginID, tag)
+}
+
+func listVersions(ctx context.Context, q db.Querier, pluginID int64, p page.Page) ([]Version, error) {
+	return db.All(ctx, q, (*Version).fieldsWithCreator, `
+		SELECT `+versionColumns+`, `+creatorColumns+`
+		FROM plugin_versions v LEFT JOIN users u ON u.id = v.created_by
+		WHERE v.plugin_id = $1 ORDER BY v.number DESC LIMIT $2 OFFSET $3`, pluginID, p.Limit, p.Offset)
+}
+
+func countVersions(ctx context.Context, q db.Querier, pluginID int64) (int, error) {
+	return db.One(ctx, q, number, `SELECT COUNT(*) FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+}
+
+// listSurplus names the saved versions beyond the newest maxSaved.
+func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
+	return db.All(ctx, tx, number64, `
+		SELECT id FROM plugin_versions WHERE plugin_id = $1 AND commit_name = '' ORDER BY number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
+}
+
+func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
+	return err
+}
+
+func (f *File) fields() []any {
+	return []any{&f.Name, &f.SHA256, &f.Size, &f.Status, &f.Error, &f.Line, &f.Column, &f.Text}
+}
+
+func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f File) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column)
+	return err
+}
+
+// listFiles returns the files of a version, in no order.
+func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, error) {
+	return db.All(ctx, q, (*File).fields, `
+		SELECT f.name, f.sha256, f.size, f.status, f.error, f.error_line, f.error_column, c.content
+		FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256 WHERE f.version_id = $1`, versionID)
+}
+
+// findText returns the text of one file of a version.
+func findText(ctx context.Context, q db.Querier, versionID int64, name string) (string, error) {
+	return db.One(ctx, q, text, `
+		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
+		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
+}
+
+// sums is the set of the sums of a version's files.
+func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
+	all, err := db.All(ctx, q, text, `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
+	set := make(map[string]bool, len(all))
+	for _, sum := range all {
+		set[sum] = true
+	}
+	return set, err
+}
+
+// lockContents waits for other transactions that add or remove contents to end.
+func lockContents(ctx context.Context, tx *db.Tx) error {
+	_, err := db.One(ctx, tx, number, `SELECT id FROM contents_lock WHERE id = 1`+tx.ForUpdate)
+	return err
+}
+
+func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, content)
+	return err
+}
+
+func removeContent(ctx context.Context, tx *db.Tx, sum string) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM contents WHERE sha256 = $1`, sum)
+	return err
+}
+
+// orphans is a query for the contents that no version uses but those among which.
+func orphans(which string) string {
+	return `
+		SELECT sha256 FROM (
+			SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
+			UNION
+			SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.` + which + `
+		) AS used
+		WHERE NOT EXISTS (
+			SELECT 1 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id
+			WHERE f.sha256 = used.sha256 AND NOT v.` + which + `
+		) AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = used.sha256 AND NOT v.` + which + `)`
+}
+
+func listOrphansOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, text, orphans(`id = $1`), id)
+}
+
+func listOrphansOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, text, orphans(`plugin_id = $1`), id)
+}
+
+func text(s *string) []any { return []any{s} }
+
+func number64(n *int64) []any { return []any{n} }
+
+func noteCheck(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `UPDATE plugin_sources SET checked_at = $2 WHERE plugin_id = $1`, pluginID, at)
+	return err
+}

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// command is the hidden command that makes this program a child.
+const command = "sandbox"
+
+// exitTaskFailed is the exit code that marks stderr as a task's own error: none
+// that Go's runtime uses (2) or the command line does (1).
+const exitTaskFailed = 3
+
+// endOfError parts a task's error from what Go's runtime may say after it, as it does
+// in a build that measures coverage.
+const endOfError = "\x00"
+
+// Task is work done in a child. It reads hostile input and writes its answer; it
+// has no network, no files, no environment and no way to be cancelled but the end
+// of its process. The text of its error reaches the caller of Pool.Run.
+type Task func(in io.Reader, out io.Writer) error
+
+// Main is the first thing a program with tasks calls, with its arguments after the
+// program's name. If they say that this process is a child, Main limits it, does
+// the task and returns the code to exit with.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, tasks map[string]Task) (code int, isChild bool) {
+	if len(args) != 2 || args[0] != command {
+		return 0, false
+	}
+	if err := work(args[1], stdin, stdout, tasks); err != nil {
+		text := err.Error()
+		text = text[:min(len(text), maxStderr-len(endOfError))]
+		_, _ = io.WriteString(stderr, text+endOfError) // with no stderr there is nobody to tell
+		return exitTaskFailed, true
+	}
+	return 0, true
+}
+
+func work(name string, stdin io.Reader, stdout io.Writer, tasks map[string]Task) error {
+	task, ok := tasks[name]
+	if !ok {
+		return fmt.Errorf("no task named %q", name)
+	}
+	runtime.GOMAXPROCS(1) // a pool counts one core for each child
+	debug.SetMaxStack(maxStack)
+	debug.SetMemoryLimit(MaxMemory * 3 / 4) // collect harder before the hard limit ends it all
+	if err := confine(); err != nil {
+		return fmt.Errorf("limit the child: %w", err)
+	}
+	return task(stdin, stdout)
+}

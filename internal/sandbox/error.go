@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// TaskError is a task's own error, carried over from the child as text.
+type TaskError struct{ Text string }
+
+func (e *TaskError) Error() string { return e.Text }
+
+// KilledError says that a child did not live to answer.
+type KilledError struct {
+	Reason string // which limit was hit, safe to show: "it used more than 512 MB of memory"
+	Trace  string // what a crash printed: for the log, never to be shown
+}
+
+func (e *KilledError) Error() string { return "stopped: " + e.Reason }
+
+// autopsy finds out why a child ended. Go's runtime prints which limit it ran
+// into; a child that went without a word was killed by the kernel, for its time if it
+// used much: what the kernel limits and what it reports differ on a busy machine.
+func autopsy(state *os.ProcessState, trace string) *KilledError {
+	silent := trace == "" && state.ExitCode() == -1
+	var reason string
+	switch {
+	case strings.Contains(trace, "stack overflow"):
+		reason = "its input is nested too deeply"
+	case silent && state.UserTime()+state.SystemTime() > MaxCPU/2:
+		reason = fmt.Sprintf("it took more than %v of processor time", MaxCPU)
+	case silent, outOfMemory(trace):
+		reason = fmt.Sprintf("it used more than %d MB of memory", MaxMemory>>20)
+	default:
+		reason = "it crashed"
+	}
+	return &KilledError{Reason: reason, Trace: trace}
+}
+
+// outOfMemory looks for the words of Go's runtime, the kernel and the race detector.
+func outOfMemory(trace string) bool {
+	return strings.Contains(trace, "out of memory") ||
+		strings.Contains(trace, "cannot allocate memory") ||
+		strings.Contains(trace, "failed to allocate")
+}

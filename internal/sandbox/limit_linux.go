@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// executable names the program that runs now, even if an upgrade has replaced its
+// file: parent and child must speak the same version.
+func executable() (string, error) { return "/proc/self/exe", nil }
+
+// apart puts the child into a session of its own, out of reach of the terminal's
+// signals, and has the kernel end it with its parent.
+func apart() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// confine takes from this process all it does not need.
+func confine() error {
+	mapped, err := mappedData()
+	if err != nil {
+		return err
+	}
+	// When all cores are busy a child gets a quarter of what a request gets.
+	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, 6); err != nil {
+		return fmt.Errorf("lower the priority: %w", err)
+	}
+	// The first timer opens the runtime's poller; with no file left to open, a
+	// later one would be fatal.
+	time.NewTimer(time.Hour).Stop()
+	if err := closeInherited(); err != nil {
+		return err
+	}
+
+	for _, limit := range []struct {
+		resource int
+		value    uint64
+	}{
+		{syscall.RLIMIT_DATA, mapped + MaxMemory},
+		{syscall.RLIMIT_CPU, uint64(MaxCPU / time.Second)},
+		{syscall.RLIMIT_CORE, 0},
+		{syscall.RLIMIT_NOFILE, 0}, // no new file or socket
+	} {
+		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
+			return fmt.Errorf("set resource limit %d: %w", limit.resource, err)
+		}
+	}
+	return nil
+}
+
+// mappedData is how many bytes RLIMIT_DATA counts already: Go's runtime maps about
+// 100 MB that it never touches, the race detector much more.
+func mappedData() (uint64, error) {
+	const data = 5 // the sixth number, in pages
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	fields := bytes.Fields(statm)
+	if len(fields) <= data {
+		return 0, fmt.Errorf("unexpected /proc/self/statm: %q", statm)
+	}
+	pages, err := strconv.ParseUint(string(fields[data]), 10, 64)
+	return pages * uint64(os.Getpagesize()), err
+}
+
+// closeInherited closes what whoever started the server left open in it, and so in
+// this process. The files that Go opens are marked to be closed on exec.
+func closeInherited() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return err
+		}
+		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if fd > 2 && errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
+			if err := syscall.Close(fd); err != nil {
+				return fmt.Errorf("close an inherited file: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"os"
+	"runtime/metrics"
+	"syscall"
+	"time"
+)
+
+func executable() (string, error) { return os.Executable() }
+
+func apart() *syscall.SysProcAttr { return nil }
+
+// confine starts a watch on memory: here the kernel has no limit on it that works.
+// Time is bounded by the parent alone.
+func confine() error {
+	go func() {
+		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+		for range time.Tick(10 * time.Millisecond) {
+			if metrics.Read(used); used[0].Value.Uint64() > MaxMemory {
+				panic("out of memory")
+			}
+		}
+	}()
+	return nil
+}

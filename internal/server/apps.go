@@ -1,0 +1,50 @@
+package server
+
+import (
+	"log/slog"
+	"runtime"
+
+	"foyer/internal/bundle"
+	"foyer/internal/config"
+	"foyer/internal/db"
+	"foyer/internal/plugin"
+	"foyer/internal/sandbox"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/egress"
+	"foyer/internal/upstream/unpack"
+)
+
+const (
+	maxWaiting  = 32 // callers that wait for a child process
+	maxInstalls = 16 // installations at once, each with a pack on disk
+)
+
+// Tasks is the work that is done in child processes of this program.
+func Tasks() map[string]sandbox.Task {
+	return map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
+}
+
+// Apps puts together what the life of an app needs. Children that it starts are
+// this program again, whose main must know Tasks.
+func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error) {
+	secret, err := loadSecret(cfg)
+	if err != nil {
+		return plugin.Service{}, err
+	}
+	var sealer *upstream.Sealer // nil: only upstreams without credentials can be reached
+	if len(secret) > 0 {
+		if sealer, err = upstream.NewSealer(secret); err != nil {
+			return plugin.Service{}, err
+		}
+	}
+	client := egress.New(cfg.UpstreamAllow)
+	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting)
+	return plugin.Service{
+		DB: d, Children: children, Sealer: sealer,
+		Upstream: upstream.New(client, children, d.Now),
+		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log),
+		Installs: make(chan struct{}, maxInstalls),
+		Bundles:  plugin.NewBundles(d),
+		Memory:   plugin.NewMemory(),
+	}, nil
+}

@@ -1,0 +1,209 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/db/dbtest"
+)
+
+// withSite makes an app whose site.ts is text.
+func (s *running) withSite(t *testing.T, text string) client.AppSource {
+	t.Helper()
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	return must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+}
+
+// siteURL is where an app's current bundle is, whichever that is.
+func siteURL(app client.AppSource) string {
+	return app.Bundle.URL[:strings.LastIndex(app.Bundle.URL, "/")] + "/site.js"
+}
+
+func TestServeBundle(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := s.withSite(t, site)
+		exact := browse(t, http.MethodGet, app.Bundle.URL, nil)
+		for name, want := range map[string]string{
+			"Access-Control-Allow-Origin":  "*",
+			"Cache-Control":                "public, max-age=31536000, immutable",
+			"Content-Type":                 "text/javascript; charset=utf-8",
+			"Cross-Origin-Resource-Policy": "cross-origin",
+			"Vary":                         "Accept-Encoding",
+			"X-Content-Type-Options":       "nosniff",
+		} {
+			if got := exact.header.Get(name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		sum := sha512.Sum384([]byte(exact.body))
+		if want := "sha384-" + base64.StdEncoding.EncodeToString(sum[:]); app.Bundle.Integrity != want || app.Bundle.Size != int64(len(exact.body)) {
+			t.Errorf("bundle %+v, want %s and %d bytes", app.Bundle, want, len(exact.body))
+		}
+		if strings.Contains(exact.body, "sourceMappingURL") {
+			t.Error("a source map")
+		}
+		plain := http.Header{"Accept-Encoding": {"identity"}}
+		current := browse(t, http.MethodGet, siteURL(app), plain)
+		if current.body != exact.body || current.header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("site.js: %+v", current)
+		}
+		again := browse(t, http.MethodGet, siteURL(app), http.Header{"Accept-Encoding": {"identity"}, "If-None-Match": {current.header.Get("ETag")}})
+		if again.status != http.StatusNotModified || again.body != "" || again.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("asked again: %+v", again)
+		}
+		head := browse(t, http.MethodHead, siteURL(app), plain)
+		if head.status != http.StatusOK || head.body != "" || head.header.Get("Content-Length") != strconv.Itoa(len(exact.body)) {
+			t.Errorf("HEAD: %+v", head)
+		}
+		packed := browse(t, http.MethodGet, siteURL(app), http.Header{"Accept-Encoding": {"br, gzip;q=0.5"}})
+		unpacked, err := gzip.NewReader(strings.NewReader(packed.body))
+		if err != nil || packed.header.Get("Content-Encoding") != "gzip" || packed.header.Get("ETag") == current.header.Get("ETag") {
+			t.Fatalf("gzip: %+v %v", packed, err)
+		}
+		if js, err := io.ReadAll(unpacked); err != nil || !bytes.Equal(js, []byte(exact.body)) {
+			t.Errorf("gzip: %s %v", js, err)
+		}
+		changed := must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))
+		if got := browse(t, http.MethodGet, siteURL(app), plain); got.header.Get("ETag") == current.header.Get("ETag") || siteURL(changed) != siteURL(app) {
+			t.Errorf("after a change: %+v", got)
+		}
+		if got := browse(t, http.MethodGet, app.Bundle.URL, plain); got.body != exact.body {
+			t.Errorf("the old one: %+v", got)
+		}
+		for _, path := range []string{"/apps/x/site.js", "/apps/x/" + strings.Repeat("0", 64) + ".js"} {
+			if got := browse(t, http.MethodGet, s.URL+path, nil); got.status != http.StatusNotFound || got.header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %+v", path, got)
+			}
+		}
+		for _, file := range []string{strings.Repeat("0", 64) + ".js", "site.ts", "site", ".js"} {
+			if got := browse(t, http.MethodGet, strings.Replace(siteURL(app), "site.js", file, 1), nil); got.status != http.StatusNotFound {
+				t.Errorf("%s: %+v", file, got)
+			}
+		}
+		if got := browse(t, http.MethodPost, siteURL(app), nil); got.status != http.StatusMethodNotAllowed {
+			t.Errorf("POST: %+v", got)
+		}
+		if err := s.DeleteApp(t.Context(), app.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := browse(t, http.MethodGet, app.Bundle.URL, nil); got.status != http.StatusNotFound {
+			t.Errorf("of a deleted app: %+v", got)
+		}
+	})
+}
+
+// What one server changes another shows within two seconds.
+func TestServeWhatAnotherServerChanged(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url, DataDir: t.TempDir()}
+		one := start(t, cfg)
+		cfg.Bootstrap.Key = one.key
+		other := start(t, cfg)
+		app := one.withSite(t, "export const n = 1")
+		there := strings.Replace(siteURL(app), one.URL, other.URL, 1)
+		first := browse(t, http.MethodGet, there, nil)
+		must[client.AppSource](t)(one.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}}))
+		until(t, 10*time.Second, func() bool { return browse(t, http.MethodGet, there, nil).body != first.body })
+	})
+}
+
+// until waits for a condition, which must hold long before the deadline.
+func until(t *testing.T, deadline time.Duration, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(deadline)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// Asking for a bundle is use, which is remembered by the next server too.
+func TestUse(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url, DataDir: t.TempDir()}
+		unused := func(s *running) int {
+			t.Helper()
+			return must[client.AppPage[client.UnusedApp]](t)(s.ListUnusedApps(t.Context(), client.Range{})).Count
+		}
+		t.Run("first", func(t *testing.T) {
+			s := start(t, cfg)
+			cfg.Bootstrap.Key = s.key
+			used, idle := s.withSite(t, site), s.withSite(t, "export const n = 1")
+			if n := unused(s); n != 2 {
+				t.Errorf("%d are unused, want 2", n)
+			}
+			browse(t, http.MethodGet, siteURL(used), nil)
+			page := must[client.AppPage[client.UnusedApp]](t)(s.ListUnusedApps(t.Context(), client.Range{}))
+			if page.Count != 1 || page.Results[0].ID != idle.ID || page.Results[0].LastUsedAt != nil {
+				t.Errorf("unused: %+v", page)
+			}
+			browse(t, http.MethodGet, siteURL(idle), nil)
+		})
+		t.Run("next", func(t *testing.T) {
+			if n := unused(start(t, cfg)); n != 0 {
+				t.Errorf("%d are unused, want none", n)
+			}
+		})
+	})
+}
+
+// A page of another origin loads a bundle with its integrity, and runs it.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "import { twice } from './lib'\nexport const inject = (n: number) => twice(n)\n")
+	if app.Bundle != nil {
+		t.Fatal("it imports what is not there")
+	}
+	app = must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"lib.ts": new("export const twice = (n: number) => 2 * n")}}))
+	page := func(integrity string) string {
+		return fmt.Sprintf(`<!doctype html><title>page</title>
+			<script type="module" crossorigin="anonymous" src="%s" integrity="%s" onerror="document.title = 'refused'"></script>
+			<script type="module">import { inject } from %q; document.title = 'ran ' + inject(21)</script>`, app.Bundle.URL, integrity, app.Bundle.URL)
+	}
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		integrity := app.Bundle.Integrity
+		if r.URL.Path == "/wrong" {
+			integrity = "sha384-" + base64.StdEncoding.EncodeToString(make([]byte, 48))
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, page(integrity))
+	}))
+	defer pages.Close()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	defer stop()
+	tab, closeTab := chromedp.NewContext(allocator)
+	defer closeTab()
+	for path, want := range map[string]string{"/": "ran 42", "/wrong": "refused"} {
+		if _, err := chromedp.Run(tab, chromedp.Navigate(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)+path)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := chromedp.Run(tab, chromedp.Poll[string]("document.title !== 'page' && document.title"))
+		if err != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", path, got, err, want)
+		}
+	}
+}

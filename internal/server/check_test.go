@@ -1,0 +1,65 @@
+package server_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// However often and by how many it is asked, the upstream is once.
+func TestCheckForUpdates(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		repo := publish(t, host, "banner", "v1.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		repo.Tag(t, "v1.1.0", repo.Commit(t, files("v1.1.0")))
+		before := host.Requests()
+		var all sync.WaitGroup
+		check := func() {
+			app, err := s.CheckForUpdates(t.Context(), app.ID)
+			if err != nil || app.Tag != "v1.0.0" || app.LatestTag != "v1.1.0" {
+				t.Errorf("got %+v, %v", app, err)
+			}
+		}
+		for range 50 {
+			all.Go(check)
+		}
+		all.Wait()
+		for range 20 {
+			check()
+		}
+		if n := host.Requests() - before; n != 1 {
+			t.Errorf("%d requests upstream, want 1", n)
+		}
+		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.LatestTag != "v1.1.0" {
+			t.Errorf("stored %+v", got)
+		}
+	})
+}
+
+// When the upstream fails the last result is answered with its age, even by a
+// server that was started since.
+func TestCheckWhenUpstreamFails(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := publish(t, host, "banner", "v1.0.0")
+	folder := t.TempDir()
+	cfg := config.Config{Database: "sqlite:" + filepath.Join(folder, "foyer.db"), DataDir: folder}
+	s := start(t, cfg)
+	app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+	host.Fail(http.StatusInternalServerError)
+	cfg.Bootstrap.Key = s.key
+	for _, s := range []*running{s, start(t, cfg)} {
+		got := s.send(t, http.MethodGet, "/"+itoa(app.ID)+"/check_for_updates", "")
+		if age, err := strconv.Atoi(got.header.Get("Age")); got.status != http.StatusOK || err != nil || age < 0 {
+			t.Errorf("got %+v", got)
+		}
+	}
+}

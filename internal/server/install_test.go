@@ -1,0 +1,220 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+const testdata = "../upstream/testdata/"
+
+// Real plugin.json files install into apps whose config_schema is their config.
+func TestRealManifests(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		names := must[[]string](t)(filepath.Glob(testdata + "plugin_json/*.json"))
+		if len(names) != 9 {
+			t.Fatalf("%d files, want 9", len(names))
+		}
+		for _, name := range names {
+			text := string(must[[]byte](t)(os.ReadFile(name)))
+			repo := host.Repo(t, filepath.Base(name)+filepath.Base(t.Name()))
+			repo.Commit(t, map[string]string{"plugin.json": text})
+			app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+			var want struct {
+				Name   string `json:"name"`
+				Config any    `json:"config"`
+			}
+			var config any
+			if err := errors.Join(json.Unmarshal([]byte(text), &want), json.Unmarshal(app.ConfigSchema, &config)); err != nil {
+				t.Fatal(err)
+			}
+			if app.Name != want.Name || !reflect.DeepEqual(config, want.Config) {
+				t.Errorf("%s: installed %q with %s", name, app.Name, app.ConfigSchema)
+			}
+		}
+	})
+}
+
+func TestManifestVariants(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	s := start(t, config.Config{})
+	for name, fine := range map[string]bool{
+		"feedback-app_6f25a6c_number_type.json":    true,
+		"helloworldplugin_v0.0.1_dict_config.json": true,
+		"feedback-app_8d39705_malformed.json":      false,
+	} {
+		repo := host.Repo(t, name)
+		repo.Commit(t, map[string]string{"plugin.json": string(must[[]byte](t)(os.ReadFile(testdata + "plugin_json_variants/" + name)))})
+		_, err := s.CreateApp(t.Context(), custom(repo, ""))
+		if fine && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !fine {
+			refused(t, err, http.StatusBadRequest, "invalid_input", "url")
+		}
+	}
+}
+
+// What cannot be installed is refused, and leaves nothing behind.
+func TestRefusedInstalls(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		suffix := filepath.Base(t.Name())
+		good := publish(t, host, "good"+suffix, "v1.0.0")
+		bare := host.Repo(t, "bare"+suffix)
+		bare.Commit(t, map[string]string{"README.md": "nothing here"})
+		nameless := host.Repo(t, "nameless"+suffix)
+		nameless.Commit(t, map[string]string{"plugin.json": `{"name": " "}`})
+		long := host.Repo(t, "long"+suffix)
+		long.Commit(t, map[string]string{"plugin.json": `{"name": "` + strings.Repeat("x", 201) + `"}`})
+		nul := host.Repo(t, "nul"+suffix)
+		nul.Commit(t, map[string]string{"plugin.json": `{"name": "x", "config": ["\u0000"]}`})
+		for name, test := range map[string]struct {
+			draft      client.AppDraft
+			status     int
+			code, attr string
+		}{
+			"no url":              {client.AppDraft{PluginType: "custom", Name: "x"}, 400, "required", "url"},
+			"file":                {client.AppDraft{PluginType: "custom", URL: "file:///etc/passwd"}, 400, "invalid_input", "url"},
+			"metadata service":    {client.AppDraft{PluginType: "custom", URL: "http://169.254.169.254/latest"}, 400, "invalid_input", "url"},
+			"private":             {client.AppDraft{PluginType: "custom", URL: "http://10.0.0.1/a.git"}, 400, "invalid_input", "url"},
+			"no such name":        {client.AppDraft{PluginType: "custom", URL: "http://nowhere.invalid/a.git"}, 502, "upstream_unavailable", ""},
+			"no such tag":         {custom(good, "v9"), 400, "invalid_input", "tag"},
+			"no plugin.json":      {custom(bare, ""), 400, "invalid_input", "url"},
+			"no name":             {custom(nameless, ""), 400, "required", "name"},
+			"long name":           {custom(long, ""), 400, "invalid_input", "url"},
+			"NUL":                 {custom(nul, ""), 400, "invalid_input", "url"},
+			"not in the catalog":  {client.AppDraft{PluginType: "repository", Name: "No such app"}, 400, "invalid_input", "name"},
+			"nothing in catalog":  {client.AppDraft{PluginType: "repository"}, 400, "required", "name"},
+			"url not in catalog":  {client.AppDraft{PluginType: "repository", URL: "https://example.com/a"}, 400, "invalid_input", "url"},
+			"two faults, the 1st": {client.AppDraft{PluginType: "custom", Icon: strings.Repeat("x", 900)}, 400, "required", "url"},
+		} {
+			_, err := s.CreateApp(t.Context(), test.draft)
+			t.Log(name)
+			refused(t, err, test.status, test.code, test.attr)
+		}
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{}))
+		activity := must[client.AppPage[client.Activity]](t)(s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{}))
+		if apps.Count != 0 || activity.Count != 0 {
+			t.Errorf("left behind: %d apps, %d entries", apps.Count, activity.Count)
+		}
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: "custom", URL: nameless.URL, Name: "Given", Capabilities: json.RawMessage(`{"a":1}`)}))
+		if app.Name != "Given" || string(app.Capabilities) != `{"a":1}` || len(app.Tag) != 40 || app.LatestTag != app.Tag {
+			t.Errorf("what plugin.json leaves open: %+v", app)
+		}
+	})
+}
+
+// Credentials reach the upstream at an install and at an upgrade, and nobody else.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		repo := publish(t, host, "secret", "v1.0.0")
+		var refusals atomic.Int32
+		host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			user, password, _ := r.BasicAuth()
+			if user == "ada" && password == "hunter2" && r.URL.Query().Get("key") == "k3y" {
+				return false
+			}
+			refusals.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		url := strings.Replace(repo.URL, "http://", "http://ada:hunter2@", 1) + "?key=k3y"
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: url}))
+		repo.Tag(t, "v2.0.0", repo.Commit(t, files("v2.0.0")))
+		app = must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{}))
+		if app.URL != repo.URL || app.Tag != "v2.0.0" || refusals.Load() != 0 {
+			t.Errorf("got %+v, %d requests without credentials", app, refusals.Load())
+		}
+		for _, path := range []string{"", "/activity", "/" + itoa(app.ID) + "/source", "/" + itoa(app.ID) + "/versions"} {
+			if got := s.send(t, http.MethodGet, path, ""); strings.Contains(got.body, "hunter2") || strings.Contains(got.body, "k3y") {
+				t.Errorf("%s tells: %s", path, got.body)
+			}
+		}
+		if strings.Contains(s.log.String(), "hunter2") || strings.Contains(s.log.String(), "k3y") {
+			t.Error("the log tells")
+		}
+	})
+}
+
+// Of many who install one url at once, one does.
+func TestInstallTogether(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, upstreamtest.NewHost(t), "wanted", "v1.0.0")
+		var done atomic.Int32
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				_, err := s.CreateApp(t.Context(), custom(repo, ""))
+				if err == nil {
+					done.Add(1)
+				} else {
+					refused(t, err, http.StatusBadRequest, "unique", "url")
+				}
+			})
+		}
+		all.Wait()
+		if done.Load() != 1 {
+			t.Errorf("%d installed", done.Load())
+		}
+	})
+}
+
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := publish(t, host, "listed", "v1.0.0")
+	catalog := filepath.Join(t.TempDir(), "catalog.json")
+	text := string(must[[]byte](t)(os.ReadFile(testdata + "catalog.json")))
+	text = strings.Replace(text, "[", `[{"name": "Listed", "url": "`+repo.URL+`", "description": "D", "verified": true},`, 1)
+	if err := os.WriteFile(catalog, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, config.Config{Catalog: catalog})
+	list := func(offset int) client.AppPage[client.CatalogApp] {
+		t.Helper()
+		return must[client.AppPage[client.CatalogApp]](t)(s.ListRepository(t.Context(), client.Range{Limit: 10, Offset: offset}))
+	}
+	first := list(0)
+	if first.Count != 71 || first.Name != "Listed" || first.ID != 0 || len(first.Results) != 10 || first.Results[0].Installed || !first.Results[0].Verified {
+		t.Errorf("got %+v", first)
+	}
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginRepository, Name: "Listed"}))
+	if app.PluginType != client.PluginRepository || app.Name != "Banner" || app.Tag != "v1.0.0" {
+		t.Errorf("installed %+v", app)
+	}
+	if !list(0).Results[0].Installed || list(0).Results[1].Installed {
+		t.Errorf("installed: %+v", list(0).Results[:2])
+	}
+	npm := 0
+	for offset := 0; offset < 71; offset += 10 {
+		for _, entry := range list(offset).Results {
+			if strings.Contains(entry.URL, "npm") {
+				npm++
+				_, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginRepository, URL: entry.URL})
+				refused(t, err, http.StatusBadRequest, "invalid_input", "url")
+			}
+		}
+	}
+	if npm != 2 {
+		t.Errorf("%d npm packages, want 2", npm)
+	}
+}

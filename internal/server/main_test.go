@@ -1,0 +1,194 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/access"
+	"foyer/internal/config"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/sandbox"
+	"foyer/internal/server"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// TestMain makes this program its own child, as cmd/foyer does.
+func TestMain(m *testing.M) {
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
+		os.Exit(code)
+	}
+	serveIfAsked()
+	os.Exit(m.Run())
+}
+
+// running is a server under test, and its first organization's owner.
+type running struct {
+	*client.Organization
+	URL string
+	key string
+	log *lockedBuffer
+}
+
+// each starts a server on each engine.
+func each(t *testing.T, test func(t *testing.T, s *running)) {
+	t.Helper()
+	dbtest.EachURL(t, func(t *testing.T, url string) { test(t, start(t, config.Config{Database: url})) })
+}
+
+// start runs a server on a free port until the test ends; what cfg leaves open is
+// fit for tests.
+func start(t *testing.T, cfg config.Config) *running {
+	t.Helper()
+	s := &running{key: cfg.Bootstrap.Key, log: newLockedBuffer()}
+	if s.key == "" {
+		s.key = access.NewKey()
+	}
+	cfg.Listen = "127.0.0.1:0"
+	cfg.Bootstrap.Key = s.key
+	if cfg.DataDir == "" {
+		cfg.DataDir = t.TempDir()
+	}
+	if cfg.Database == "" {
+		cfg.Database = "sqlite:" + filepath.Join(cfg.DataDir, "foyer.db")
+	}
+	if !cfg.SQLite() {
+		cfg.Secret = "a secret that all servers of the tests share"
+	}
+	if cfg.UpstreamAllow == nil {
+		cfg.UpstreamAllow = upstreamtest.Allow()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() {
+		log := slog.New(slog.NewJSONHandler(s.log, nil))
+		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard}.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Errorf("the server: %v\n%s", err, s.log.String())
+		}
+	})
+	select {
+	case s.URL = <-s.log.baseURL:
+	case err := <-stopped:
+		stopped <- nil
+		t.Fatalf("the server did not start: %v", err)
+	}
+	c, err := client.New(s.URL, s.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Organization = c.Organization(client.Current)
+	return s
+}
+
+// lockedBuffer keeps a server's log and finds its base url there.
+type lockedBuffer struct {
+	baseURL chan string
+
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func newLockedBuffer() *lockedBuffer { return &lockedBuffer{baseURL: make(chan string, 1)} }
+
+func (b *lockedBuffer) Write(line []byte) (int, error) {
+	var entry struct {
+		Msg     string `json:"msg"`
+		BaseURL string `json:"base_url"`
+	}
+	if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" {
+		b.baseURL <- entry.BaseURL
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(line)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
+// send makes a request with the owner's key; path is below the organization's apps.
+func (s *running) send(t *testing.T, method, path, body string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/organizations/@current/pipeline_frontend_apps"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return do(t, r)
+}
+
+// browse makes a request without a key.
+func browse(t *testing.T, method, url string, header http.Header) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	return do(t, r)
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func do(t *testing.T, r *http.Request) answer {
+	t.Helper()
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	body, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{w.StatusCode, w.Header, string(body)}
+}
+
+// refused checks that err is a refusal with a status, a code and a field to blame.
+func refused(t *testing.T, err error, status int, code, attr string) {
+	t.Helper()
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Status != status || e.Code != code || e.Attr != attr {
+		t.Errorf("got %v, want %d %s %q", err, status, code, attr)
+	}
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func itoa(id int64) string { return strconv.FormatInt(id, 10) }

@@ -1,0 +1,179 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/fault"
+	"foyer/internal/upstream/egress"
+)
+
+const (
+	// CatalogInterval is how often Run looks for changes.
+	CatalogInterval = 5 * time.Minute
+
+	maxCatalogBytes = 4 << 20
+	catalogTime     = 30 * time.Second
+)
+
+//go:embed catalog.json
+var defaultCatalog []byte
+
+// Entry is an app that the catalog names. Other keys of its source are ignored.
+type Entry struct {
+	Name        string `json:"name"`
+	URL         string `json:"url"`
+	Description string `json:"description"`
+	Verified    bool   `json:"verified"`
+}
+
+// Key is the Key of the entry's url.
+func (e Entry) Key() string { return Key(e.URL) }
+
+// Remote returns where to install the entry from. One that names an npm package
+// is an Invalid fault on "url".
+func (e Entry) Remote() (Remote, error) {
+	r, err := Parse(e.URL)
+	if err != nil {
+		return Remote{}, err
+	}
+	_, place, _ := strings.Cut(r.Key(), "://")
+	host, path, _ := strings.Cut(place, "/")
+	if strings.Contains(host, "npm") && strings.HasPrefix(path, "package/") {
+		return Remote{}, badURL(fmt.Sprintf("%q is an npm package; apps are installed from git repositories alone.", e.Name))
+	}
+	return r, nil
+}
+
+// Catalog is a list of apps to choose from. It keeps the last good copy of its
+// source in memory.
+type Catalog struct {
+	source string // FOYER_CATALOG: a path or url; "" for the embedded one
+	client *egress.Client
+	log    *slog.Logger
+
+	entries atomic.Pointer[[]Entry] // nil before the first good copy
+
+	refreshing sync.Mutex
+	etag       string // of entries; guarded by refreshing
+}
+
+// NewCatalog returns the catalog at source, a path or a url, or the embedded
+// one for "". A url is fetched through client, and so held to its addresses.
+func NewCatalog(source string, client *egress.Client, log *slog.Logger) *Catalog {
+	return &Catalog{source: source, client: client, log: log}
+}
+
+// Entries returns the catalog's entries in its order, doubles included; with
+// an UpstreamUnavailable fault if there never was a good copy.
+func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
+	if c.entries.Load() == nil {
+		if err := c.Refresh(ctx); err != nil {
+			c.log.WarnContext(ctx, "catalog not read", "error", err)
+			return nil, fault.New(fault.UpstreamUnavailable, "The catalog cannot be read now.")
+		}
+	}
+	return *c.entries.Load(), nil
+}
+
+// Run refreshes the catalog every CatalogInterval until ctx ends.
+func (c *Catalog) Run(ctx context.Context) {
+	ticker := time.NewTicker(CatalogInterval)
+	defer ticker.Stop()
+	for {
+		if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "catalog not refreshed, keeping the last copy", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Refresh reads the source again. After an error the last good copy stays.
+func (c *Catalog) Refresh(ctx context.Context) error {
+	c.refreshing.Lock()
+	defer c.refreshing.Unlock()
+	data, etag, err := c.read(ctx)
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the catalog: %w", err)
+	}
+	entries, err := parseCatalog(data)
+	if err != nil {
+		return fmt.Errorf("read the catalog: %w", err)
+	}
+	c.entries.Store(&entries)
+	c.etag = etag
+	return nil
+}
+
+var errUnchanged = errors.New("the catalog is unchanged")
+
+func (c *Catalog) read(ctx context.Context) (data []byte, etag string, err error) {
+	switch {
+	case c.source == "":
+		return defaultCatalog, "", nil
+	case strings.HasPrefix(c.source, "https://"), strings.HasPrefix(c.source, "http://"):
+		return c.fetch(ctx)
+	default:
+		data, err = os.ReadFile(c.source)
+		return data, "", err
+	}
+}
+
+func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, catalogTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.source, nil)
+	if err != nil {
+		return nil, "", errors.New("FOYER_CATALOG is not a url that can be asked") // err would show its credentials
+	}
+	if c.etag != "" {
+		req.Header.Set("If-None-Match", c.etag)
+	}
+	resp, err := c.client.Do(req, maxCatalogBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified {
+		return nil, "", errUnchanged
+	}
+	data, err = io.ReadAll(resp.Body)
+	return data, resp.Header.Get("ETag"), err
+}
+
+// parseCatalog reads a JSON list of {name, url, description, verified}. An
+// element without name or url, or with another type in one of them, is passed over:
+// one bad entry should not take the others away.
+func parseCatalog(data []byte) ([]Entry, error) {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &elements); err != nil {
+		return nil, fmt.Errorf("it is not a JSON list: %w", err)
+	}
+	entries := make([]Entry, 0, len(elements))
+	for _, element := range elements {
+		var e Entry
+		if err := json.Unmarshal(element, &e); err == nil && e.Name != "" && e.URL != "" {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}

@@ -1,0 +1,108 @@
+package upstream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// CheckInterval is how often an upstream is asked at most by Check.
+	CheckInterval = 5 * time.Minute
+
+	// maxChecks bounds the results kept in memory, of about 300 bytes each.
+	maxChecks = 10_000
+)
+
+// checks remembers what upstreams answered, by Remote.identity.
+type checks struct {
+	now    func() time.Time
+	flight singleflight.Group
+
+	mu      sync.Mutex
+	results map[string]result
+}
+
+// result is the last that is known of an upstream.
+type result struct {
+	newest  Version   // zero if the upstream never answered
+	learned time.Time // when it answered so
+	asked   time.Time // when Check last asked; zero if it never did
+	err     error     // why Check got no answer then
+}
+
+func newChecks(now func() time.Time) *checks {
+	return &checks{now: now, results: map[string]result{}}
+}
+
+// Check returns the newest version at r and the age of that knowledge, 0 if it
+// was asked for just now. It asks at most once in CheckInterval, however many
+// call at once, and answers from the last result in between and when the
+// upstream fails; without any, with the upstream's fault.
+func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, error) {
+	id := r.identity()
+	if known, fresh := s.checks.recent(id); fresh {
+		return s.checks.answer(known)
+	}
+	// The work is shared, so it must not end with the caller who began it.
+	done := s.checks.flight.DoChan(id, func() (any, error) {
+		if known, fresh := s.checks.recent(id); fresh {
+			return known, nil // asked between our look and our turn
+		}
+		return s.ask(context.WithoutCancel(ctx), r), nil
+	})
+	select {
+	case <-ctx.Done():
+		return Version{}, 0, ctx.Err()
+	case shared := <-done:
+		known, _ := shared.Val.(result)
+		return s.checks.answer(known)
+	}
+}
+
+func (s *Source) ask(ctx context.Context, r Remote) result {
+	repo, err := s.Open(ctx, r) // which learns the newest
+	if err == nil {
+		_, err = repo.Newest()
+	}
+	return s.checks.update(r.identity(), func(known *result) {
+		known.asked, known.err = s.checks.now(), err
+	})
+}
+
+// learn takes note of an answer that Check did not ask for: its next call asks
+// all the same, because something may have been published since, but falls back
+// on it.
+func (c *checks) learn(r Remote, newest Version) {
+	c.update(r.identity(), func(known *result) {
+		known.newest, known.learned = newest, c.now()
+	})
+}
+
+func (c *checks) update(id string, change func(*result)) result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.results[id]
+	if !ok && len(c.results) >= maxChecks {
+		clear(c.results) // costs each upstream one request more
+	}
+	change(&known)
+	c.results[id] = known
+	return known
+}
+
+func (c *checks) recent(id string) (known result, fresh bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known = c.results[id]
+	return known, !known.asked.IsZero() && c.now().Sub(known.asked) < CheckInterval
+}
+
+func (c *checks) answer(known result) (Version, time.Duration, error) {
+	if known.newest == (Version{}) {
+		return Version{}, 0, known.err
+	}
+	return known.newest, max(0, c.now().Sub(known.learned)), nil
+}

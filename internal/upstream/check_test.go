@@ -1,0 +1,142 @@
+package upstream_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/fault"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// check fails unless Check answers with the tag and age.
+func check(t *testing.T, s *upstream.Source, url, tag string, age time.Duration) {
+	t.Helper()
+	version, got, err := s.Check(t.Context(), parse(t, url))
+	if err != nil || version.Tag != tag || got != age {
+		t.Errorf("Check: tag %q, age %v, error %v; want %q, %v", version.Tag, got, err, tag, age)
+	}
+}
+
+func TestCheckAsksOnce(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+
+	for range 20 {
+		check(t, source, repo.URL, "v1.0.0", 0)
+	}
+	check(t, source, repo.URL+".git/", "v1.0.0", 0)
+	if n := host.Requests(); n != 1 {
+		t.Errorf("20 checks made %d requests", n)
+	}
+	repo.Tag(t, "v1.1.0", "refs/heads/main")
+	clock.advance(upstream.CheckInterval - time.Second)
+	check(t, source, repo.URL, "v1.0.0", upstream.CheckInterval-time.Second)
+	clock.advance(time.Second)
+	check(t, source, repo.URL, "v1.1.0", 0)
+	if n := host.Requests(); n != 2 {
+		t.Errorf("%d requests after the interval; want 2", n)
+	}
+}
+
+func TestCheckTogether(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	source := newSource(newClock())
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { check(t, source, repo.URL, "v1.0.0", 0) })
+	}
+	all.Wait()
+	if n := host.Requests(); n != 1 {
+		t.Errorf("50 checks at once made %d requests", n)
+	}
+}
+
+func TestCheckWhenUpstreamFails(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+
+	host.Fail(http.StatusInternalServerError)
+	for range 3 {
+		_, _, err := source.Check(t.Context(), parse(t, repo.URL))
+		wantFault(t, err, fault.UpstreamUnavailable, "", "500")
+	}
+	if n := host.Requests(); n != 1 {
+		t.Errorf("3 checks of a host that fails made %d requests", n)
+	}
+	host.Intercept(nil)
+	clock.advance(upstream.CheckInterval)
+	check(t, source, repo.URL, "v1.0.0", 0)
+
+	host.Fail(http.StatusInternalServerError)
+	clock.advance(time.Hour)
+	check(t, source, repo.URL, "v1.0.0", time.Hour)
+	clock.advance(time.Minute)
+	check(t, source, repo.URL, "v1.0.0", time.Hour+time.Minute)
+	if n := host.Requests(); n != 3 {
+		t.Errorf("%d requests; want 3", n)
+	}
+}
+
+// An installation tells what is newest too, but a check right after it asks:
+// something may have been published since.
+func TestCheckAfterOpen(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+	open := func() {
+		t.Helper()
+		if _, err := source.Open(t.Context(), parse(t, repo.URL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	repo.Tag(t, "v1.1.0", "refs/heads/main")
+	check(t, source, repo.URL, "v1.1.0", 0)
+	repo.Tag(t, "v1.2.0", "refs/heads/main")
+	clock.advance(time.Minute)
+	open()
+	check(t, source, repo.URL, "v1.2.0", 0) // without asking, and not back to v1.1.0
+	if n := host.Requests(); n != 3 {
+		t.Errorf("%d requests; want 3", n)
+	}
+	host.Fail(http.StatusBadGateway)
+	clock.advance(upstream.CheckInterval)
+	check(t, source, repo.URL, "v1.2.0", upstream.CheckInterval)
+}
+
+// What a host tells to one's credentials is not for whoever knows the url.
+func TestCheckKeepsCredentialsApart(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if _, _, ok := r.BasicAuth(); ok {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	source := newSource(newClock())
+	check(t, source, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
+	_, _, err := source.Check(t.Context(), parse(t, repo.URL))
+	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
+}

@@ -1,0 +1,159 @@
+// Package egress is the one HTTP client for addresses that people type: it
+// refuses hosts inside the operator's network, on every dial and so on every
+// redirect, and bounds what an answer can cost.
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"foyer/internal/fault"
+)
+
+const (
+	// MaxBytes is the most that one connection may bring in, headers and
+	// framing included, whatever a caller of Do allows for the body.
+	MaxBytes = 64 << 20
+
+	maxHeaderBytes = 64 << 10
+	maxRedirects   = 5
+	dialTimeout    = 10 * time.Second
+)
+
+// Client sends requests to upstream hosts. It keeps no connection open between
+// requests, uses no proxy and asks for no content coding. It sets no deadline:
+// the context of each request does.
+type Client struct {
+	http  *http.Client
+	allow allowList
+}
+
+// New returns a Client that may also reach the addresses in allow
+// (FOYER_UPSTREAM_ALLOW), which would be refused otherwise.
+func New(allow []netip.Prefix) *Client {
+	c := &Client{allow: allow}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
+	c.http = &http.Client{
+		CheckRedirect: c.checkRedirect,
+		Transport: &http.Transport{
+			Proxy: nil, // it would be dialed in the host's place, and the check be lost
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dialer.DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return &limitedConn{Conn: conn, left: MaxBytes}, nil
+			},
+			DisableKeepAlives:      true,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+		},
+	}
+	return c
+}
+
+// Do sends req and returns an answer of status 200 or 304; its body ends in a
+// fault after maxBytes. Every error is a fault: Invalid on "url" for a scheme or
+// address that is refused and for a body that is too large, else
+// UpstreamUnavailable. No error tells the url's path, query or credentials.
+func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
+	if err := c.checkURL(req.URL); err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, explain(req.URL.Host, err)
+	}
+	host := resp.Request.URL.Host
+	if err := checkAnswer(host, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	resp.Body = &limitedBody{body: resp.Body, left: maxBytes, max: maxBytes, host: host}
+	return resp, nil
+}
+
+func checkAnswer(host string, resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusNotModified:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return fault.New(fault.UpstreamUnavailable,
+			"%s answered %d: there is nothing at this url, or it needs other credentials.", host, resp.StatusCode)
+	default:
+		return fault.New(fault.UpstreamUnavailable, "%s answered %d.", host, resp.StatusCode)
+	}
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return fault.New(fault.UpstreamUnavailable, "%s answered with a content coding nobody asked for.", host)
+	}
+	return nil
+}
+
+func (c *Client) checkURL(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return fault.Field(fault.Invalid, "url", "The url must lead to http or https.")
+	}
+	return c.allow.checkHost(u.Hostname())
+}
+
+// control runs after the name was resolved and before the connection is made.
+func (c *Client) control(_, address string, _ syscall.RawConn) error {
+	addr, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fault.Field(fault.Invalid, "url", "The url does not lead to an internet address.")
+	}
+	return c.allow.check(addr.Addr())
+}
+
+// checkRedirect lets no secret travel to another origin: net/http passes
+// Authorization on to subdomains and from https to http, and names the url it
+// comes from, query included, in Referer.
+func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
+	}
+	if err := c.checkURL(req.URL); err != nil {
+		return err
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme == "http" {
+		return fault.Field(fault.Invalid, "url", "The url redirects from https to http.")
+	}
+	req.Header.Del("Referer")
+	if !SameOrigin(req.URL, via[0].URL) {
+		req.Header.Del("Authorization")
+	}
+	return nil
+}
+
+// SameOrigin reports whether what is secret for a may be sent to b.
+func SameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
+// explain turns what net/http reports into a fault that quotes none of it: its
+// errors hold the whole url.
+func explain(host string, err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f
+	}
+	problem := "could not be reached"
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		problem = "does not resolve"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		problem = "has a certificate that cannot be verified"
+	}
+	if isTimeout(err) {
+		problem = "did not answer in time"
+	}
+	return fault.New(fault.UpstreamUnavailable, "%s %s.", host, problem)
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout()
+}

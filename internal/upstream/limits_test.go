@@ -1,0 +1,195 @@
+package upstream_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/fault"
+	"foyer/internal/upstream/unpack"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+func numbered(n int, path, text string) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf(path, i)] = text
+	}
+	return files
+}
+
+func TestInstallOverLimits(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	mebibyte := strings.Repeat("x", unpack.MaxFileBytes)
+	for name, c := range map[string]struct {
+		files map[string]string
+		words string // of the refusal; "" if there is none
+	}{
+		"200 files":               {numbered(198, "src/%d.ts", "1"), ""},
+		"201 files":               {numbered(199, "src/%d.ts", "1"), "more than 200 files"},
+		"10,000 files elsewhere":  {numbered(10_000, "docs/%d.ts", "1"), ""},
+		"10,000 files not taken":  {numbered(10_000, "src/%d.png", "1"), ""},
+		"10,000 files":            {numbered(10_000, "src/%d.ts", "1"), "more than 200 files"},
+		"1 MiB":                   {map[string]string{"src/a.ts": mebibyte}, ""},
+		"more than 1 MiB":         {map[string]string{"src/a.ts": mebibyte + "x"}, `"src/a.ts" is larger`},
+		"more than 1 MiB, binary": {map[string]string{"src/a.ts": mebibyte + "\x00"}, ""},
+		"more than 1 MiB, other":  {map[string]string{"src/a.gif": mebibyte + "x"}, ""},
+		"more than 10 MiB":        {numbered(10, "%d.css", mebibyte), "more than 10 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := host.Repo(t, strings.ReplaceAll(name, " ", "-"))
+			files := app()
+			maps.Copy(files, c.files)
+			repo.Commit(t, files)
+			_, err := install(t, repo.URL, "")
+			if c.words != "" {
+				wantFault(t, err, fault.Invalid, "url", c.words)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A host that can leaves large files out of the pack, so that a repository with
+// videos installs; a file of the app that is missing then is one too large.
+func TestInstallFiltered(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Git(t, "", "config", "uploadpack.allowFilter", "true")
+	large := strings.Repeat("x", unpack.MaxFileBytes+1)
+	repo.Commit(t, app("film.mp4", large))
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Error(err)
+	}
+	repo.Commit(t, app("src/large.ts", large))
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", `"src/large.ts" is larger`)
+}
+
+func TestInstallOddEntries(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	manifest, text := repo.Blob(t, `{"name": "Bar"}`), repo.Blob(t, "text")
+	up := repo.Tree(t, upstreamtest.Entry{Mode: "100644", Name: "up.ts", Object: text})
+	src := repo.Tree(t,
+		upstreamtest.Entry{Mode: "40000", Name: "..", Object: up},
+		upstreamtest.Entry{Mode: "40000", Name: "a\\b", Object: up},
+		upstreamtest.Entry{Mode: "100755", Name: "run.ts", Object: text},
+		upstreamtest.Entry{Mode: "100644", Name: strings.Repeat("x", 300) + ".ts", Object: text},
+	)
+	entries := []upstreamtest.Entry{
+		{Mode: "100644", Name: "../a.ts", Object: text},
+		{Mode: "100644", Name: "..\\a.ts", Object: text},
+		{Mode: "100644", Name: "a\\b.ts", Object: text},
+		{Mode: "100644", Name: "a..ts", Object: text},
+		{Mode: "100644", Name: "bell\a.ts", Object: text},
+		{Mode: "100644", Name: "latin\xe9.ts", Object: text},
+		{Mode: "120000", Name: "link.ts", Object: repo.Blob(t, "/etc/passwd")},
+		{Mode: "100644", Name: "plugin.json", Object: manifest},
+		{Mode: "100644", Name: "src/inner.ts", Object: text},
+		{Mode: "160000", Name: "sub.ts", Object: strings.Repeat("1", 40)},
+		{Mode: "40000", Name: "src", Object: src},
+		{Mode: "100644", Name: "ünï 漢.ts", Object: text},
+	}
+	repo.CommitTree(t, repo.Tree(t, entries...))
+	got, err := install(t, repo.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"plugin.json", "src/run.ts", "ünï 漢.ts"}
+	if names := slices.Sorted(maps.Keys(got.Files)); !slices.Equal(names, want) {
+		t.Errorf("taken: %q; want %q", names, want)
+	}
+}
+
+func TestInstallDeepFolders(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	deep := "src/" + strings.Repeat("d/", 90) + "a.ts"
+	tooDeep := "src/" + strings.Repeat("e/", 3000) + "b.ts"
+	repo.Commit(t, app(deep, "deep", tooDeep, "too deep"))
+	got, err := install(t, repo.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Files[tooDeep]; ok || got.Files[deep] != "deep" {
+		t.Errorf("taken: %q", slices.Sorted(maps.Keys(got.Files)))
+	}
+}
+
+// A tree whose ten entries are all the same tree, and so on: few objects, and
+// more folders than can be walked.
+func TestInstallTreeBomb(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	tree := repo.Tree(t, upstreamtest.Entry{Mode: "100644", Name: "a.png", Object: repo.Blob(t, "")})
+	for range 12 {
+		entries := make([]upstreamtest.Entry, 10)
+		for i := range entries {
+			entries[i] = upstreamtest.Entry{Mode: "40000", Name: strconv.Itoa(i), Object: tree}
+		}
+		tree = repo.Tree(t, entries...)
+	}
+	repo.CommitTree(t, repo.Tree(t,
+		upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: repo.Blob(t, "{}")},
+		upstreamtest.Entry{Mode: "40000", Name: "src", Object: tree},
+	))
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "files and folders")
+}
+
+// A file of 400 MiB of zeros is a pack of 400 KiB, and more than a child may
+// hold.
+func TestInstallPackBomb(t *testing.T) {
+	t.Parallel()
+	const size = 400 << 20
+	var pack bytes.Buffer
+	pack.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
+	pack.WriteByte(0x80 | 3<<4 | size&0xf) // a blob, and its size in groups of bits
+	for rest := size >> 4; rest > 0; rest >>= 7 {
+		group := byte(rest & 0x7f)
+		if rest > 0x7f {
+			group |= 0x80
+		}
+		pack.WriteByte(group)
+	}
+	deflate := zlib.NewWriter(&pack)
+	for range size >> 20 {
+		_, _ = deflate.Write(make([]byte, 1<<20))
+	}
+	deflate.Close()
+	sum := sha1.Sum(pack.Bytes())
+	pack.Write(sum[:])
+
+	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, packet("NAK\n"))
+		for part := range slices.Chunk(pack.Bytes(), 60_000) {
+			fmt.Fprint(w, packet("\x01"+string(part)))
+		}
+		fmt.Fprint(w, "0000")
+	})
+	_, err := install(t, url, "")
+	wantFault(t, err, fault.Invalid, "url", "unpack", "512 MB")
+}
+
+func TestInstallManyFilesBomb(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	files := app()
+	for i := range 150 {
+		files[fmt.Sprintf("%d.bin", i)] = strings.Repeat(string(rune('A'+i)), 1<<20)
+	}
+	repo.Commit(t, files)
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "unpack")
+}

@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"foyer/internal/fault"
+)
+
+// Manifest is what an app's plugin.json says. Other keys are ignored.
+type Manifest struct {
+	Name        string
+	Description string
+	Icon        string
+	Config      json.RawMessage // a list or an object, as written; nil if absent
+	PublicJobs  json.RawMessage // likewise
+}
+
+// maxManifestDepth is how deeply config and publicJobs may be nested.
+const maxManifestDepth = 64
+
+// ParseManifest reads the text of a plugin.json. Errors are faults on "url" that
+// say what is wrong with it.
+func ParseManifest(text string) (Manifest, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	var fields map[string]json.RawMessage // a struct would take keys in any case
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return Manifest{}, badManifest("is not a JSON object: %v", err)
+	}
+	var m Manifest
+	if err := cmp.Or(
+		readText(fields, "name", &m.Name),
+		readText(fields, "description", &m.Description),
+		readText(fields, "icon", &m.Icon),
+		readStructure(fields, "config", &m.Config),
+		readStructure(fields, "publicJobs", &m.PublicJobs),
+	); err != nil {
+		return Manifest{}, err
+	}
+	return m, nil
+}
+
+func readText(fields map[string]json.RawMessage, key string, to *string) error {
+	if raw, ok := fields[key]; ok && json.Unmarshal(raw, to) != nil {
+		return badManifest("has a %q that is not text", key)
+	}
+	if strings.ContainsRune(*to, 0) {
+		return badManifest("has a NUL character in %q", key)
+	}
+	return nil
+}
+
+func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMessage) error {
+	raw := fields[key]
+	switch {
+	case raw == nil || string(raw) == "null":
+		return nil
+	case raw[0] != '[' && raw[0] != '{':
+		return badManifest("has a %q that is neither a list nor an object", key)
+	case depth(raw) > maxManifestDepth:
+		return badManifest("has a %q nested deeper than %d levels", key, maxManifestDepth)
+	}
+	*to = raw
+	return nil
+}
+
+func badManifest(format string, args ...any) error {
+	return fault.Field(fault.Invalid, "url", "The app's plugin.json "+format+".", args...)
+}
+
+// depth returns how many lists and objects of valid JSON are inside each other
+// at most.
+func depth(raw json.RawMessage) int {
+	deepest, open := 0, 0
+	tokens := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			return deepest
+		}
+		switch token {
+		case json.Delim('['), json.Delim('{'):
+			open++
+			deepest = max(deepest, open)
+		case json.Delim(']'), json.Delim('}'):
+			open--
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/fault"
+	"foyer/internal/upstream"
+)
+
+func TestRealManifests(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/plugin_json*/*.json")
+	if err != nil || len(files) != 12 {
+		t.Fatalf("%d files, error %v; want the nine and three variants", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := upstream.ParseManifest(string(text))
+		if strings.Contains(file, "malformed") {
+			wantFault(t, err, fault.Invalid, "url", "not a JSON object")
+			continue
+		}
+		var want struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Config      json.RawMessage `json:"config"`
+		}
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || got.Name != want.Name || got.Description != want.Description || string(got.Config) != string(want.Config) {
+			t.Errorf("%s: %+v, %v", file, got, err)
+		}
+	}
+}
+
+func TestParseManifest(t *testing.T) {
+	t.Parallel()
+	got, err := upstream.ParseManifest("\ufeff" + `{"Name": 1, "name": "A", "icon": "i", "config": { "a": 1.50 }, "publicJobs": null}`)
+	if err != nil || got.Name != "A" || got.Icon != "i" || string(got.Config) != `{ "a": 1.50 }` || got.PublicJobs != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
+	for text, words := range map[string]string{
+		"":                         "not a JSON object",
+		"[]":                       "not a JSON object",
+		"{} {}":                    "not a JSON object",
+		`{"name": 1}`:              "name",
+		`{"name": "a\u0000b"}`:     "NUL",
+		`{"config": "x"}`:          "config",
+		`{"publicJobs": 7}`:        "publicJobs",
+		`{"config": ` + deep + `}`: "64 levels",
+	} {
+		_, err := upstream.ParseManifest(text)
+		wantFault(t, err, fault.Invalid, "url", "plugin.json", words)
+	}
+	if _, err := upstream.ParseManifest(`{"config": ` + deep[1:len(deep)-1] + `}`); err != nil {
+		t.Errorf("64 levels: %v", err)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add(`{"name": "a", "config": [{}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := upstream.ParseManifest(text)
+		if err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("error %v", err)
+		}
+		if m.Config != nil && !json.Valid(m.Config) {
+			t.Errorf("config %q is not JSON", m.Config)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/internal/fault"
+)
+
+const maxURLBytes = 2048
+
+// Remote is where an app comes from: a git url, with whatever is secret in it
+// kept apart. Its text forms (String, and so logs and %v) show URL alone.
+type Remote struct {
+	URL    string  // scheme, host and path: safe to store and to show
+	secret *secret // nil if there is none
+}
+
+// secret is what a url carries beside its place.
+type secret struct {
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+	Query    string `json:"query,omitempty"` // raw, without "?"
+}
+
+// Parse reads the url that an app is to be installed from. Errors are faults on
+// "url" and never quote it.
+func Parse(raw string) (Remote, error) {
+	if len(raw) > maxURLBytes {
+		return Remote{}, badURL("The url must be at most 2048 characters long.")
+	}
+	u, err := url.Parse(strings.TrimSpace(raw))
+	switch {
+	case err != nil:
+		return Remote{}, badURL("This is not a url.")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Remote{}, badURL("The url must start with https:// or http://.")
+	case u.Hostname() == "" || u.Opaque != "":
+		return Remote{}, badURL("The url must name a host.")
+	case u.Fragment != "":
+		return Remote{}, badURL("The url must not have a fragment (#); name the version in \"tag\".")
+	}
+	s := secret{Query: u.RawQuery}
+	if u.User != nil {
+		s.User = u.User.Username()
+		s.Password, _ = u.User.Password()
+	}
+	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	remote := Remote{URL: clean.String()}
+	if !utf8.ValidString(s.User + s.Password + s.Query) {
+		return Remote{}, badURL("The credentials in the url must be UTF-8.")
+	}
+	if s != (secret{}) {
+		remote.secret = &s
+	}
+	return remote, nil
+}
+
+func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s", detail) }
+
+func (r Remote) String() string { return r.URL }
+
+// Key is equal for urls that mean the same place: scheme and host in lower case,
+// without a trailing "/" or ".git", without credentials and query.
+func (r Remote) Key() string { return Key(r.URL) }
+
+// Key is Remote.Key for a url that was stored.
+func Key(cleanURL string) string {
+	u, err := url.Parse(cleanURL)
+	if err != nil {
+		return cleanURL
+	}
+	place := u.EscapedPath()
+	for {
+		shorter := strings.TrimSuffix(strings.TrimRight(place, "/"), ".git")
+		if shorter == place {
+			break
+		}
+		place = shorter
+	}
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + place
+}
+
+// identity tells Remotes apart that may see different things at one url: what
+// was answered to one's credentials is not for another's. It can be kept in
+// memory: it does not give the secret away.
+func (r Remote) identity() string {
+	if r.secret == nil {
+		return r.Key()
+	}
+	sum := sha256.Sum256(r.secretJSON())
+	return r.Key() + " " + string(sum[:])
+}
+
+func (r Remote) secretJSON() []byte {
+	if r.secret == nil {
+		return nil
+	}
+	data, err := json.Marshal(r.secret)
+	if err != nil {
+		panic("upstream: a struct of strings does not marshal: " + err.Error())
+	}
+	return data
+}

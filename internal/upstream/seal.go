@@ -1,0 +1,62 @@
+package upstream
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// Sealer encrypts the secret part of Remotes for the database (AES-256-GCM
+// under a key derived from the server's secret by HKDF-SHA256).
+type Sealer struct{ aead cipher.AEAD }
+
+// NewSealer derives the key from the server's secret (FOYER_SECRET).
+func NewSealer(serverSecret []byte) (*Sealer, error) {
+	key, err := hkdf.Key(sha256.New, serverSecret, nil, "foyer upstream credentials v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key for upstream credentials: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("key for upstream credentials: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("key for upstream credentials: %w", err)
+	}
+	return &Sealer{aead}, nil
+}
+
+// Seal returns r's secret as text for the database, "" if r has none. It opens
+// for the same place alone, so that whoever can write the database cannot have
+// the server send one host's credentials to another.
+func (s *Sealer) Seal(r Remote) string {
+	if r.secret == nil {
+		return ""
+	}
+	return base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, r.secretJSON(), []byte(r.Key())))
+}
+
+// Open puts a Remote together again from its URL and what Seal returned.
+func (s *Sealer) Open(cleanURL, sealed string) (Remote, error) {
+	remote := Remote{URL: cleanURL}
+	if sealed == "" {
+		return remote, nil
+	}
+	data, err := base64.RawStdEncoding.DecodeString(sealed)
+	if err != nil {
+		return Remote{}, fmt.Errorf("sealed credentials of %s: %w", cleanURL, err)
+	}
+	plain, err := s.aead.Open(nil, nil, data, []byte(remote.Key()))
+	if err != nil {
+		return Remote{}, fmt.Errorf("sealed credentials of %s (was FOYER_SECRET changed?): %w", cleanURL, err)
+	}
+	if err := json.Unmarshal(plain, &remote.secret); err != nil {
+		return Remote{}, fmt.Errorf("sealed credentials of %s: %w", cleanURL, err)
+	}
+	return remote, nil
+}

@@ -1,0 +1,68 @@
+package smartgit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// maxRefs bounds how many refs are kept of one repository.
+const maxRefs = 50_000
+
+// Ref is HEAD or a tag.
+type Ref struct {
+	Name   string // "HEAD" or "refs/tags/..."
+	Object string // what it points at: 40 hex digits
+	Commit string // the same, but of an annotated tag the commit it is about
+}
+
+// readAdvertisement reads a host's answer to info/refs: "OID NAME" lines, of
+// which the first also has the capabilities, behind a NUL.
+func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error) {
+	line, _, err := p.line()
+	if err == nil && line != "# service=git-upload-pack" {
+		err = broken(errStray)
+	}
+	if err == nil {
+		_, _, err = p.next() // a flush
+	}
+	for first := true; err == nil; first = false {
+		var more bool
+		if line, more, err = p.line(); err != nil || !more {
+			break
+		}
+		if first {
+			var list string
+			line, list, _ = strings.Cut(line, "\x00")
+			capabilities = strings.Fields(list)
+		}
+		refs, err = addRef(refs, line)
+	}
+	return refs, capabilities, err
+}
+
+// addRef adds what a line says to refs. The commit of an annotated tag follows
+// the tag as a ref of its own, "NAME^{}".
+func addRef(refs []Ref, line string) ([]Ref, error) {
+	oid, name, _ := strings.Cut(line, " ")
+	if !isOID(oid) {
+		return nil, broken(fmt.Errorf("%.80q is no ref", line))
+	}
+	if tag, peeled := strings.CutSuffix(name, "^{}"); peeled {
+		if last := len(refs) - 1; last >= 0 && refs[last].Name == tag {
+			refs[last].Commit = oid
+		}
+		return refs, nil
+	}
+	if name != "HEAD" && !strings.HasPrefix(name, "refs/tags/") {
+		return refs, nil
+	}
+	if len(refs) == maxRefs {
+		return nil, broken(errors.New("it has too many tags"))
+	}
+	return append(refs, Ref{Name: name, Object: oid, Commit: oid}), nil
+}
+
+// isOID reports whether s is the SHA-1 name of an object; those of SHA-256
+// repositories are longer.
+func isOID(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }

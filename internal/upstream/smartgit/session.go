@@ -1,0 +1,136 @@
+// Package smartgit is the reading half of git's smart HTTP protocol: what a
+// host has, and one commit of it without its history. It speaks version 0, which
+// every host knows and which lists the refs in a single request; version 2 takes
+// two and gains only where there are more refs than an app has. It knows nothing
+// of what is in a pack.
+package smartgit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"foyer/internal/fault"
+	"foyer/internal/upstream/egress"
+)
+
+const (
+	// MaxRefsBytes bounds the list of refs.
+	MaxRefsBytes = 8 << 20
+	// MaxPackBytes bounds a pack.
+	MaxPackBytes = 56 << 20
+
+	agent = "foyer"
+)
+
+// Remote is a repository and what it takes to get in.
+type Remote struct {
+	URL                *url.URL // its query goes along with every request
+	Username, Password string   // basic authentication, if either is set
+}
+
+// Session is an opened repository.
+type Session struct {
+	Refs []Ref // HEAD and the tags, as the host lists them
+
+	client       *egress.Client
+	remote       Remote
+	base         *url.URL // where the repository is, after redirects
+	capabilities []string
+}
+
+// Open asks the host for its refs. Errors are faults, as of egress.Client.Do.
+func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, error) {
+	s := &Session{client: client, remote: remote, base: remote.URL}
+	req, err := s.request(ctx, http.MethodGet, "/info/refs", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req, MaxRefsBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	at := resp.Request.URL
+	root, ok := strings.CutSuffix(at.EscapedPath(), "/info/refs")
+	if !ok || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
+		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
+	}
+	s.base = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root)
+	s.Refs, s.capabilities, err = readAdvertisement(&packets{r: resp.Body})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Fetch writes to w the pack of the objects that object (of one of the Refs)
+// needs, without history. Hosts that can are asked to leave out blobs of
+// tooBig bytes and more.
+func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Writer) error {
+	for _, needed := range []string{"shallow", "side-band-64k"} {
+		if !slices.Contains(s.capabilities, needed) {
+			return fault.New(fault.UpstreamUnavailable, "%s cannot send a single commit (git's %q).", s.base.Host, needed)
+		}
+	}
+	req, err := s.request(ctx, http.MethodPost, "/git-upload-pack", s.ask(object, tooBig))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
+	req.Header.Set("Accept", "application/x-git-upload-pack-result")
+	resp, err := s.client.Do(req, MaxPackBytes)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return readPack(&packets{r: resp.Body}, w)
+}
+
+// ask is the body that asks for one commit. Some hosts insist on
+// multi_ack_detailed, though there is nothing in common to acknowledge.
+func (s *Session) ask(object string, tooBig int) io.Reader {
+	capabilities := []string{"shallow", "side-band-64k", "agent=" + agent}
+	for _, optional := range []string{"ofs-delta", "no-progress", "multi_ack_detailed", "filter"} {
+		if slices.Contains(s.capabilities, optional) {
+			capabilities = append(capabilities, optional)
+		}
+	}
+	var b body
+	b.line("want " + object + " " + strings.Join(capabilities, " "))
+	b.line("deepen 1")
+	if slices.Contains(capabilities, "filter") {
+		b.line(fmt.Sprintf("filter blob:limit=%d", tooBig))
+	}
+	b.flush()
+	b.line("done")
+	return &b.Buffer
+}
+
+// request makes one request of the protocol. What is secret goes to the host
+// that it was given for alone, not to one that this redirected to.
+func (s *Session) request(ctx context.Context, method, path string, content io.Reader) (*http.Request, error) {
+	trusted := egress.SameOrigin(s.base, s.remote.URL)
+	u := s.base.JoinPath(path)
+	query := []string{}
+	if method == http.MethodGet {
+		query = append(query, "service=git-upload-pack")
+	}
+	if s.remote.URL.RawQuery != "" && trusted {
+		query = append(query, s.remote.URL.RawQuery)
+	}
+	u.RawQuery = strings.Join(query, "&")
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return nil, fault.Field(fault.Invalid, "url", "This is not a url that can be asked.")
+	}
+	req.Header.Set("User-Agent", "git/"+agent) // some hosts answer only git at this address
+	if trusted && (s.remote.Username != "" || s.remote.Password != "") {
+		req.SetBasicAuth(s.remote.Username, s.remote.Password)
+	}
+	return req, nil
+}

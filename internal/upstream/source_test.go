@@ -1,0 +1,240 @@
+package upstream_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"foyer/internal/fault"
+	"foyer/internal/sandbox"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/egress"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// clock is a time that tests set.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func newSource(c *clock) *upstream.Source {
+	return upstream.New(egress.New(upstreamtest.Allow()), sandbox.New(2, 50), c.now)
+}
+
+func parse(t *testing.T, raw string) upstream.Remote {
+	t.Helper()
+	r, err := upstream.Parse(raw)
+	if err != nil {
+		t.Fatalf("Parse(%q): %v", raw, err)
+	}
+	return r
+}
+
+// install does what installing an app does: open, resolve, fetch.
+func install(t *testing.T, url, tag string) (upstream.App, error) {
+	t.Helper()
+	repo, err := newSource(newClock()).Open(t.Context(), parse(t, url))
+	if err != nil {
+		return upstream.App{}, err
+	}
+	version, err := repo.Resolve(tag)
+	if err != nil {
+		return upstream.App{}, err
+	}
+	return repo.Fetch(t.Context(), version)
+}
+
+// wantFault fails unless err is a fault of the kind on the field whose detail
+// contains all of words.
+func wantFault(t *testing.T, err error, kind fault.Kind, field string, words ...string) {
+	t.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		t.Fatalf("error %v; want a fault", err)
+	}
+	if f.Kind != kind || f.Field != field {
+		t.Errorf("fault %d on %q (%s); want %d on %q", f.Kind, f.Field, f.Detail, kind, field)
+	}
+	for _, word := range words {
+		if !strings.Contains(f.Detail, word) {
+			t.Errorf("detail %q lacks %q", f.Detail, word)
+		}
+	}
+}
+
+// app is the files of an app, and others.
+func app(others ...string) map[string]string {
+	files := map[string]string{
+		"plugin.json": `{"name": "Bar", "config": [], "extra": 1}`,
+		"site.ts":     "export const inject = () => 1 < 2 && 3 > 2\n",
+	}
+	for i := 0; i < len(others); i += 2 {
+		files[others[i]] = others[i+1]
+	}
+	return files
+}
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	want := app("src/deep/er/a.tsx", "<b>é</b>", "README.md", "# Bar", "style.css", "a{}", "src/b.jsx", "1")
+	taken := app("src/deep/er/a.tsx", "<b>é</b>", "README.md", "# Bar", "style.css", "a{}", "src/b.jsx", "1")
+	want["other/a.ts"] = "elsewhere"
+	want["src/picture.png"] = "not of a kind that is taken"
+	want["Makefile"] = "likewise"
+	want["latin1.md"] = "caf\xe9"
+	want["nul.json"] = "a\x00b"
+	want["src/upper.TS"] = "likewise"
+	commit := repo.Commit(t, want)
+	repo.AnnotatedTag(t, "v1.2.0", commit)
+
+	got, err := install(t, repo.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Version.Tag != "v1.2.0" || got.Version.Commit != commit {
+		t.Errorf("version %+v; want v1.2.0 of %s", got.Version, commit)
+	}
+	if diff := cmp.Diff(taken, got.Files); diff != "" {
+		t.Errorf("files taken (-want +got):\n%s", diff)
+	}
+	if got.Manifest.Name != "Bar" || string(got.Manifest.Config) != "[]" {
+		t.Errorf("manifest %+v", got.Manifest)
+	}
+}
+
+func TestInstallGivenTag(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	first := repo.Commit(t, app("a.ts", "first"))
+	repo.Tag(t, "v1.0.0", first)
+	repo.AnnotatedTag(t, "odd/1", first)
+	second := repo.Commit(t, app("a.ts", "second"))
+	repo.AnnotatedTag(t, "v2.0.0", second)
+	repo.Commit(t, app("a.ts", "third"))
+
+	for tag, want := range map[string]string{"v1.0.0": "first", "v2.0.0": "second", "": "second", "odd/1": "first"} {
+		got, err := install(t, repo.URL, tag)
+		if err != nil {
+			t.Errorf("tag %q: %v", tag, err)
+		} else if got.Files["a.ts"] != want {
+			t.Errorf("tag %q: a.ts is %q; want %q", tag, got.Files["a.ts"], want)
+		}
+	}
+	_, err := install(t, repo.URL, "v3.0.0")
+	wantFault(t, err, fault.Invalid, "tag", "v3.0.0")
+}
+
+func TestInstallMovedTag(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	first := repo.Commit(t, app("a.ts", "first"))
+	repo.AnnotatedTag(t, "v1.0.0", first)
+	second := repo.Commit(t, app("a.ts", "second"))
+	repo.AnnotatedTag(t, "v1.0.0", second)
+	got, err := install(t, repo.URL, "v1.0.0")
+	if err != nil || got.Version.Commit != second || got.Files["a.ts"] != "second" {
+		t.Errorf("got %+v, %v; want commit %s", got.Version, err, second)
+	}
+}
+
+func TestInstallBranchWithoutTags(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	head := repo.Commit(t, app())
+	repo.Tag(t, "nightly", head)
+	repo.Tag(t, "v1", head)
+	for _, tag := range []string{"", head} {
+		got, err := install(t, repo.URL, tag)
+		if err != nil || got.Version.Tag != head || got.Version.Commit != head {
+			t.Errorf("tag %q: got %+v, %v; want the head %s", tag, got.Version, err, head)
+		}
+	}
+}
+
+func TestInstallEmptyRepository(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "neither")
+}
+
+func TestInstallTagOfFile(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Commit(t, app())
+	repo.Tag(t, "v1.0.0", repo.Blob(t, "text"))
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "commit")
+}
+
+func TestInstallWithoutManifest(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	none := host.Repo(t, "none")
+	none.Commit(t, map[string]string{"src/plugin.json": "{}", "site.ts": ""})
+	_, err := install(t, none.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "no plugin.json")
+
+	bad := host.Repo(t, "bad")
+	bad.Commit(t, map[string]string{"plugin.json": "{'name': 1}"})
+	_, err = install(t, bad.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "not a JSON object")
+}
+
+func TestCredentialsStayAtHome(t *testing.T) {
+	t.Parallel()
+	home, away := upstreamtest.NewHost(t), upstreamtest.NewHost(t)
+	repo := home.Repo(t, "bar-app")
+	repo.Commit(t, app())
+	away.Repo(t, "bar-app").Commit(t, app("moved.ts", ""))
+	home.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		user, password, _ := r.BasicAuth()
+		if user != "joe" || password != "p@ss" || r.URL.Query().Get("token") != "t0k" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		return false
+	})
+	raw := strings.Replace(repo.URL, "://", "://joe:p%40ss@", 1) + "?token=t0k"
+	if _, err := install(t, raw, ""); err != nil {
+		t.Errorf("with credentials: %v", err)
+	}
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
+
+	home.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, away.URL+r.URL.Path+"?service="+r.URL.Query().Get("service"), http.StatusMovedPermanently)
+		return true
+	})
+	away.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Referer") != "" || r.URL.Query().Has("token") {
+			t.Errorf("credentials went to another host: %s %v", r.URL, r.Header)
+		}
+		return false
+	})
+	got, err := install(t, raw, "")
+	if _, moved := got.Files["moved.ts"]; err != nil || !moved {
+		t.Errorf("through a redirect: %v, files %v", err, got.Files)
+	}
+}

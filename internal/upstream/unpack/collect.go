@@ -1,0 +1,130 @@
+package unpack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// What an app may consist of. Files that are not taken do not count.
+const (
+	MaxFiles      = 200
+	MaxFileBytes  = 1 << 20
+	MaxTotalBytes = 10 << 20
+
+	maxPathCharacters = 200
+
+	// maxEntries bounds the walk: a few trees that name each other's children
+	// can stand for more folders than there are atoms.
+	maxEntries = 100_000
+)
+
+var takenExtensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css", ".md"}
+
+// collector takes files out of a tree: of the top folder and of everything
+// below src/.
+type collector struct {
+	store   *boundedStore
+	files   map[string]string
+	bytes   int
+	entries int
+}
+
+func (c *collector) folder(tree *object.Tree, prefix string) error {
+	for _, entry := range tree.Entries {
+		c.entries++
+		if c.entries > maxEntries {
+			return refusal(fmt.Sprintf("The repository has more than %d files and folders in src/ and its top folder.", maxEntries))
+		}
+		name := prefix + entry.Name
+		if !plain(entry.Name) || utf8.RuneCountInString(name) > maxPathCharacters {
+			continue
+		}
+		if err := c.entry(entry, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry takes a file or descends into a folder; symbolic links and submodules
+// it passes over.
+func (c *collector) entry(entry object.TreeEntry, name string) error {
+	switch entry.Mode {
+	case filemode.Regular, filemode.Deprecated, filemode.Executable:
+		if slices.Contains(takenExtensions, path.Ext(name)) {
+			return c.file(entry.Hash, name)
+		}
+	case filemode.Dir:
+		if name != "src" && !strings.HasPrefix(name, "src/") {
+			return nil
+		}
+		tree, err := object.GetTree(c.store, entry.Hash)
+		if err != nil {
+			return fmt.Errorf("folder %q: %w", name, err)
+		}
+		return c.folder(tree, name+"/")
+	default:
+	}
+	return nil
+}
+
+func (c *collector) file(hash plumbing.Hash, name string) error {
+	text, err := c.text(hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		// The host was asked to leave out what is larger, see smartgit.Fetch.
+		return tooLarge(name)
+	}
+	if err != nil {
+		return fmt.Errorf("file %q: %w", name, err)
+	}
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return nil
+	}
+	c.files[name] = string(text)
+	c.bytes += len(text)
+	switch {
+	case len(text) > MaxFileBytes:
+		return tooLarge(name)
+	case len(c.files) > MaxFiles:
+		return refusal(fmt.Sprintf("The app has more than %d files.", MaxFiles))
+	case c.bytes > MaxTotalBytes:
+		return refusal(fmt.Sprintf("The app's files are more than %d MiB together.", MaxTotalBytes>>20))
+	}
+	return nil
+}
+
+func (c *collector) text(hash plumbing.Hash) ([]byte, error) {
+	o, err := c.store.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func tooLarge(name string) error {
+	return refusal(fmt.Sprintf("The file %q is larger than %d MiB.", name, MaxFileBytes>>20))
+}
+
+// plain reports whether a name, of a file or folder, can be that of an app's
+// file. Git itself refuses to make most of those that are not.
+func plain(name string) bool {
+	return name != "" && name != "." && !strings.Contains(name, "..") &&
+		!strings.ContainsAny(name, `/\`) && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, unicode.IsControl)
+}

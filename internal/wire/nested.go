@@ -1,0 +1,27 @@
+package wire
+
+import (
+	"foyer/internal/fault"
+	"foyer/internal/patch"
+)
+
+// Object reads an object by its members.
+func (o Object) Object(name string) patch.Field[Object] {
+	f, v := field[Object](o, name)
+	switch {
+	case v == nil:
+		return f
+	case v.Kind() != '{':
+		return wrong[Object](name, "an object", v)
+	}
+	inner, err := members(v)
+	if err != nil {
+		return refused[Object](fault.Invalid, name, "Must be an object.") // never: it was parsed before
+	}
+	return patch.Of(inner)
+}
+
+// Text reads a member that is a string, or null; name is what is blamed if it is neither.
+func (m Member) Text(name string) patch.Field[string] {
+	return Object{{Name: name, value: m.value}}.Text(name)
+}
