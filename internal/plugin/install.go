@@ -68,6 +68,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 		if err := s.insert(ctx, tx, c, &p); err != nil {
 			return err
 		}
+		o := o // without a public token, should this run again
 		o.PluginID = p.ID
 		return s.add(ctx, tx, c, &o, f.version(), f.build)
 	})
