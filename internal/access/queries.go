@@ -48,13 +48,11 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) (int64, error) {
 }
 
 func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE keys SET last_used_at = $1 WHERE id = $2`, at, id)
-	return err
+	return db.Run(ctx, tx, `UPDATE keys SET last_used_at = $1 WHERE id = $2`, at, id)
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	_, err := db.Exec(ctx, tx, `UPDATE access_version SET version = version + 1 WHERE id = 1`)
-	return err
+	return db.Run(ctx, tx, `UPDATE access_version SET version = version + 1 WHERE id = 1`)
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {

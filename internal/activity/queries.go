@@ -21,18 +21,16 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	if e.User.ID != 0 {
 		user = e.User.ID
 	}
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, name, changes, request_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
-	return err
 }
 
 func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, $2, 1)
 		ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + 1`, organizationID, s)
-	return err
 }
 
 // where is the condition that a filter is, with its arguments. Each of its few

@@ -65,7 +65,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
 	r.api = &api.API{
 		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL,
-		Plugins: newApps(tb, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour},
+		Plugins: newApps(tb, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour, Memory: invite.NewMemory()},
 	}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")

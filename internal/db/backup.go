@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"modernc.org/sqlite"
 )
 
 // What Backup and Restore refuse.
@@ -47,12 +44,11 @@ func Backup(ctx context.Context, url, path string) error {
 }
 
 func vacuumInto(ctx context.Context, source, path string) error {
-	pool, err := sql.Open("sqlite", sqliteDSN(source))
+	c, err := openConn(sqliteDSN(source))
 	if err != nil {
 		return err
 	}
-	_, err = pool.ExecContext(ctx, `VACUUM INTO $1`, path)
-	return errors.Join(err, pool.Close())
+	return errors.Join(c.run(ctx, `VACUUM INTO $1`, []any{path}), c.close())
 }
 
 // Restore puts a copy that Backup has written in the place of a SQLite database,
@@ -137,22 +133,22 @@ func copyBeside(target, from string) (partial string, err error) {
 
 // checkBackup finds out whether a file is a whole database that this foyer knows.
 func checkBackup(ctx context.Context, path string) error {
-	pool, err := sql.Open("sqlite", "file:"+escapePath(path)+"?_pragma=journal_mode(DELETE)")
+	c, err := openConn("file:" + escapePath(path) + "?_pragma=journal_mode(DELETE)")
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNoBackup, err)
 	}
-	return errors.Join(inspect(ctx, pool), pool.Close())
+	return errors.Join(inspect(ctx, c), c.close())
 }
 
-func inspect(ctx context.Context, pool *sql.DB) error {
-	var found string
-	if err := pool.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&found); err != nil {
+func inspect(ctx context.Context, c *conn) error {
+	found, err := One(ctx, c, name, `PRAGMA integrity_check(1)`)
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBackup, err)
 	}
 	if found != "ok" {
 		return fmt.Errorf("the backup is damaged: %s", found)
 	}
-	done, err := All(ctx, postgres{pool}, name, selectApplied)
+	done, err := All(ctx, c, name, selectApplied)
 	if err != nil || len(done) == 0 {
 		return errors.Join(ErrNoBackup, err)
 	}
@@ -165,18 +161,20 @@ func claim(ctx context.Context, path string) (release func() error, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
 	}
-	pool, err := sql.Open("sqlite", "file:"+escapePath(path))
+	c, err := openConn("file:" + escapePath(path))
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(1)
 	// Leaving WAL takes the only connection there is, and keeps it from others.
-	_, err = pool.ExecContext(ctx, `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE`)
-	const busy = 5
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == busy {
-		return nil, errors.Join(ErrInUse, pool.Close())
+	for _, statement := range []string{`PRAGMA locking_mode = EXCLUSIVE`, `PRAGMA journal_mode = DELETE`, `BEGIN EXCLUSIVE`} {
+		if err = c.run(ctx, statement, nil); err != nil {
+			break // isBusy below, or it is no database
+		}
 	}
-	return pool.Close, nil
+	if isBusy(err) {
+		return nil, errors.Join(ErrInUse, c.close())
+	}
+	return c.close, nil
 }
 
 // install gives a finished file its name, for good: once it returns, a power

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"foyer/internal/db"
@@ -57,13 +58,14 @@ func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
 	d := dbtest.Open(t, url)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	started := make(chan struct{})
+	var enough atomic.Bool
 	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer enough.Store(true)
 	for i := range 4 {
 		writers.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
+			for n := 0; !enough.Load(); n++ {
 				addOrganization(t, d, strings.Repeat("w", i+1)+strings.Repeat("n", n))
 				if i == 0 && n == 3 {
 					close(started)
@@ -78,7 +80,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cancel()
+	enough.Store(true)
 	writers.Wait()
 	last := 0
 	for _, copied := range copies {

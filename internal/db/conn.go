@@ -113,6 +113,11 @@ func (c *conn) exec(_ context.Context, query string, args []any) (int64, error) 
 	return res.RowsAffected()
 }
 
+func (c *conn) run(ctx context.Context, query string, args []any) error {
+	_, err := c.exec(ctx, query, args)
+	return err
+}
+
 // bind converts arguments to what a driver takes.
 func (c *conn) bind(args []any) error {
 	c.args = c.args[:0]

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"modernc.org/sqlite"
 )
 
@@ -33,6 +33,8 @@ type scanner func(dest ...any) error
 type session interface {
 	Querier
 	exec(ctx context.Context, query string, args []any) (int64, error)
+	// run may put a statement off until the next one, or the commit.
+	run(ctx context.Context, query string, args []any) error
 }
 
 // DB is an open database whose schema is up to date.
@@ -40,9 +42,9 @@ type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
 	engine  engine
-	pool    *sql.DB  // PostgreSQL alone
-	readers *readers // SQLite alone
-	writer  *writer  // SQLite alone
+	pool    *pgxpool.Pool // PostgreSQL alone
+	readers *readers      // SQLite alone
+	writer  *writer       // SQLite alone
 }
 
 // engine holds everything that differs between the two databases.
@@ -83,21 +85,8 @@ func connect(ctx context.Context, url string) (*DB, error) {
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		return d, d.openSQLite(ctx, path)
 	}
-	pool, err := sql.Open("pgx", url)
-	if err != nil {
-		return nil, err
-	}
-	d.engine, d.pool = postgresEngine, pool
-	pool.SetMaxOpenConns(maxPostgresConns)
-	pool.SetMaxIdleConns(maxPostgresConns)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	return d, nil
+	return d, d.openPostgres(ctx, url)
 }
-
-const maxPostgresConns = 20
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
@@ -112,14 +101,15 @@ func (d *DB) Close() error {
 	if d.engine.sqlite {
 		return errors.Join(d.writer.close(), d.readers.close())
 	}
-	return d.pool.Close()
+	d.pool.Close()
+	return nil
 }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	if d.engine.sqlite {
 		return d.readers.query(ctx, query, args, row)
 	}
-	return postgres{d.pool}.query(ctx, query, args, row)
+	return queryPool(ctx, d.pool, query, args, row)
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
@@ -130,15 +120,7 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, fn)
 	}
-	tx, err := d.pool.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // no effect once committed
-	if err := fn(&Tx{ForUpdate: d.engine.lock, session: postgres{tx}}); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return inPostgresTx(ctx, d.pool, fn)
 }
 
 // Tx is a transaction under way.
@@ -161,6 +143,11 @@ func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan 
 func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
 	t.wrote = true
 	return t.session.exec(ctx, query, args)
+}
+
+func (t *Tx) run(ctx context.Context, query string, args []any) error {
+	t.wrote = true
+	return t.session.run(ctx, query, args)
 }
 
 // One runs a query that yields one row, or ErrNoRow; columns lists the fields it fills.
@@ -198,6 +185,12 @@ func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	n, err := t.exec(ctx, query, args)
 	return n, classify(err)
+}
+
+// Run runs a statement whose result nobody waits for: on PostgreSQL it travels with
+// the next one, and an error of it is that one's or the commit's.
+func Run(ctx context.Context, t *Tx, query string, args ...any) error {
+	return classify(t.run(ctx, query, args))
 }
 
 func isBusy(err error) bool {

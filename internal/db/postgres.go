@@ -2,23 +2,46 @@ package db
 
 import (
 	"context"
-	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres runs statements on a pool or in a transaction. pgx keeps them prepared
-// by itself.
-type postgres struct {
-	on interface {
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	}
-}
+const (
+	maxPostgresConns = 20
+	maxPostgresIdle  = 5 * time.Minute
+)
 
-func (p postgres) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	rows, err := p.on.QueryContext(ctx, query, args...)
+// openPostgres connects to a server; pgx keeps statements prepared by itself.
+func (d *DB) openPostgres(ctx context.Context, url string) error {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return errors.New("the url of the database is not well-formed") // pgx would show its password
+	}
+	c.MaxConns, c.MaxConnIdleTime = maxPostgresConns, maxPostgresIdle
+	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return err
 	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return err
+	}
+	d.engine, d.pool = postgresEngine, pool
+	return nil
+}
+
+func queryPool(ctx context.Context, pool *pgxpool.Pool, query string, args []any, row func(scan scanner) error) error {
+	rows, err := pool.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, row)
+}
+
+func each(rows pgx.Rows, row func(scan scanner) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
@@ -28,10 +51,105 @@ func (p postgres) query(ctx context.Context, query string, args []any, row func(
 	return rows.Err()
 }
 
-func (p postgres) exec(ctx context.Context, query string, args []any) (int64, error) {
-	res, err := p.on.ExecContext(ctx, query, args...)
+// postgresTx is a transaction under way. Statements whose results nobody waits for
+// travel with the next one that somebody does, BEGIN and COMMIT among them: each
+// trip to the server costs more than the statement.
+type postgresTx struct {
+	conn  *pgxpool.Conn
+	begun bool
+	batch pgx.Batch // not sent yet
+}
+
+func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, fn func(*Tx) error) (err error) {
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return res.RowsAffected()
+	defer conn.Release()
+	tx := &postgresTx{conn: conn}
+	done := false
+	defer func() {
+		if !done {
+			err = errors.Join(err, tx.rollback(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := fn(&Tx{ForUpdate: postgresEngine.lock, session: tx}); err != nil {
+		return err
+	}
+	if err := tx.commit(ctx); err != nil {
+		return err
+	}
+	done = true
+	return nil
+}
+
+func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	return t.send(ctx, query, args, func(results pgx.BatchResults) error {
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		return each(rows, row)
+	})
+}
+
+func (t *postgresTx) exec(ctx context.Context, query string, args []any) (changed int64, err error) {
+	err = t.send(ctx, query, args, func(results pgx.BatchResults) error {
+		tag, err := results.Exec()
+		changed = tag.RowsAffected()
+		return err
+	})
+	return changed, err
+}
+
+func (t *postgresTx) run(_ context.Context, query string, args []any) error {
+	if !t.begun && t.batch.Len() == 0 {
+		t.batch.Queue("BEGIN")
+	}
+	t.batch.Queue(query, args...)
+	return nil
+}
+
+// send sends what waits and one more statement, whose result last reads.
+func (t *postgresTx) send(ctx context.Context, query string, args []any, last func(pgx.BatchResults) error) error {
+	if err := t.run(ctx, query, args); err != nil {
+		return err
+	}
+	batch := t.batch
+	t.batch, t.begun = pgx.Batch{}, true
+	results := t.conn.SendBatch(ctx, &batch)
+	err := skip(results, batch.Len()-1)
+	if err == nil {
+		err = last(results)
+	}
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// skip reads results that nobody waits for: an error may be among them.
+func skip(results pgx.BatchResults, n int) error {
+	for range n {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *postgresTx) commit(ctx context.Context) error {
+	if !t.begun && t.batch.Len() == 0 {
+		return nil
+	}
+	_, err := t.exec(ctx, "COMMIT", nil)
+	return err
+}
+
+func (t *postgresTx) rollback(ctx context.Context) error {
+	if !t.begun || t.conn.Conn().IsClosed() {
+		return nil
+	}
+	_, err := t.conn.Exec(ctx, "ROLLBACK")
+	return err
 }

@@ -21,11 +21,10 @@ func (i *Invite) fields() []any {
 const selectInvite = `SELECT ` + columns + ` FROM invites i JOIN users u ON u.id = i.created_by `
 
 func insert(ctx context.Context, tx *db.Tx, i Invite) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)`,
 		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.Level, i.Message, i.CreatedBy.ID, i.CreatedAt, i.ExpiresAt)
-	return err
 }
 
 func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite, error) {
@@ -48,17 +47,28 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, e
 
 func number(n *int) []any { return []any{n} }
 
-func count(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, number, `SELECT COALESCE(SUM(pending), 0) FROM invite_counts WHERE organization_id = $1`, organizationID)
+// pendingNow is how many invites an organization has, and a number that is another
+// after any of them has changed.
+type pendingNow struct {
+	count   int
+	version int64
+}
+
+func (p *pendingNow) fields() []any { return []any{&p.count, &p.version} }
+
+func countPending(ctx context.Context, q db.Querier, organizationID string) (pendingNow, error) {
+	return db.One(ctx, q, (*pendingNow).fields, `
+		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT)
+		FROM invite_counts WHERE organization_id = $1`, organizationID)
 }
 
 // addCount keeps invite_counts exact. A transaction does it before anything else:
 // it then has the organization's invites to itself until it ends.
 func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) error {
-	_, err := db.Exec(ctx, tx, `
-		INSERT INTO invite_counts (organization_id, pending) VALUES ($1, $2)
-		ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2`, organizationID, n)
-	return err
+	return db.Run(ctx, tx, `
+		INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, 1)
+		ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + 1`,
+		organizationID, n)
 }
 
 func user(ctx context.Context, q db.Querier, id int64) (org.User, error) {

@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
+	"foyer/internal/cache"
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/org"
@@ -18,19 +19,52 @@ import (
 
 // Service is everything that can be done to invites.
 type Service struct {
-	DB  *db.DB
-	TTL time.Duration // how long an invite lives
+	DB     *db.DB
+	TTL    time.Duration // how long an invite lives
+	Memory *Memory
+}
+
+// Memory keeps pages that were read. The database is asked each time whether they
+// still hold, which takes a fraction of reading them.
+type Memory = cache.Cache[pageOf, []Invite]
+
+type pageOf struct {
+	organizationID string
+	page           page.Page
+}
+
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	const (
+		maxBytes = 8 << 20
+		fixed    = 600 // bytes an invite takes beside its texts
+	)
+	return &Memory{MaxBytes: maxBytes, Size: func(invites []Invite) int {
+		total := 0
+		for _, i := range invites {
+			total += fixed + len(i.TargetEmail) + len(i.FirstName) + len(i.Message)
+		}
+		return total
+	}}
 }
 
 // List returns a page of an organization's invites, the newest first, and how
 // many there are.
 func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Invite, int, error) {
-	n, err := count(ctx, s.DB, c.Organization.ID)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
+	now, err := countPending(ctx, s.DB, c.Organization.ID)
+	if err != nil || now.count <= p.Offset {
+		return nil, now.count, err
+	}
+	key := pageOf{c.Organization.ID, p}
+	if invites, ok := s.Memory.Get(key, now.version); ok {
+		return invites, now.count, nil
 	}
 	invites, err := list(ctx, s.DB, c.Organization.ID, p)
-	return invites, n, err
+	if err != nil {
+		return nil, 0, err
+	}
+	s.Memory.Put(key, now.version, invites)
+	return invites, now.count, nil
 }
 
 // Create makes one invite. It replaces a pending one for the same address.

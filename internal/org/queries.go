@@ -91,6 +91,7 @@ func (m *Membership) fields() []any {
 	return append([]any{&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt}, m.User.Fields()...)
 }
 
+// insertMember fails with db.ErrUnique if the user is a member already.
 func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
 	_, err := db.Exec(ctx, tx, `
 		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
@@ -99,15 +100,13 @@ func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
 }
 
 func updateMember(ctx context.Context, tx *db.Tx, m Membership, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		UPDATE memberships SET level = $3, updated_at = $4 WHERE organization_id = $1 AND user_id = $2`,
 		m.OrganizationID, m.User.ID, m.Level, at)
-	return err
 }
 
 func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
-	return err
+	return db.Run(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
 }
 
 func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {

@@ -77,7 +77,7 @@ func (s Service) learn(ctx context.Context, c access.Caller, p Plugin, latest st
 		}
 		p.LatestTag = latest
 		p.Version++
-		return update(ctx, tx, p)
+		return update(ctx, tx, p, 0)
 	})
 	return p, err
 }

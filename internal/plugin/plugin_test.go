@@ -55,7 +55,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
-		Installs: make(chan struct{}, 4), Bundles: NewBundles(d),
+		Installs: make(chan struct{}, 4), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
 	o, err := orgs.Create(tb.Context(), "Acme")

@@ -32,15 +32,19 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.CreatedAt)
 }
 
-func update(ctx context.Context, tx *db.Tx, p Plugin) error {
-	_, err := db.Exec(ctx, tx, `
+// update writes a plugin; global is 1 if it has just become global, -1 if it is no
+// longer, else 0.
+func update(ctx context.Context, tx *db.Tx, p Plugin, global int) error {
+	if err := count(ctx, tx, p, 0, global); err != nil {
+		return err
+	}
+	return db.Run(ctx, tx, `
 		UPDATE plugins
 		SET version = $3, plugin_type = $4, name = $5, description = $6, url = $7, icon = $8, config_schema = $9, tag = $10,
 			latest_tag = $11, is_global = $12, capabilities = $13, metrics = $14, public_jobs = $15, exports = $16, updated_at = $17
 		WHERE organization_id = $1 AND id = $2`,
 		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
 		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt)
-	return err
 }
 
 // find returns a plugin that the organization can see: its own or a global one.
@@ -50,8 +54,7 @@ func find(ctx context.Context, q db.Querier, organizationID string, id int64, lo
 }
 
 func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Run(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // visible is what an organization sees: two runs, each in the order of an index,
@@ -80,11 +83,26 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 
 func number(n *int) []any { return []any{n} }
 
-// countVisible adds up the organization's own plugins and the global ones of others.
-func countVisible(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, number, `
-		SELECT COALESCE(SUM(CASE WHEN organization_id = '' THEN global ELSE own - global END), 0)
+// visibleNow is how many plugins an organization sees, its own and the global ones
+// of others, and a number that is another after any of them has changed.
+type visibleNow struct {
+	count   int
+	version int64
+}
+
+func (v *visibleNow) fields() []any { return []any{&v.count, &v.version} }
+
+func countVisible(ctx context.Context, q db.Querier, organizationID string) (visibleNow, error) {
+	return db.One(ctx, q, (*visibleNow).fields, `
+		SELECT CAST(COALESCE(SUM(CASE WHEN organization_id = '' THEN global ELSE own - global END), 0) AS BIGINT),
+			CAST(COALESCE(SUM(version), 0) AS BIGINT)
 		FROM plugin_counts WHERE organization_id IN ('', $1)`, organizationID)
+}
+
+// versionOf is the version of a plugin that the organization can see.
+func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64) (int64, error) {
+	return db.One(ctx, q, func(n *int64) []any { return []any{n} },
+		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`, organizationID, id)
 }
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
@@ -97,15 +115,15 @@ func countUnused(ctx context.Context, q db.Querier, organizationID string, since
 		SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, organizationID, since)
 }
 
-// addCounts keeps plugin_counts exact. Few plugins are global, so the row that
-// all organizations share is seldom touched.
-func addCounts(ctx context.Context, tx *db.Tx, organizationID string, own, global int) error {
+// count keeps plugin_counts exact: a plugin was added, changed or removed. Few
+// are global, so the row that all organizations share is seldom touched.
+func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int) error {
 	const add = `
-		INSERT INTO plugin_counts (organization_id, own, global) VALUES ($1, $2, $3)
-		ON CONFLICT (organization_id) DO UPDATE SET own = plugin_counts.own + $2, global = plugin_counts.global + $3`
-	if _, err := db.Exec(ctx, tx, add, organizationID, own, global); err != nil || global == 0 {
+		INSERT INTO plugin_counts (organization_id, own, global, version) VALUES ($1, $2, $3, 1)
+		ON CONFLICT (organization_id) DO UPDATE
+		SET own = plugin_counts.own + $2, global = plugin_counts.global + $3, version = plugin_counts.version + 1`
+	if err := db.Run(ctx, tx, add, p.OrganizationID, own, global); err != nil || !p.IsGlobal && global == 0 {
 		return err
 	}
-	_, err := db.Exec(ctx, tx, add, "", 0, global)
-	return err
+	return db.Run(ctx, tx, add, "", 0, global)
 }

@@ -24,6 +24,7 @@ type Service struct {
 	Children *sandbox.Pool // compile; must know bundle.TaskName
 	Installs chan struct{} // its capacity is how many installations there are at once
 	Bundles  *Bundles
+	Memory   *Memory
 }
 
 // Create registers a plugin in the caller's organization; one of type Custom or
@@ -53,7 +54,7 @@ func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 	if p.ID, err = insert(ctx, tx, *p); err != nil {
 		return err
 	}
-	if err := addCounts(ctx, tx, p.OrganizationID, 1, one(p.IsGlobal)); err != nil {
+	if err := count(ctx, tx, *p, 1, one(p.IsGlobal)); err != nil {
 		return err
 	}
 	return record(ctx, tx, c, *p, activity.Installed, nil)
@@ -89,8 +90,19 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
+	version, err := versionOf(ctx, s.DB, c.Organization.ID, id)
+	if err != nil {
+		return Plugin{}, notFound(err)
+	}
+	if p, ok := s.Memory.one.Get(id, version); ok {
+		return p, nil
+	}
 	p, err := find(ctx, s.DB, c.Organization.ID, id, "")
-	return p, notFound(err)
+	if err != nil {
+		return Plugin{}, notFound(err)
+	}
+	s.Memory.one.Put(id, p.Version, p)
+	return p, nil
 }
 
 // List returns a page of what the caller's organization can see, and its number.
@@ -98,12 +110,20 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plug
 	if err := MayRead(c); err != nil {
 		return nil, 0, err
 	}
-	n, err := countVisible(ctx, s.DB, c.Organization.ID)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
+	now, err := countVisible(ctx, s.DB, c.Organization.ID)
+	if err != nil || now.count <= p.Offset {
+		return nil, now.count, err
+	}
+	key := pageOf{c.Organization.ID, p}
+	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
+		return plugins, now.count, nil
 	}
 	plugins, err := list(ctx, s.DB, c.Organization.ID, p)
-	return plugins, n, err
+	if err != nil {
+		return nil, 0, err
+	}
+	s.Memory.pages.Put(key, now.version, plugins)
+	return plugins, now.count, nil
 }
 
 // Exporting returns a page of the plugins that would stop with a paid export plan.
@@ -199,13 +219,10 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 		if err := mayShare(c); err != nil && p.IsGlobal {
 			return err
 		}
-		if err := addCounts(ctx, tx, p.OrganizationID, 0, one(p.IsGlobal)-one(before.IsGlobal)); err != nil {
-			return err
-		}
 	}
 	p.Version++
 	p.UpdatedAt = s.DB.Now()
-	if err := update(ctx, tx, *p); err != nil {
+	if err := update(ctx, tx, *p, one(p.IsGlobal)-one(before.IsGlobal)); err != nil {
 		return err
 	}
 	return record(ctx, tx, c, *p, verb, changes)
@@ -225,7 +242,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 		if err := removeWithContents(ctx, tx, c.Organization.ID, id); err != nil {
 			return err
 		}
-		if err := addCounts(ctx, tx, p.OrganizationID, -1, -one(p.IsGlobal)); err != nil {
+		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
 			return err
 		}
 		return record(ctx, tx, c, p, activity.Uninstalled, nil)

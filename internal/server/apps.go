@@ -45,5 +45,6 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log),
 		Installs: make(chan struct{}, maxInstalls),
 		Bundles:  plugin.NewBundles(d),
+		Memory:   plugin.NewMemory(),
 	}, nil
 }

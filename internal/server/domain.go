@@ -41,7 +41,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 		Keys:          keys,
 		Organizations: org.Service{DB: d, Keys: keys},
 		Plugins:       apps,
-		Invites:       invite.Service{DB: d, TTL: c.InviteTTL},
+		Invites:       invite.Service{DB: d, TTL: c.InviteTTL, Memory: invite.NewMemory()},
 		db:            d,
 	}, nil
 }

@@ -39,14 +39,11 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 	if err != nil || len(body) == 0 {
 		return nil, err
 	}
-	value, err := parse(body)
-	if err != nil {
-		return nil, err
+	o, other, err := parse(body)
+	if err == nil && other != nil {
+		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", kindWord(other))
 	}
-	if value.Kind() != '{' {
-		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", kindWord(value))
-	}
-	return members(value)
+	return o, err
 }
 
 // ReadObjects reads a body that is one object or an array of at most limit
@@ -59,20 +56,17 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []O
 	if len(body) == 0 {
 		return []Object{nil}, false, nil
 	}
-	value, err := parse(body)
-	if err != nil {
+	o, other, err := parse(body)
+	switch {
+	case err != nil:
 		return nil, false, err
-	}
-	switch value.Kind() {
-	case '{':
-		o, err := members(value)
-		return []Object{o}, false, err
-	case '[':
-		objects, err := items(value, limit)
+	case other == nil:
+		return []Object{o}, false, nil
+	case other.Kind() == '[':
+		objects, err := items(other, limit)
 		return objects, true, err
-	default:
-		return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", kindWord(value))
 	}
+	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", kindWord(other))
 }
 
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
@@ -111,17 +105,21 @@ func checkMediaType(header string) error {
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
 }
 
-// parse returns the one value of body.
-func parse(body []byte) (jsontext.Value, error) {
+// parse returns the one value of body: an object, or else some other value.
+func parse(body []byte) (o Object, other jsontext.Value, err error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	value, err := d.ReadValue()
+	if d.PeekKind() == '{' {
+		o, err = readMembers(d, body)
+	} else {
+		other, err = d.ReadValue()
+	}
 	if err != nil {
-		return nil, syntaxFault(body, err)
+		return nil, nil, syntaxFault(body, err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
+		return nil, nil, fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
 	}
-	return value, nil
+	return o, other, nil
 }
 
 func syntaxFault(body []byte, err error) error {
@@ -150,7 +148,11 @@ func topField(body []byte, p jsontext.Pointer) string {
 
 // members splits an object that parse has checked.
 func members(object jsontext.Value) (Object, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
+	return readMembers(jsontext.NewDecoder(bytes.NewBuffer(object)), object)
+}
+
+// readMembers reads the object that begins text, which is what d decodes.
+func readMembers(d *jsontext.Decoder, text []byte) (Object, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -161,16 +163,20 @@ func members(object jsontext.Value) (Object, error) {
 			return nil, err
 		}
 		m := Member{Name: name.String()}
-		if m.value, err = d.ReadValue(); err != nil {
+		value, err := d.ReadValue()
+		if err != nil {
 			return nil, err
 		}
+		end := int(d.InputOffset()) // what ReadValue returns is good until the next call alone
+		m.value = text[end-len(value) : end]
 		o = append(o, m)
 	}
-	return o, nil
+	_, err := d.ReadToken()
+	return o, err
 }
 
 func items(array jsontext.Value, limit int) ([]Object, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(array))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"foyer/internal/config"
 	"foyer/internal/db"
 )
 
@@ -31,6 +32,7 @@ const patience = 30 * time.Second
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"serve":      serve,
 	"terminate":  terminate,
+	"crash":      crash,
 	"sql":        sql,
 	"exits":      exits,
 	"api":        api,
@@ -39,6 +41,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"field":      field,
 	"normal":     normal,
 	"paste":      paste,
+	"journey":    journey,
 }
 
 type runningKey struct{}
@@ -114,11 +117,10 @@ func start(ts *testscript.TestScript, name string, flags []string) *process {
 // environment is the variables of a script that foyer reads.
 func environment(ts *testscript.TestScript) []string {
 	env := []string{"PATH=" + ts.Getenv("PATH")}
-	for _, name := range []string{
-		"LISTEN", "DATABASE", "DATA_DIR", "BASE_URL", "SECRET", "SMTP", "METRICS_LISTEN", "RATE_LIMIT",
-		"BOOTSTRAP_ORGANIZATION", "BOOTSTRAP_KEY", "BOOTSTRAP_KEY_FILE", "BOOTSTRAP_EMAIL",
-	} {
-		env = append(env, "FOYER_"+name+"="+ts.Getenv("FOYER_"+name))
+	for _, s := range config.Settings {
+		for _, name := range []string{s.Variable(), s.Variable() + "_FILE"} {
+			env = append(env, name+"="+ts.Getenv(name))
+		}
 	}
 	return env
 }
@@ -149,6 +151,13 @@ func terminate(ts *testscript.TestScript, _ bool, args []string) {
 	p := find(ts, args[0])
 	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
 	p.awaitEnd(ts)
+}
+
+// crash NAME ends a server as a power failure would.
+func crash(ts *testscript.TestScript, _ bool, args []string) {
+	p := find(ts, args[0])
+	ts.Check(p.cmd.Process.Kill())
+	<-p.done
 }
 
 func (p *process) awaitEnd(ts *testscript.TestScript) {

@@ -74,13 +74,15 @@ CREATE INDEX plugins_own ON plugins (organization_id, id);
 CREATE INDEX plugins_global ON plugins (id) WHERE is_global;
 CREATE INDEX plugins_exports ON plugins (organization_id, id) WHERE exports;
 
--- COUNT(*) would read every row of a large organization for each page.
+-- COUNT(*) would read every row of a large organization for each page. The version
+-- is counted up by each change, so that a page that is in memory can be told to hold.
 CREATE TABLE plugin_counts (
-	organization_id TEXT PRIMARY KEY, -- '': all organizations together
+	organization_id TEXT PRIMARY KEY, -- '': all organizations together, of global ones
 	own             BIGINT NOT NULL,
-	global          BIGINT NOT NULL
+	global          BIGINT NOT NULL,
+	version         BIGINT NOT NULL
 );
-INSERT INTO plugin_counts (organization_id, own, global) VALUES ('', 0, 0);
+INSERT INTO plugin_counts (organization_id, own, global, version) VALUES ('', 0, 0, 1);
 
 CREATE TABLE invites (
 	id                     TEXT PRIMARY KEY,
@@ -100,7 +102,8 @@ CREATE INDEX invites_newest ON invites (organization_id, created_at, id);
 
 CREATE TABLE invite_counts (
 	organization_id TEXT PRIMARY KEY,
-	pending         BIGINT NOT NULL
+	pending         BIGINT NOT NULL,
+	version         BIGINT NOT NULL
 );
 
 CREATE TABLE activity (
@@ -117,7 +120,6 @@ CREATE TABLE activity (
 );
 CREATE INDEX activity_scope ON activity (organization_id, scope, id);
 CREATE INDEX activity_item ON activity (organization_id, scope, item_id, id);
-CREATE INDEX activity_user ON activity (organization_id, user_id, id);
 
 CREATE TABLE activity_counts (
 	organization_id TEXT NOT NULL,

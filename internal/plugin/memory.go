@@ -1,0 +1,42 @@
+package plugin
+
+import (
+	"foyer/internal/cache"
+	"foyer/internal/page"
+)
+
+// Memory keeps plugins and pages that were read. The database is asked each time
+// whether they still hold, which takes a fraction of reading them.
+type Memory struct {
+	one   cache.Cache[int64, Plugin]
+	pages cache.Cache[pageOf, []Plugin]
+}
+
+type pageOf struct {
+	organizationID string
+	page           page.Page
+}
+
+// maxMemory bounds each of the two kinds, in bytes.
+const maxMemory = 8 << 20
+
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	return &Memory{
+		one: cache.Cache[int64, Plugin]{MaxBytes: maxMemory, Size: Plugin.size},
+		pages: cache.Cache[pageOf, []Plugin]{MaxBytes: maxMemory, Size: func(plugins []Plugin) int {
+			total := 0
+			for _, p := range plugins {
+				total += p.size()
+			}
+			return total
+		}},
+	}
+}
+
+// size is about how many bytes a plugin takes.
+func (p Plugin) size() int {
+	const fixed = 400
+	return fixed + len(p.Name) + len(p.Description) + len(p.URL) + len(p.Icon) + len(p.ConfigSchema) +
+		len(p.Capabilities) + len(p.Metrics) + len(p.PublicJobs)
+}
