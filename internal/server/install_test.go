@@ -250,12 +250,13 @@ func TestFailedUpgrade(t *testing.T) {
 		host := upstreamtest.NewHost(t)
 		repo := publish(t, host, "banner", "v1.0.0")
 		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
-		state := func() (all string) {
+		state := func() string {
 			t.Helper()
+			var all strings.Builder
 			for _, path := range []string{"/" + itoa(app.ID) + "/source", "/" + itoa(app.ID) + "/versions", "/activity"} {
-				all += s.send(t, http.MethodGet, path, "").body
+				all.WriteString(s.send(t, http.MethodGet, path, "").body)
 			}
-			return all
+			return all.String()
 		}
 		before := state()
 		repo.Tag(t, "v2.0.0", repo.Commit(t, map[string]string{"plugin.json": "not JSON"}))
