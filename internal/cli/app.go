@@ -22,6 +22,7 @@ func (appCommands) Help() string {
 	return `Examples:
 
     foyer app create --name="Banner" --description="A line on top of every page"
+    foyer app create --type=custom --url=https://git.example.com/acme/banner --tag=v1.2.0
     foyer app list --json
 `
 }
@@ -77,7 +78,8 @@ func (c appGet) Run(ctx context.Context, d *server.Domain, out *output) error {
 type appCreate struct {
 	actor
 	Name        *string `help:"Its name: 1 to 200 characters."`
-	Type        *string `help:"Where it comes from: local (the default), source or inline."`
+	Type        *string `help:"Where it comes from: local (the default), source, inline, custom (--url) or repository (--name or --url, as in the catalog)."`
+	URL         *string `name:"url" help:"Git repository to install it from."`
 	Description *string `help:"What it is for."`
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version."`
@@ -91,7 +93,7 @@ func (c appCreate) Run(ctx context.Context, d *server.Domain, out *output) error
 		return err
 	}
 	p, err := d.Plugins.Create(ctx, by, plugin.Draft{
-		Type: given(c.Type), Name: given(c.Name), Description: given(c.Description), Icon: given(c.Icon),
+		Type: given(c.Type), URL: given(c.URL), Name: given(c.Name), Description: given(c.Description), Icon: given(c.Icon),
 		Tag: given(c.Tag), IsGlobal: given(c.Global),
 	})
 	if err != nil {

@@ -12,13 +12,19 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/db"
 	"foyer/internal/fault"
+	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
 // Versions returns a page of a plugin's versions, the newest first, how many there
-// are, and the number of the one that it is at.
+// are, and the number of the one that it is at. Who made the versions of a global
+// plugin only its own organization is told.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (versions []Version, count int, current int64, err error) {
-	o, err := s.origin(ctx, c, id)
+	plugin, err := s.Get(ctx, c, id)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	o, err := originOf(ctx, s.DB, plugin)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -26,16 +32,12 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 		return nil, count, o.Current, err
 	}
 	versions, err = listVersions(ctx, s.DB, id, p)
-	return versions, count, o.Current, err
-}
-
-// origin returns the origin of a plugin that the caller can see.
-func (s Service) origin(ctx context.Context, c access.Caller, id int64) (origin, error) {
-	p, err := s.Get(ctx, c, id)
-	if err != nil {
-		return origin{}, err
+	if plugin.OrganizationID != c.Organization.ID {
+		for i := range versions {
+			versions[i].CreatedBy = org.User{}
+		}
 	}
-	return originOf(ctx, s.DB, p)
+	return versions, count, o.Current, err
 }
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")

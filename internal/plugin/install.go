@@ -65,9 +65,13 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	p.URL = remote.URL
 	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: s.Sealer.Seal(remote), CheckedAt: s.DB.Now()}
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
+		if err := lockContents(ctx, tx); err != nil {
+			return err
+		}
 		if err := s.insert(ctx, tx, c, &p); err != nil {
 			return err
 		}
+		o := o // without a public token, should this run again
 		o.PluginID = p.ID
 		return s.add(ctx, tx, c, &o, f.version(), f.build)
 	})

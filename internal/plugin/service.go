@@ -235,11 +235,15 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	}
 	defer s.Bundles.forget()
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
+		hasSource, err := lockContentsOf(ctx, tx, id)
+		if err != nil {
+			return err
+		}
 		p, err := own(ctx, tx, c, id, tx.ForUpdate)
 		if err != nil {
 			return err
 		}
-		if err := removeWithContents(ctx, tx, c.Organization.ID, id); err != nil {
+		if err := removeAll(ctx, tx, p, hasSource); err != nil {
 			return err
 		}
 		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {

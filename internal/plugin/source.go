@@ -128,6 +128,11 @@ func describeEdited(d *Draft, edits []Edit) error {
 }
 
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, before Sources, d Draft, made *build) error {
+	if made != nil {
+		if err := lockContents(ctx, tx); err != nil {
+			return err
+		}
+	}
 	p, err := own(ctx, tx, c, before.ID, tx.ForUpdate)
 	if err != nil {
 		return err

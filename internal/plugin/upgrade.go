@@ -173,6 +173,11 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 
 // move puts a plugin to the target, all at once.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, to target) (Plugin, error) {
+	if to.fetched != nil {
+		if err := lockContents(ctx, tx); err != nil {
+			return Plugin{}, err
+		}
+	}
 	p, err := own(ctx, tx, c, id, tx.ForUpdate)
 	if err != nil {
 		return Plugin{}, err

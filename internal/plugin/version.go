@@ -20,7 +20,7 @@ type Version struct {
 	Commit    string // "": saved here, not installed
 	SHA256    string // of the names and sums of its files, in hexadecimal
 	Bundle    Bundle
-	CreatedBy org.User // zero: the operator
+	CreatedBy org.User // zero: the operator, or not told
 	CreatedAt time.Time
 
 	id int64
@@ -75,11 +75,8 @@ func sha256Hex(text string) string {
 
 // add stores a build as the newest version of a plugin, which is then at it. A
 // build that has a site but no bundle, because it did not compile, keeps the one
-// that the plugin has.
+// that the plugin has. The contents must be locked.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, v Version, b build) error {
-	if err := lockContents(ctx, tx); err != nil {
-		return err
-	}
 	now, err := currentVersion(ctx, tx, *o)
 	if err != nil {
 		return err
@@ -166,17 +163,26 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 	return nil
 }
 
-// removeWithContents removes a plugin, its versions, and the contents that are
-// theirs alone.
-func removeWithContents(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
-	if err := lockContents(ctx, tx); err != nil {
-		return err
+// lockContentsOf locks the contents if the plugin has source. Most have none, and
+// should not wait for each other.
+func lockContentsOf(ctx context.Context, tx *db.Tx, id int64) (hasSource bool, err error) {
+	o, err := originOf(ctx, tx, Plugin{ID: id})
+	if err != nil || o.Current == 0 {
+		return false, err
 	}
-	orphans, err := listOrphansOfPlugin(ctx, tx, id)
+	return true, lockContents(ctx, tx)
+}
+
+// removeAll removes a plugin, its versions, and the contents that are theirs alone.
+func removeAll(ctx context.Context, tx *db.Tx, p Plugin, hasSource bool) error {
+	if !hasSource {
+		return remove(ctx, tx, p.OrganizationID, p.ID)
+	}
+	orphans, err := listOrphansOfPlugin(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
-	if err := remove(ctx, tx, organizationID, id); err != nil {
+	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil {
 		return err
 	}
 	return removeContents(ctx, tx, orphans)

@@ -35,9 +35,8 @@ func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 }
 
 func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		UPDATE plugin_sources SET current_number = $2, checked_at = $3 WHERE plugin_id = $1`, o.PluginID, o.Current, db.Time(&o.CheckedAt))
-	return err
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
@@ -120,8 +119,7 @@ func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error
 }
 
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
-	return err
+	return db.Run(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
 }
 
 func (f *File) fields() []any {
@@ -129,11 +127,10 @@ func (f *File) fields() []any {
 }
 
 func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f File) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Run(ctx, tx, `
 		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column)
-	return err
 }
 
 // listFiles returns the files of a version, in no order.
@@ -160,20 +157,19 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 	return set, err
 }
 
-// lockContents waits for other transactions that add or remove contents to end.
+// lockContents waits for other transactions that add or remove contents to end. It
+// is the first lock that a transaction takes, so that none wait for each other.
 func lockContents(ctx context.Context, tx *db.Tx) error {
 	_, err := db.One(ctx, tx, number, `SELECT id FROM contents_lock WHERE id = 1`+tx.ForUpdate)
 	return err
 }
 
 func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, content)
-	return err
+	return db.Run(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, content)
 }
 
 func removeContent(ctx context.Context, tx *db.Tx, sum string) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM contents WHERE sha256 = $1`, sum)
-	return err
+	return db.Run(ctx, tx, `DELETE FROM contents WHERE sha256 = $1`, sum)
 }
 
 // orphans is a query for the contents that no version uses but those among which.
@@ -203,6 +199,5 @@ func text(s *string) []any { return []any{s} }
 func number64(n *int64) []any { return []any{n} }
 
 func noteCheck(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE plugin_sources SET checked_at = $2 WHERE plugin_id = $1`, pluginID, at)
-	return err
+	return db.Run(ctx, tx, `UPDATE plugin_sources SET checked_at = $2 WHERE plugin_id = $1`, pluginID, at)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"runtime"
 
@@ -27,15 +28,9 @@ func Tasks() map[string]sandbox.Task {
 // Apps puts together what the life of an app needs. Children that it starts are
 // this program again, whose main must know Tasks.
 func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error) {
-	secret, err := loadSecret(cfg)
+	sealer, err := newSealer(cfg)
 	if err != nil {
 		return plugin.Service{}, err
-	}
-	var sealer *upstream.Sealer // nil: only upstreams without credentials can be reached
-	if len(secret) > 0 {
-		if sealer, err = upstream.NewSealer(secret); err != nil {
-			return plugin.Service{}, err
-		}
 	}
 	client := egress.New(cfg.UpstreamAllow)
 	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting)
@@ -47,4 +42,17 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 		Bundles:  plugin.NewBundles(d),
 		Memory:   plugin.NewMemory(),
 	}, nil
+}
+
+// newSealer returns nil if no secret is set where one must be: a server does not
+// start then, and other commands need none but for upstreams with credentials.
+func newSealer(cfg config.Config) (*upstream.Sealer, error) {
+	secret, err := cfg.ServerSecret()
+	if errors.Is(err, config.ErrNoSecret) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return upstream.NewSealer([]byte(secret))
 }

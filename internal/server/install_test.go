@@ -218,3 +218,58 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("%d npm packages, want 2", npm)
 	}
 }
+
+// A save on an installed app is a version on top of its tag; going to the tag
+// again undoes it.
+func TestSaveOnInstalled(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, upstreamtest.NewHost(t), "banner", "v1.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		installed := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID))
+		saved := must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const mine = 1")}}))
+		if saved.Tag != "v1.0.0" || *saved.Bundle == *installed.Bundle {
+			t.Errorf("saved %+v", saved)
+		}
+		versions := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{}))
+		top := versions.Results[0]
+		if versions.Count != 2 || top.Tag != "v1.0.0" || top.Commit != "" || !top.Current || top.CreatedBy == nil || len(versions.Results[1].Commit) != 40 {
+			t.Errorf("versions %+v", versions)
+		}
+		must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.0.0")}}))
+		if again := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)); *again.Bundle != *installed.Bundle {
+			t.Errorf("again %+v", again)
+		}
+	})
+}
+
+// An upgrade that fails, in whatever way, leaves the app exactly as it was.
+func TestFailedUpgrade(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		repo := publish(t, host, "banner", "v1.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		state := func() string {
+			t.Helper()
+			var all strings.Builder
+			for _, path := range []string{"/" + itoa(app.ID) + "/source", "/" + itoa(app.ID) + "/versions", "/activity"} {
+				all.WriteString(s.send(t, http.MethodGet, path, "").body)
+			}
+			return all.String()
+		}
+		before := state()
+		repo.Tag(t, "v2.0.0", repo.Commit(t, map[string]string{"plugin.json": "not JSON"}))
+		repo.Tag(t, "v3.0.0", repo.Commit(t, map[string]string{"site.ts": site}))
+		for tag, attr := range map[string]string{"v2.0.0": "url", "v3.0.0": "url", "v4.0.0": "tag"} {
+			_, err := s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag, Capabilities: json.RawMessage("[1]")}})
+			refused(t, err, http.StatusBadRequest, "invalid_input", attr)
+		}
+		host.Fail(http.StatusInternalServerError)
+		_, err := s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v5.0.0")}})
+		refused(t, err, http.StatusBadGateway, "upstream_unavailable", "")
+		if after := state(); after != before {
+			t.Errorf("before %s\nafter %s", before, after)
+		}
+	})
+}
