@@ -57,7 +57,7 @@ func (a *API) listPlugins(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, plugins, AppendPlugin)
+	return wire.WriteWalk(w, r, a.BaseURL, p, count, plugins, AppendPlugin, plugin.Plugin.Cursor)
 }
 
 func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -7,8 +7,21 @@ const (
 	MaxLimit     = 1000
 )
 
-// Page asks for at most Limit items, skipping the first Offset.
-type Page struct{ Limit, Offset int }
+// Page asks for at most Limit items, skipping the first Offset. When After is set,
+// it names the item before them, so that none need be skipped: a page at the end
+// of a long list then costs what the first one does.
+type Page struct {
+	Limit, Offset int
+	After         string
+}
+
+// Skip is how many items the database must skip.
+func (p Page) Skip() int {
+	if p.After != "" {
+		return 0
+	}
+	return p.Offset
+}
 
 // First is the window of a request that names none.
 var First = Page{Limit: DefaultLimit}

@@ -3,6 +3,7 @@
 package plugin
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +34,21 @@ type Plugin struct {
 	LastUsedAt       time.Time // zero: not yet
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
+}
+
+// Cursor names the plugin in a list, so that the next page can go on after it.
+func (p Plugin) Cursor() string { return strconv.FormatInt(p.ID, 10) }
+
+// parseCursor returns the id of the plugin that a page goes on after; 0: none.
+func parseCursor(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fault.Field(fault.Invalid, "after", "Must be what the url of a next page has.")
+	}
+	return id, nil
 }
 
 // Type says where a plugin comes from.

@@ -67,8 +67,8 @@ func visible(condition string) string {
 		ORDER BY id LIMIT $2 OFFSET $3`
 }
 
-func list(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	return db.All(ctx, q, (*Plugin).fields, visible(``), organizationID, p.Limit, p.Offset)
+func list(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) ([]Plugin, error) {
+	return db.All(ctx, q, (*Plugin).fields, visible(` AND id > $4`), organizationID, p.Limit, p.Skip(), after)
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {

@@ -110,6 +110,10 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plug
 	if err := MayRead(c); err != nil {
 		return nil, 0, err
 	}
+	after, err := parseCursor(p.After)
+	if err != nil {
+		return nil, 0, err
+	}
 	now, err := countVisible(ctx, s.DB, c.Organization.ID)
 	if err != nil || now.count <= p.Offset {
 		return nil, now.count, err
@@ -118,7 +122,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plug
 	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
 		return plugins, now.count, nil
 	}
-	plugins, err := list(ctx, s.DB, c.Organization.ID, p)
+	plugins, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
 		return nil, 0, err
 	}

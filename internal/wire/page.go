@@ -35,6 +35,7 @@ func ReadPage(r *http.Request) (page.Page, error) {
 		}
 		p.Offset = n
 	}
+	p.After = query.Get("after")
 	return p, faults.Err()
 }
 
@@ -58,23 +59,27 @@ func wholeNumber(s string) (n int, ok bool) {
 // in all, the urls of the neighbouring pages on baseURL, and the items of this
 // one, each appended by item.
 func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) []byte {
+	return appendPage(b, r, baseURL, p, count, items, item, "")
+}
+
+func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte, last string) []byte {
 	b = AppendInt(b, "count", int64(count))
 	b = AppendName(b, "next")
 	if p.Offset+p.Limit < count {
-		b = appendLink(b, r, baseURL, p.Limit, p.Offset+p.Limit)
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + p.Limit, After: last})
 	} else {
 		b = append(b, "null"...)
 	}
 	b = AppendName(b, "previous")
 	if p.Offset > 0 {
-		b = appendLink(b, r, baseURL, p.Limit, max(0, p.Offset-p.Limit))
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
 	} else {
 		b = append(b, "null"...)
 	}
 	return AppendList(AppendName(b, "results"), items, item)
 }
 
-// AppendList appends items as an array, each appended by item.
+// AppendList appends items as an array.
 func AppendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
 	b = append(b, '[')
 	for i, v := range items {
@@ -98,9 +103,24 @@ func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p 
 	})
 }
 
-func appendLink(b []byte, r *http.Request, baseURL string, limit, offset int) []byte {
+// WriteWalk is WritePage for a list that can go on after an item, which name names.
+func WriteWalk[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte, name func(T) string) error {
+	last := ""
+	if len(items) > 0 {
+		last = name(items[len(items)-1])
+	}
+	return Write(w, http.StatusOK, func(b []byte) []byte {
+		return append(appendPage(append(b, '{'), r, baseURL, p, count, items, item, last), '}')
+	})
+}
+
+func appendLink(b []byte, r *http.Request, baseURL string, p page.Page) []byte {
 	q := r.URL.Query()
-	q.Set("limit", strconv.Itoa(limit))
-	q.Set("offset", strconv.Itoa(offset))
+	q.Set("limit", strconv.Itoa(p.Limit))
+	q.Set("offset", strconv.Itoa(p.Offset))
+	q.Del("after")
+	if p.After != "" {
+		q.Set("after", p.After)
+	}
 	return AppendString(b, baseURL+r.URL.EscapedPath()+"?"+q.Encode())
 }
