@@ -72,7 +72,6 @@ CREATE TABLE plugins (
 );
 CREATE INDEX plugins_own ON plugins (organization_id, id);
 CREATE INDEX plugins_global ON plugins (id) WHERE is_global;
-CREATE INDEX plugins_exports ON plugins (organization_id, id) WHERE exports;
 
 -- COUNT(*) would read every row of a large organization for each page. The version
 -- is counted up by each change, so that a page that is in memory can be told to hold.
@@ -107,7 +106,7 @@ CREATE TABLE invite_counts (
 );
 
 CREATE TABLE activity (
-	id              {{identity}},
+	id              {{counter}},
 	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	scope           TEXT NOT NULL,
 	item_id         TEXT NOT NULL,
