@@ -21,7 +21,8 @@ const (
 	maxFiles       = 200
 	maxFileBytes   = 1 << 20
 	maxSourceBytes = 10 << 20
-	maxFileName    = 200 // characters
+	maxFileName    = 200          // characters
+	maxEdits       = 2 * maxFiles // removes all there are and sets as many
 )
 
 // manifestName is the file that describes a plugin.
@@ -46,6 +47,10 @@ type Edit struct {
 // faults lists what is wrong with edits, whatever they are made to.
 func faults(edits []Edit) fault.List {
 	var all fault.List
+	if len(edits) > maxEdits {
+		all.Add(fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, len(edits)))
+		return all
+	}
 	for _, e := range edits {
 		switch {
 		case e.Text.Fault != nil:

@@ -220,12 +220,17 @@ func TestRefusedEdits(t *testing.T) {
 		for i := range many {
 			many[i] = Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
 		}
+		endless := make([]Edit, 100_000)
+		for i := range endless {
+			endless[i] = Edit{Field: "source", Name: fmt.Sprintf("../%d", i)}
+		}
 		big := make([]Edit, 11)
 		for i := range big {
 			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", maxFileBytes-1))}
 		}
 		for name, edits := range map[string][]Edit{
 			"too many":     many,
+			"endless":      endless,
 			"too much":     big,
 			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", maxFileBytes+1))}},
 			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
@@ -234,7 +239,7 @@ func TestRefusedEdits(t *testing.T) {
 			"of list form": {{Field: "source", Name: "plugin.json", Text: patch.Of("[]")}},
 		} {
 			_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
-			if fault.Is(err, fault.Internal) || err == nil || fault.Of(err)[0].Field != "source" {
+			if fault.Is(err, fault.Internal) || err == nil || len(fault.Of(err)) != 1 || fault.Of(err)[0].Field != "source" {
 				r.Errorf("%s: %v", name, err)
 			}
 		}
