@@ -6,7 +6,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 FUZZTIME ?= 5s
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build run test setup lint fmt unit fuzz bench cover vuln
+.PHONY: build run test setup lint fmt unit budget fuzz bench bench-peers cover vuln
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
@@ -14,7 +14,7 @@ build:
 run: build
 	bin/foyer serve
 
-test: setup build lint unit fuzz
+test: setup build lint unit budget fuzz
 
 setup: # PostgreSQL's server programs, Chromium, git
 	scripts/setup
@@ -33,8 +33,14 @@ unit: # on both engines, the end-to-end scripts among them
 fuzz: # each target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)
 
+budget: # allocations, which the race detector would add to
+	go test -run '^TestBudget$$' ./internal/api
+
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: build # foyer beside others, into docs/performance.md
+	scripts/bench-peers
 
 cover:
 	go test -coverpkg ./... -coverprofile coverage.out ./...

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,6 +46,8 @@ type DB struct {
 	pool    *pgxpool.Pool // PostgreSQL alone
 	readers *readers      // SQLite alone
 	writer  *writer       // SQLite alone
+
+	statements atomic.Int64
 }
 
 // engine holds everything that differs between the two databases.
@@ -107,7 +110,12 @@ func (d *DB) Close() error {
 	return nil
 }
 
+// Statements is how many statements have been run since the database was opened,
+// BEGIN and COMMIT aside.
+func (d *DB) Statements() int64 { return d.statements.Load() }
+
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	d.statements.Add(1)
 	if d.engine.sqlite {
 		return d.readers.query(ctx, query, args, row)
 	}
@@ -120,9 +128,9 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 // of the database it must set anew. fn must use tx, never d.
 func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
-		return d.writer.do(ctx, fn)
+		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
 	}
-	return inPostgresTx(ctx, d.pool, fn)
+	return inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock}, fn)
 }
 
 // Tx is a transaction under way.
@@ -132,6 +140,7 @@ type Tx struct {
 	ForUpdate string
 
 	session
+	db    *DB
 	wrote bool
 }
 
@@ -139,16 +148,19 @@ func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan 
 	if !strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "SELECT") {
 		t.wrote = true
 	}
+	t.db.statements.Add(1)
 	return t.session.query(ctx, query, args, row)
 }
 
 func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
 	t.wrote = true
+	t.db.statements.Add(1)
 	return t.session.exec(ctx, query, args)
 }
 
 func (t *Tx) run(ctx context.Context, query string, args []any) error {
 	t.wrote = true
+	t.db.statements.Add(1)
 	return t.session.run(ctx, query, args)
 }
 

@@ -60,23 +60,24 @@ type postgresTx struct {
 	batch pgx.Batch // not sent yet
 }
 
-func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, fn func(*Tx) error) (err error) {
+func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, tx *Tx, fn func(*Tx) error) (err error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	tx := &postgresTx{conn: conn}
+	session := &postgresTx{conn: conn}
+	tx.session = session
 	done := false
 	defer func() {
 		if !done {
-			err = errors.Join(err, tx.rollback(context.WithoutCancel(ctx)))
+			err = errors.Join(err, session.rollback(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := fn(&Tx{ForUpdate: postgresEngine.lock, session: tx}); err != nil {
+	if err := fn(tx); err != nil {
 		return err
 	}
-	if err := tx.commit(ctx); err != nil {
+	if err := session.commit(ctx); err != nil {
 		return err
 	}
 	done = true

@@ -24,6 +24,7 @@ type writer struct {
 
 // unit is one caller's transaction, waiting for its turn.
 type unit struct {
+	tx     *Tx
 	fn     func(*Tx) error
 	err    error
 	answer chan struct{}
@@ -67,11 +68,11 @@ func firstConn(ctx context.Context, dsn string) (*conn, error) {
 }
 
 // do has the writer run fn, and returns once that is on disk or undone.
-func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &unit{fn: fn, answer: make(chan struct{})}
+	u := &unit{tx: tx, fn: fn, answer: make(chan struct{})}
 	select {
 	case w.queue <- u:
 		<-u.answer
@@ -163,15 +164,15 @@ func (w *writer) alone(u *unit) error {
 
 // attempt calls u's function; its panic is its own, not the writer's.
 func (w *writer) attempt(u *unit) (wrote bool) {
-	tx := Tx{session: w.conn}
+	u.tx.wrote = false
 	defer func() {
 		if p := recover(); p != nil {
 			u.err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
-		wrote = tx.wrote
+		wrote = u.tx.wrote
 	}()
-	u.err = u.fn(&tx)
-	return tx.wrote
+	u.err = u.fn(u.tx)
+	return u.tx.wrote
 }
 
 func (w *writer) exec(statement string) error {

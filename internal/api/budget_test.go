@@ -1,0 +1,80 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/db/dbtest"
+)
+
+// TestBudget holds what the requests of docs/performance.md cost in statements and
+// allocations: counts, which do not depend on the machine. Whoever makes one
+// dearer must say so here.
+func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
+	for engine, url := range map[string]string{
+		"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), "postgres": dbtest.Postgres(t),
+	} {
+		t.Run(engine, func(t *testing.T) {
+			r := newRig(t, dbtest.Open(t, url))
+			now := r.db.Now()
+			r.db.Now = func() time.Time { return now }
+			r.api.RateLimit = 0
+			h := r.api.Observe(r.api.Handler(func(*http.ServeMux) {}), func(*http.Request, int, time.Duration) {})
+			for i := range 100 {
+				r.app(fmt.Sprintf(benchApp, i))
+				r.invite(fmt.Sprintf("kept%d@example.com", i))
+			}
+			const runs = 20
+			var deleted []string
+			for i := range runs + 2 {
+				deleted = append(deleted, r.invite(fmt.Sprintf("deleted%d@example.com", i)))
+			}
+			serial := 0
+			for _, c := range []struct {
+				name        string
+				status      int
+				statements  int64
+				allocations float64 // at most, on either engine
+				request     func() (method, path, body string)
+			}{
+				{"W1 GET an app", 200, 1, 80, func() (string, string, string) { return "GET", apps + "7", "" }},
+				{"W2 GET 100 apps", 200, 1, 90, func() (string, string, string) { return "GET", apps + "?limit=100", "" }},
+				{"W3 POST an app", 201, 4, 270, func() (string, string, string) { return "POST", apps, fmt.Sprintf(benchApp, serial) }},
+				{"W4 POST an invite", 201, 7, 400, func() (string, string, string) { return "POST", invites, fmt.Sprintf(benchInvite, serial) }},
+				{"W5 GET 100 invites", 200, 1, 90, func() (string, string, string) { return "GET", invites + "?limit=100", "" }},
+				{"W6 PATCH an app", 200, 5, 330, func() (string, string, string) {
+					return "PATCH", apps + "7", fmt.Sprintf(`{"description":"Changed, number %d"}`, serial)
+				}},
+				{"W7 DELETE an invite", 204, 5, 260, func() (string, string, string) { return "DELETE", invites + deleted[serial-1], "" }},
+			} {
+				serial = 0
+				one := func() {
+					serial++
+					method, path, body := c.request()
+					req := httptest.NewRequest(method, "/api/organizations/"+r.org.ID+path, strings.NewReader(body))
+					req.Header.Set("Authorization", "Bearer "+r.key)
+					req.Header.Set("Content-Type", "application/json")
+					w := discard{header: http.Header{}}
+					if h.ServeHTTP(&w, req); w.status != c.status {
+						t.Fatalf("%s: %d", c.name, w.status)
+					}
+				}
+				one()
+				before := r.db.Statements()
+				allocations := testing.AllocsPerRun(runs, one)
+				if statements := (r.db.Statements() - before) / (runs + 1); statements > c.statements {
+					t.Errorf("%s: %d statements, at most %d", c.name, statements, c.statements)
+				}
+				if !raceEnabled && allocations > c.allocations {
+					t.Errorf("%s: %.0f allocations, at most %.0f", c.name, allocations, c.allocations)
+				}
+				t.Logf("%s: %.0f allocations", c.name, allocations)
+			}
+		})
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package api_test
+
+// raceEnabled: the race detector allocates too.
+const raceEnabled = true
