@@ -38,30 +38,30 @@ var authority = sync.OnceValues(func() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 })
 
-func testCertificate(t testing.TB) tls.Certificate {
-	t.Helper()
+func testCertificate(tb testing.TB) tls.Certificate {
+	tb.Helper()
 	certificate, err := authority()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return certificate
 }
 
 // RootCAs trusts the servers of this package.
-func RootCAs(t testing.TB) *x509.CertPool {
-	t.Helper()
+func RootCAs(tb testing.TB) *x509.CertPool {
+	tb.Helper()
 	pool := x509.NewCertPool()
-	pool.AddCert(testCertificate(t).Leaf)
+	pool.AddCert(testCertificate(tb).Leaf)
 	return pool
 }
 
 // RootCAFile is RootCAs as a file for SSL_CERT_FILE, to test a built binary.
-func RootCAFile(t testing.TB) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: testCertificate(t).Leaf.Raw})
+func RootCAFile(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: testCertificate(tb).Leaf.Raw})
 	if err := os.WriteFile(path, block, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

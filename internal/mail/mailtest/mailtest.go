@@ -42,12 +42,12 @@ type Server struct {
 }
 
 // Start runs a server until the test ends.
-func Start(t testing.TB, config Config) *Server {
-	t.Helper()
+func Start(tb testing.TB, config Config) *Server {
+	tb.Helper()
 	config.Scheme = cmp.Or(config.Scheme, plain)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s := &Server{config: config, addr: listener.Addr().String(), stop: make(chan struct{}), arrived: make(chan struct{})}
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
@@ -57,7 +57,7 @@ func Start(t testing.TB, config Config) *Server {
 	server.AllowInsecureAuth = config.Scheme == plain
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	if config.Scheme != plain {
-		certificate := testCertificate(t)
+		certificate := testCertificate(tb)
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 		if config.Scheme == "smtps" {
 			listener = tls.NewListener(listener, server.TLSConfig)
@@ -65,7 +65,7 @@ func Start(t testing.TB, config Config) *Server {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(listener) })
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		close(s.stop)
 		_ = listener.Close()
 		_ = server.Close()
