@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"foyer/internal/letter"
+	"foyer/internal/mail"
+	"foyer/internal/mail/mailtest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -148,5 +150,37 @@ func sameMarkup(t *testing.T, html string) {
 	}
 	if diff := cmp.Diff(markup.FindAllString(want.HTML, -1), markup.FindAllString(html, -1)); diff != "" {
 		t.Errorf("the text changed the markup (-want +got):\n%s", diff)
+	}
+}
+
+func TestHostileTextsArriveAsText(t *testing.T) {
+	t.Parallel()
+	server := mailtest.Start(t, mailtest.Config{})
+	settings, err := mail.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range hostileTexts {
+		l := example()
+		l.OrganizationName, l.InviterName, l.FirstName, l.Message = text, text, text, text
+		parts, err := letter.Render(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = mail.SMTP{Settings: settings}.Send(t.Context(), mail.Message{
+			From: "foyer@foyer.example", To: "ada@example.com", ReplyTo: l.InviterEmail, MessageID: "1@foyer.example",
+			Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML, Unsubscribe: l.Link,
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		mails := server.Mails()
+		got := mails[len(mails)-1]
+		if len(got.To) != 1 || got.Header(t, "Subject") != parts.Subject || got.Header(t, "Bcc") != "" {
+			t.Errorf("%s: to %q\n%s", name, got.To, got.Raw)
+		}
+		if got.Text(t) != parts.Text || got.HTML(t) != parts.HTML {
+			t.Errorf("%s: the parts did not arrive as written", name)
+		}
 	}
 }

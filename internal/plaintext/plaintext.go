@@ -39,7 +39,7 @@ func Address(s string) string {
 // otherwise invisible character, and keeps two kinds of white space: ' ' and \n.
 func visible(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'
@@ -50,7 +50,12 @@ func visible(s string) string {
 		}
 		return r
 	}, s)
+	return towers.ReplaceAllString(s, "$1")
 }
+
+// towers are more accents on one letter than any script needs; they would cover
+// the lines around them.
+var towers = regexp.MustCompile(`(\pM{6})\pM+`)
 
 // Dots that browsers read as the dot of a host name. The ideographic ones end
 // sentences in Chinese and Japanese, so they count only next to Latin text.

@@ -24,6 +24,7 @@ func TestLine(t *testing.T) {
 		{"tags", "Ada\U000e0041\U000e007f", "Ada"},
 		{"separators", "a\u2028b\u2029c\u0085d", "a b c d"},
 		{"umlauts", "Jürgen Müller-Lüdenscheid", "Jürgen Müller-Lüdenscheid"},
+		{"towers", "Z" + strings.Repeat("\u0301", 100) + "a", "Z" + strings.Repeat("\u0301", 6) + "a"},
 		{"emoji", "Ada 🎉", "Ada 🎉"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
