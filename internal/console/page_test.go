@@ -32,7 +32,7 @@ func pages(organization, name, message string) map[string]Page {
 		},
 		"faults": Invitation{
 			OrganizationName: organization, Inviter: inviter, TargetEmail: "ada@example.com", FirstName: name, Level: "owner", ExpiresAt: until,
-			Faults: fault.List{{Kind: fault.TooLong, Field: "first_name", Detail: "Use at most 30 characters."}},
+			Faults: fault.List{{Kind: fault.TooLong, Field: "first_name", Detail: message}},
 		},
 		"known": Invitation{
 			OrganizationName: organization, Inviter: Person{Email: name}, TargetEmail: name, Level: "member", ExpiresAt: until, KnownUser: true,
@@ -46,7 +46,7 @@ func pages(organization, name, message string) map[string]Page {
 		"unknown":   Unknown{},
 		"expired":   Expired{OrganizationName: organization, Inviter: inviter, ExpiresAt: until},
 		"withdrawn": Withdrawn{OrganizationName: organization, Inviter: inviter},
-		"failed":    Failed{Detail: "Something went wrong on our side.", RequestID: "01J9ZK6Q"},
+		"failed":    Failed{Detail: message, RequestID: "01J9ZK6Q"},
 	}
 }
 
