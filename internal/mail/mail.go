@@ -4,15 +4,13 @@ package mail
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	netmail "net/mail"
-	"regexp"
-	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
-	"golang.org/x/net/idna"
+
+	"foyer/internal/address"
 )
 
 // Message is one e-mail to one person.
@@ -37,11 +35,11 @@ type envelope struct {
 
 // seal checks the addresses of m and writes it in the form SMTP carries.
 func (m Message) seal() (envelope, error) {
-	from, err := sender(m.From)
+	from, err := ParseSender(m.From)
 	if err != nil {
 		return envelope{}, fmt.Errorf("sender: %w", err)
 	}
-	to, err := ParseAddress(m.To)
+	to, err := address.Parse(m.To)
 	if err != nil {
 		return envelope{}, fmt.Errorf("recipient: %w", err)
 	}
@@ -49,7 +47,7 @@ func (m Message) seal() (envelope, error) {
 	msg.FromMailAddress(from)
 	msg.ToMailAddress(&netmail.Address{Address: to})
 	if m.ReplyTo != "" {
-		replyTo, err := ParseAddress(m.ReplyTo)
+		replyTo, err := address.Parse(m.ReplyTo)
 		if err != nil {
 			return envelope{}, fmt.Errorf("reply to: %w", err)
 		}
@@ -72,46 +70,18 @@ func (m Message) seal() (envelope, error) {
 	return envelope{from: from.Address, to: to, body: body.Bytes()}, nil
 }
 
-// sender reads an address that may come with a display name.
-func sender(s string) (*netmail.Address, error) {
-	if address, err := ParseAddress(s); err == nil {
-		return &netmail.Address{Address: address}, nil
+// ParseSender reads an address that may come with a display name.
+func ParseSender(s string) (*netmail.Address, error) {
+	if plain, err := address.Parse(s); err == nil {
+		return &netmail.Address{Address: plain}, nil
 	}
 	named, err := netmail.ParseAddress(s)
 	if err != nil {
-		return nil, errAddress
+		return nil, err
 	}
-	address, err := ParseAddress(named.Address)
+	plain, err := address.Parse(named.Address)
 	if err != nil {
 		return nil, err
 	}
-	return &netmail.Address{Name: named.Name, Address: address}, nil
-}
-
-// maxAddress is the longest address that fits SMTP's path of 256 characters.
-const maxAddress = 254
-
-var (
-	errAddress = errors.New("not an e-mail address of the form name@host.example")
-
-	localPart = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
-	hostName  = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
-)
-
-// ParseAddress is a plain e-mail address in the one form foyer keeps and
-// compares: trimmed, lower-case, the domain in ASCII (IDNA). No display name,
-// no quotes, no comments, no address literal, 254 characters at most.
-func ParseAddress(s string) (string, error) {
-	local, domain, _ := strings.Cut(strings.TrimSpace(s), "@")
-	if !localPart.MatchString(local) || len(local) > 64 {
-		return "", errAddress
-	}
-	domain, err := idna.Lookup.ToASCII(strings.ToLower(domain))
-	if err != nil || domain != "localhost" && !hostName.MatchString(domain) {
-		return "", errAddress
-	}
-	if len(local)+1+len(domain) > maxAddress {
-		return "", fmt.Errorf("longer than %d characters", maxAddress)
-	}
-	return strings.ToLower(local) + "@" + domain, nil
+	return &netmail.Address{Name: named.Name, Address: plain}, nil
 }
