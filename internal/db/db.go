@@ -130,6 +130,9 @@ type Tx struct {
 	// ForUpdate ends a SELECT whose rows this transaction is going to change. It is
 	// empty on SQLite, where a transaction has the whole database to itself.
 	ForUpdate string
+	// SkipLocked is ForUpdate for a SELECT that would rather have other rows than
+	// wait for those another transaction is about to change.
+	SkipLocked string
 
 	session
 	wrote bool

@@ -73,7 +73,7 @@ func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, fn func(*Tx) error) (
 			err = errors.Join(err, tx.rollback(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := fn(&Tx{ForUpdate: postgresEngine.lock, session: tx}); err != nil {
+	if err := fn(&Tx{ForUpdate: postgresEngine.lock, SkipLocked: postgresEngine.lock + " SKIP LOCKED", session: tx}); err != nil {
 		return err
 	}
 	if err := tx.commit(ctx); err != nil {
