@@ -84,11 +84,12 @@ type Expired struct {
 
 func (Expired) template() string { return "expired.html" }
 
-// Withdrawn is the page of an invitation whose inviter has left the
-// organization or is now below the level it offers.
+// Withdrawn is the page of an invitation that may not be accepted now: its
+// inviter has left the organization, say, or is below the level it offers.
 type Withdrawn struct {
 	OrganizationName string
 	Inviter          Person
+	Detail           string // why, and what would help
 }
 
 func (Withdrawn) template() string { return "withdrawn.html" }

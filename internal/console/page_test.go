@@ -45,7 +45,7 @@ func pages(organization, name, message string) map[string]Page {
 		"declined":  Declined{OrganizationName: organization, Inviter: inviter},
 		"unknown":   Unknown{},
 		"expired":   Expired{OrganizationName: organization, Inviter: inviter, ExpiresAt: until},
-		"withdrawn": Withdrawn{OrganizationName: organization, Inviter: inviter},
+		"withdrawn": Withdrawn{OrganizationName: organization, Inviter: inviter, Detail: message},
 		"failed":    Failed{Detail: message, RequestID: "01J9ZK6Q"},
 	}
 }
