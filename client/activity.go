@@ -65,10 +65,10 @@ const activity = apps + "/activity"
 
 // ListActivity reads one page of activity, newest first.
 func (o *Organization) ListActivity(ctx context.Context, f ActivityFilter, r Range) (AppPage[Activity], error) {
-	return list[AppPage[Activity]](ctx, o, activity, r.addTo(f.query()))
+	return list[AppPage[Activity]](ctx, o.at, activity, r.addTo(f.query()))
 }
 
 // AllActivity reads the activity on the organization's apps, newest first.
 func (o *Organization) AllActivity(ctx context.Context, f ActivityFilter) iter.Seq2[Activity, error] {
-	return all[Activity](ctx, o, activity, f.query())
+	return all[Activity](ctx, o.at, activity, f.query())
 }

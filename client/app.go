@@ -77,45 +77,45 @@ func appPath(id int64) string { return apps + "/" + strconv.FormatInt(id, 10) }
 
 // ListApps reads one page of the organization's apps and the global ones.
 func (o *Organization) ListApps(ctx context.Context, r Range) (Page[App], error) {
-	return list[Page[App]](ctx, o, apps, r.addTo(url.Values{}))
+	return list[Page[App]](ctx, o.at, apps, r.addTo(url.Values{}))
 }
 
 // AllApps reads the organization's apps and the global ones, by id.
 func (o *Organization) AllApps(ctx context.Context) iter.Seq2[App, error] {
-	return all[App](ctx, o, apps, nil)
+	return all[App](ctx, o.at, apps, nil)
 }
 
 // CreateApp registers or installs an app.
 func (o *Organization) CreateApp(ctx context.Context, draft AppDraft) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodPost, apps, nil, draft, &app)
+	err := o.at.call(ctx, http.MethodPost, apps, nil, draft, &app)
 	return app, err
 }
 
 // GetApp reads one app.
 func (o *Organization) GetApp(ctx context.Context, id int64) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodGet, appPath(id), nil, nil, &app)
+	err := o.at.call(ctx, http.MethodGet, appPath(id), nil, nil, &app)
 	return app, err
 }
 
 // UpdateApp changes an app and returns it as it is then.
 func (o *Organization) UpdateApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodPatch, appPath(id), nil, patch, &app)
+	err := o.at.call(ctx, http.MethodPatch, appPath(id), nil, patch, &app)
 	return app, err
 }
 
 // DeleteApp removes an app. Its activity stays.
 func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
-	return o.call(ctx, http.MethodDelete, appPath(id), nil, nil, nil)
+	return o.at.call(ctx, http.MethodDelete, appPath(id), nil, nil, nil)
 }
 
 // CheckForUpdates looks where the app comes from for its newest version, which
 // is then in LatestTag.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
+	err := o.at.call(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
 	return app, err
 }
 
@@ -133,6 +133,6 @@ type Upgrade struct {
 // installed from anywhere it changes what the patch says.
 func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
 	var app App
-	err := o.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, to, &app)
+	err := o.at.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, to, &app)
 	return app, err
 }

@@ -82,9 +82,12 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 // to one, for the organization its user joined first.
 const Current = "@current"
 
-// Organization is where the operations on one organization's apps and invites
-// are.
-type Organization struct {
+// Organization is where the operations on one organization's apps, invites and
+// members are.
+type Organization struct{ at endpoint }
+
+// endpoint is where a client's calls go.
+type endpoint struct {
 	client *Client
 	path   string
 }
@@ -92,17 +95,18 @@ type Organization struct {
 // Organization returns the organization with the given id, or [Current]. It
 // makes no call.
 func (c *Client) Organization(id string) *Organization {
-	return &Organization{client: c, path: "/api/organizations/" + url.PathEscape(id)}
+	return &Organization{at: endpoint{c, organizations + "/" + url.PathEscape(id)}}
 }
 
-// call sends body, unless it is nil, to a path below the organization's and
-// decodes the answer into answer, unless that is nil.
-func (o *Organization) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
-	request, err := o.request(ctx, method, path, query, body)
+func (c *Client) at(path string) endpoint { return endpoint{c, path} }
+
+// call sends body, unless it is nil, to a path below the endpoint's and decodes the answer into answer, unless that is nil.
+func (e endpoint) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	request, err := e.request(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}
-	response, err := o.client.http.Do(request)
+	response, err := e.client.http.Do(request)
 	if err != nil {
 		return err
 	}
@@ -123,8 +127,8 @@ func (o *Organization) call(ctx context.Context, method, path string, query url.
 	return nil
 }
 
-func (o *Organization) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
-	address := o.client.base + o.path + path
+func (e endpoint) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
+	address := e.client.base + e.path + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
@@ -141,8 +145,8 @@ func (o *Organization) request(ctx context.Context, method, path string, query u
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	request.Header.Set("Authorization", "Bearer "+o.client.key)
-	request.Header.Set("User-Agent", o.client.userAgent)
+	request.Header.Set("Authorization", "Bearer "+e.client.key)
+	request.Header.Set("User-Agent", e.client.userAgent)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -61,19 +61,19 @@ const invites = "/invites"
 
 // ListInvites reads one page of the organization's invites, newest first.
 func (o *Organization) ListInvites(ctx context.Context, r Range) (Page[Invite], error) {
-	return list[Page[Invite]](ctx, o, invites, r.addTo(url.Values{}))
+	return list[Page[Invite]](ctx, o.at, invites, r.addTo(url.Values{}))
 }
 
 // AllInvites reads the organization's invites, newest first.
 func (o *Organization) AllInvites(ctx context.Context) iter.Seq2[Invite, error] {
-	return all[Invite](ctx, o, invites, nil)
+	return all[Invite](ctx, o.at, invites, nil)
 }
 
 // CreateInvite invites an address. An earlier invite of that address is
 // replaced.
 func (o *Organization) CreateInvite(ctx context.Context, draft InviteDraft) (Invite, error) {
 	var invite Invite
-	err := o.call(ctx, http.MethodPost, invites, nil, draft, &invite)
+	err := o.at.call(ctx, http.MethodPost, invites, nil, draft, &invite)
 	return invite, err
 }
 
@@ -82,11 +82,33 @@ func (o *Organization) CreateInvite(ctx context.Context, draft InviteDraft) (Inv
 // 2.target_email.
 func (o *Organization) CreateInvites(ctx context.Context, drafts []InviteDraft) ([]Invite, error) {
 	var made []Invite
-	err := o.call(ctx, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...), &made)
+	err := o.at.call(ctx, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...), &made)
 	return made, err
 }
 
 // DeleteInvite withdraws an invite; its link stops working.
 func (o *Organization) DeleteInvite(ctx context.Context, id string) error {
-	return o.call(ctx, http.MethodDelete, invites+"/"+url.PathEscape(id), nil, nil, nil)
+	return o.at.call(ctx, http.MethodDelete, invites+"/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// ResendInvite gives an invite a new expiry and a new link, and mails it; the
+// earlier link stops working.
+func (o *Organization) ResendInvite(ctx context.Context, id string) (Invite, error) {
+	var invite Invite
+	err := o.at.call(ctx, http.MethodPost, invites+"/"+url.PathEscape(id)+"/resend", nil, nil, &invite)
+	return invite, err
+}
+
+// InviteLink is a link to pass on by hand.
+type InviteLink struct {
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// LinkInvite reads the link of an invite, for admins and owners. Whoever has it
+// becomes the person invited.
+func (o *Organization) LinkInvite(ctx context.Context, id string) (InviteLink, error) {
+	var link InviteLink
+	err := o.at.call(ctx, http.MethodPost, invites+"/"+url.PathEscape(id)+"/link", nil, nil, &link)
+	return link, err
 }

@@ -38,31 +38,31 @@ const (
 // ListExportsUnsubscribeConfigs reads one page of the apps that would stop with
 // a paid export plan.
 func (o *Organization) ListExportsUnsubscribeConfigs(ctx context.Context, r Range) (AppPage[ExportApp], error) {
-	return list[AppPage[ExportApp]](ctx, o, exports, r.addTo(url.Values{}))
+	return list[AppPage[ExportApp]](ctx, o.at, exports, r.addTo(url.Values{}))
 }
 
 // AllExportsUnsubscribeConfigs reads the apps that would stop with a paid
 // export plan, by id.
 func (o *Organization) AllExportsUnsubscribeConfigs(ctx context.Context) iter.Seq2[ExportApp, error] {
-	return all[ExportApp](ctx, o, exports, nil)
+	return all[ExportApp](ctx, o.at, exports, nil)
 }
 
 // ListRepository reads one page of the catalog.
 func (o *Organization) ListRepository(ctx context.Context, r Range) (AppPage[CatalogApp], error) {
-	return list[AppPage[CatalogApp]](ctx, o, catalog, r.addTo(url.Values{}))
+	return list[AppPage[CatalogApp]](ctx, o.at, catalog, r.addTo(url.Values{}))
 }
 
 // AllRepository reads the catalog, in its order.
 func (o *Organization) AllRepository(ctx context.Context) iter.Seq2[CatalogApp, error] {
-	return all[CatalogApp](ctx, o, catalog, nil)
+	return all[CatalogApp](ctx, o.at, catalog, nil)
 }
 
 // ListUnusedApps reads one page of the organization's unused apps.
 func (o *Organization) ListUnusedApps(ctx context.Context, r Range) (AppPage[UnusedApp], error) {
-	return list[AppPage[UnusedApp]](ctx, o, unused, r.addTo(url.Values{}))
+	return list[AppPage[UnusedApp]](ctx, o.at, unused, r.addTo(url.Values{}))
 }
 
 // AllUnusedApps reads the organization's unused apps, by id.
 func (o *Organization) AllUnusedApps(ctx context.Context) iter.Seq2[UnusedApp, error] {
-	return all[UnusedApp](ctx, o, unused, nil)
+	return all[UnusedApp](ctx, o.at, unused, nil)
 }

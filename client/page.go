@@ -44,18 +44,18 @@ func (r Range) addTo(query url.Values) url.Values {
 }
 
 // list reads one page of the list at path; P is a Page or an AppPage.
-func list[P any](ctx context.Context, o *Organization, path string, query url.Values) (P, error) {
+func list[P any](ctx context.Context, e endpoint, path string, query url.Values) (P, error) {
 	var page P
-	err := o.call(ctx, http.MethodGet, path, query, nil, &page)
+	err := e.call(ctx, http.MethodGet, path, query, nil, &page)
 	return page, err
 }
 
 // all reads the whole list at path, page by page as it is consumed. It ends
 // after the first error.
-func all[T any](ctx context.Context, o *Organization, path string, query url.Values) iter.Seq2[T, error] {
+func all[T any](ctx context.Context, e endpoint, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for next := query; ; {
-			page, further, err := step[T](ctx, o, path, next)
+			page, further, err := step[T](ctx, e, path, next)
 			for _, result := range page.Results {
 				if !yield(result, nil) {
 					return
@@ -74,8 +74,8 @@ func all[T any](ctx context.Context, o *Organization, path string, query url.Val
 
 // step reads one page, and returns the query of the one after it: nil on the
 // last page and after an error.
-func step[T any](ctx context.Context, o *Organization, path string, query url.Values) (Page[T], url.Values, error) {
-	page, err := list[Page[T]](ctx, o, path, query)
+func step[T any](ctx context.Context, e endpoint, path string, query url.Values) (Page[T], url.Values, error) {
+	page, err := list[Page[T]](ctx, e, path, query)
 	if err != nil || page.Next == "" {
 		return page, nil, err
 	}

@@ -48,7 +48,7 @@ type SourcePatch struct {
 // GetSource reads an app with its files.
 func (o *Organization) GetSource(ctx context.Context, id int64) (AppSource, error) {
 	var app AppSource
-	err := o.call(ctx, http.MethodGet, appPath(id)+"/source", nil, nil, &app)
+	err := o.at.call(ctx, http.MethodGet, appPath(id)+"/source", nil, nil, &app)
 	return app, err
 }
 
@@ -56,6 +56,6 @@ func (o *Organization) GetSource(ctx context.Context, id int64) (AppSource, erro
 // is no error: it is stored, and SourceFiles says what is wrong with it.
 func (o *Organization) UpdateSource(ctx context.Context, id int64, patch SourcePatch) (AppSource, error) {
 	var app AppSource
-	err := o.call(ctx, http.MethodPatch, appPath(id)+"/update_source", nil, patch, &app)
+	err := o.at.call(ctx, http.MethodPatch, appPath(id)+"/update_source", nil, patch, &app)
 	return app, err
 }

@@ -35,12 +35,12 @@ func versionsPath(id int64) string { return appPath(id) + "/versions" }
 
 // ListVersions reads one page of an app's versions.
 func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Page[Version], error) {
-	return list[Page[Version]](ctx, o, versionsPath(id), r.addTo(url.Values{}))
+	return list[Page[Version]](ctx, o.at, versionsPath(id), r.addTo(url.Values{}))
 }
 
 // AllVersions reads an app's versions, newest first.
 func (o *Organization) AllVersions(ctx context.Context, id int64) iter.Seq2[Version, error] {
-	return all[Version](ctx, o, versionsPath(id), nil)
+	return all[Version](ctx, o.at, versionsPath(id), nil)
 }
 
 // DiffVersions compares a version with another; with the one before it if against is 0.
@@ -50,6 +50,6 @@ func (o *Organization) DiffVersions(ctx context.Context, id, version, against in
 		query.Set("against", strconv.FormatInt(against, 10))
 	}
 	var diffs Diffs
-	err := o.call(ctx, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil, &diffs)
+	err := o.at.call(ctx, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil, &diffs)
 	return diffs, err
 }

@@ -4,6 +4,7 @@ package access
 
 import (
 	"strings"
+	"time"
 
 	"foyer/internal/fault"
 )
@@ -146,10 +147,13 @@ type Organization struct {
 	MembersCanManageApps bool
 }
 
-// Caller is an authenticated user acting inside one organization.
+// Caller is an authenticated user acting inside one organization; on routes that
+// name none, Level and Organization are zero.
 type Caller struct {
 	UserID       int64
 	Scope        Scope
+	BoundTo      string    // the one organization that the caller's key opens; "": all of the user's
+	KeyExpires   time.Time // zero: never
 	Level        Level
 	Organization Organization
 	RequestID    string // of the request that is being answered; "" elsewhere

@@ -33,6 +33,7 @@ type Identity struct {
 	KeyID     int64
 	UserID    int64
 	Scope     Scope
+	boundTo   string // the one organization it opens; "": all of the user's
 	expiresAt time.Time
 	grants    []grant // in the order of joining
 	hash      hash
@@ -90,10 +91,17 @@ func (id *Identity) enter(organizationID string) (Caller, bool) {
 	for i := range id.grants {
 		g := &id.grants[i]
 		if g.org.ID == organizationID || organizationID == Current {
-			return Caller{UserID: id.UserID, Scope: id.Scope, Level: g.level, Organization: g.org}, true
+			c := id.Caller()
+			c.Level, c.Organization = g.level, g.org
+			return c, true
 		}
 	}
 	return Caller{}, false
+}
+
+// Caller returns the caller that the identity is outside of organizations.
+func (id *Identity) Caller() Caller {
+	return Caller{UserID: id.UserID, Scope: id.Scope, BoundTo: id.boundTo, KeyExpires: id.expiresAt}
 }
 
 // load looks a key up in the database.
@@ -107,7 +115,7 @@ func (k *Keys) load(ctx context.Context, h hash) (*Identity, error) {
 		return nil, errBadKey
 	}
 	key := found[0].key
-	id := &Identity{KeyID: key.ID, UserID: key.UserID, Scope: key.Scope, expiresAt: key.ExpiresAt, hash: h}
+	id := &Identity{KeyID: key.ID, UserID: key.UserID, Scope: key.Scope, boundTo: key.OrganizationID, expiresAt: key.ExpiresAt, hash: h}
 	if found[0].org.ID != "" {
 		id.grants = found
 	}

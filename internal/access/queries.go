@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"foyer/internal/db"
+	"foyer/internal/page"
 )
 
 const keyColumns = `id, user_id, (SELECT email FROM users WHERE users.id = user_id), organization_id, scopes, created_at, expires_at, last_used_at`
@@ -86,4 +87,27 @@ func grants(ctx context.Context, q db.Querier, h hash) ([]grant, error) {
 		LEFT JOIN organizations o ON o.id = m.organization_id
 		WHERE k.hash = $1
 		ORDER BY m.joined_at, o.id`, h.String())
+}
+
+// own is the condition for the keys that a caller may see.
+const own = ` WHERE user_id = $1 AND (CAST($2 AS TEXT) = '' OR organization_id = $2)`
+
+func number(n *int) []any { return []any{n} }
+
+func countOwnKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
+	return db.One(ctx, q, number, `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
+}
+
+func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Key, error) {
+	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` ORDER BY id LIMIT $3 OFFSET $4`,
+		c.UserID, c.BoundTo, p.Limit, p.Offset)
+}
+
+func deleteOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (int64, error) {
+	return db.Exec(ctx, tx, `DELETE FROM keys`+own+` AND id = $3`, c.UserID, c.BoundTo, id)
+}
+
+func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {
+	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
+	return n > 0, err
 }

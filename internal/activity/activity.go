@@ -34,10 +34,12 @@ const (
 	Upgraded      Verb = "upgraded"
 	Uninstalled   Verb = "uninstalled"
 
-	Created Verb = "created"
-	Deleted Verb = "deleted"
-	Added   Verb = "added"
-	Removed Verb = "removed"
+	Created  Verb = "created"
+	Resent   Verb = "resent"
+	Declined Verb = "declined"
+	Deleted  Verb = "deleted"
+	Added    Verb = "added"
+	Removed  Verb = "removed"
 )
 
 // Entry is one change.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"foyer/internal/db"
 	"foyer/internal/page"
@@ -68,4 +69,29 @@ func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, e
 			COALESCE(u.first_name, ''), a.name, a.changes, a.request_id, a.created_at
 		FROM activity a LEFT JOIN users u ON u.id = a.user_id`+condition+
 		` ORDER BY a.id DESC LIMIT $`+strconv.Itoa(n-1)+` OFFSET $`+strconv.Itoa(n), args...)
+}
+
+// kept is one of the lists that activity_counts counts.
+type kept struct {
+	organizationID string
+	scope          Scope
+}
+
+func counts(ctx context.Context, q db.Querier) ([]kept, error) {
+	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} },
+		`SELECT organization_id, scope FROM activity_counts WHERE entries > 0 ORDER BY organization_id, scope`)
+}
+
+// removeOldest looks at the oldest entries of a list alone, so that it costs
+// little where there is nothing to remove.
+func removeOldest(ctx context.Context, tx *db.Tx, k kept, before time.Time, limit int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM activity WHERE created_at < $3 AND id IN (
+			SELECT id FROM activity WHERE organization_id = $1 AND scope = $2 ORDER BY id LIMIT $4)`,
+		k.organizationID, k.scope, before, limit)
+}
+
+func subtract(ctx context.Context, tx *db.Tx, k kept, n int64) error {
+	return db.Run(ctx, tx, `
+		UPDATE activity_counts SET entries = entries - $3 WHERE organization_id = $1 AND scope = $2`, k.organizationID, k.scope, n)
 }

@@ -12,16 +12,16 @@ import (
 // guard lets a request through to its handler if the caller may make it. It
 // checks in the order of docs/api.md: key, rate, scope, organization, access.
 type guard struct {
-	api   *API
-	keys  *limiter[int64]  // by key
-	peers *limiter[string] // by address, of requests without a valid key
+	api  *API
+	keys *limiter[int64] // by key
 }
 
 // peerLimit is how many requests a minute an address may make without a valid key.
 const peerLimit = 600
 
 func newGuard(a *API) *guard {
-	return &guard{api: a, keys: newLimiter[int64](a.RateLimit), peers: newLimiter[string](peerLimit)}
+	a.peers = newLimiter[string](peerLimit)
+	return &guard{api: a, keys: newLimiter[int64](a.RateLimit)}
 }
 
 func (g *guard) protect(route Route) http.Handler {
@@ -37,9 +37,15 @@ func (g *guard) protect(route Route) http.Handler {
 }
 
 func (g *guard) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
+	if route.may == nil {
+		return access.Caller{RequestID: RequestID(w)}, g.api.LimitPeer(w, r)
+	}
 	identity, err := g.identify(r)
+	if fault.Is(err, fault.Internal) {
+		return access.Caller{}, err
+	}
 	if err != nil {
-		if limited := g.limitPeer(w, r, err); limited != nil {
+		if limited := g.api.LimitPeer(w, r); limited != nil {
 			return access.Caller{}, limited
 		}
 		return access.Caller{}, err
@@ -50,11 +56,11 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, route Route) (acce
 	if !identity.Scope.Includes(route.Scope) {
 		return access.Caller{}, access.Caller{Scope: identity.Scope}.Require(route.Scope)
 	}
-	caller, err := g.api.Keys.Enter(r.Context(), identity, r.PathValue("organization_id"))
+	caller, err := g.enter(r, identity)
 	if err != nil {
 		return access.Caller{}, err
 	}
-	caller.RequestID = w.Header().Get(RequestIDHeader)
+	caller.RequestID = RequestID(w)
 	return caller, route.may(caller)
 }
 
@@ -70,20 +76,26 @@ func (g *guard) identify(r *http.Request) (*access.Identity, error) {
 	return g.api.Keys.Identify(r.Context(), strings.TrimSpace(key))
 }
 
-// limitPeer counts a request that has no valid key.
-func (g *guard) limitPeer(w http.ResponseWriter, r *http.Request, err error) error {
-	if fault.Is(err, fault.Internal) {
-		return nil
+// enter returns the caller inside the organization that the path names, if any.
+func (g *guard) enter(r *http.Request, identity *access.Identity) (access.Caller, error) {
+	if id := r.PathValue("organization_id"); id != "" {
+		return g.api.Keys.Enter(r.Context(), identity, id)
 	}
-	return g.peers.take(w, clientAddress(r, g.api.TrustedProxies), g.api.Keys.DB.Now())
+	return identity.Caller(), nil
+}
+
+// LimitPeer counts a request that has no valid key, and refuses it if its address
+// has made too many.
+func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
+	return a.peers.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
 }
 
 // fail answers with err. What is not the caller's doing is logged, with the
 // request's id, and not shown.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.Internal) {
-		a.Log.ErrorContext(r.Context(), "request failed", "request_id", w.Header().Get(RequestIDHeader),
-			"method", r.Method, "path", r.URL.Path, "error", err.Error())
+		a.Log.ErrorContext(r.Context(), "request failed", "request_id", RequestID(w),
+			"method", r.Method, "path", loggedPath(r), "error", err.Error())
 	}
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }

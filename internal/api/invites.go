@@ -103,18 +103,44 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	return wire.WriteList(w, invites, InviteAppender(a.Keys.DB.Now()))
 }
 
-// inviteID is the UUID in the path; what is none stands for no invite at all.
-func inviteID(r *http.Request) string {
-	id, err := uuid.Parse(r.PathValue("id"))
+func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Invites.Delete(r.Context(), c, pathUUID(r, "id")); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) resendInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	i, err := a.Invites.Resend(r.Context(), c, pathUUID(r, "id"))
+	if err != nil {
+		return err
+	}
+	return a.writeInvite(w, http.StatusOK, i)
+}
+
+func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	url, expires, err := a.Invites.Link(r.Context(), c, pathUUID(r, "id"))
+	if err != nil {
+		return err
+	}
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte {
+		b = wire.AppendField(append(b, '{'), "url", url)
+		return append(wire.AppendTime(b, "expires_at", expires), '}')
+	})
+}
+
+// pathUUID is the UUID in the path; what is none stands for nothing at all, and
+// never reaches the database, which refuses bytes that are not text.
+func pathUUID(r *http.Request, name string) string {
+	id, err := uuid.Parse(r.PathValue(name))
 	if err != nil {
 		return ""
 	}
 	return id.String()
 }
 
-func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Invites.Delete(r.Context(), c, inviteID(r)); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
+// writeSecret is wire.Write for an answer that no cache may keep.
+func writeSecret(w http.ResponseWriter, status int, body func([]byte) []byte) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.Write(w, status, body)
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,11 +49,19 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 
 // target is a route's path with things in it that are there.
 func (r *rig) target(route api.Route) string {
+	r.made++
+	email := "someone" + strconv.Itoa(r.made) + "@matrix.example"
 	path := strings.Replace(route.Path, "{organization_id}", r.org.ID, 1)
-	if strings.Contains(path, "/invites/{id}") {
-		return strings.Replace(path, "{id}", r.invite("someone@matrix.example"), 1)
-	}
-	if strings.Contains(path, "{id}") {
+	switch {
+	case strings.Contains(path, "{token}"):
+		return strings.Replace(path, "{token}", r.token(r.invite(email)), 1)
+	case strings.Contains(path, "{user_uuid}"):
+		return strings.Replace(path, "{user_uuid}", r.join(r.org, email, access.Member).User.UUID, 1)
+	case strings.Contains(path, "/invites/{id}"):
+		return strings.Replace(path, "{id}", r.invite(email), 1)
+	case strings.Contains(path, "/keys/{id}"):
+		return strings.Replace(path, "{id}", "1000000", 1)
+	case strings.Contains(path, "{id}"):
 		return strings.Replace(path, "{id}", r.app(`{"name":"matrix"}`), 1)
 	}
 	return path
@@ -61,17 +70,23 @@ func (r *rig) target(route api.Route) string {
 // expected is the status that a caller gets for being who it is; 0: none of that
 // kind, the rest decides.
 func expected(route api.Route, who string) int {
+	if strings.Contains(route.Path, "{token}") {
+		return 0 // whoever holds it
+	}
 	switch who {
 	case "no key", "bad key":
 		return http.StatusUnauthorized
 	case "another organization's owner", "a member of no organization here":
+		if !strings.Contains(route.Path, "{organization_id}") {
+			return 0
+		}
 		return http.StatusNotFound
 	case "member":
 		if route.Scope == access.PluginWrite {
 			return http.StatusForbidden
 		}
-		if route.Method == http.MethodDelete && strings.Contains(route.Path, "/invites/") {
-			return http.StatusForbidden // made by the owner
+		if strings.Contains(route.Path, "/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") {
+			return http.StatusForbidden // made by the owner; another member
 		}
 	case "admin", "owner":
 	default:

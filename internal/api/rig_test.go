@@ -19,6 +19,7 @@ import (
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/invite"
+	"foyer/internal/job"
 	"foyer/internal/openapi/openapitest"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
@@ -50,6 +51,7 @@ type rig struct {
 	owner      org.Membership
 	key        string // the owner's, scope *
 	otherKey   string // the owner's of the other organization
+	made       int    // counts what was made, for names that are new
 }
 
 // each runs test on both engines.
@@ -63,9 +65,13 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	tb.Helper()
 	keys := &access.Keys{DB: d}
 	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
+	links, err := invite.NewLinks("a secret of the tests", baseURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	r.api = &api.API{
-		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL,
-		Plugins: newApps(tb, d), Invites: invite.Service{DB: d, TTL: 72 * time.Hour, Memory: invite.NewMemory()},
+		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL, Organizations: r.orgs, Plugins: newApps(tb, d),
+		Invites: invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: 72 * time.Hour, Memory: invite.NewMemory()},
 	}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
@@ -216,6 +222,16 @@ func (r *rig) invite(email string) string {
 		r.t.Fatalf("invite %s: %d %s", email, got.status, got.body)
 	}
 	return between(got.body, `{"id":"`, `"`)
+}
+
+// token is that of the link to an invite, passed on by hand.
+func (r *rig) token(inviteID string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", "/invites/"+inviteID+"/link", "")
+	if got.status != http.StatusOK {
+		r.t.Fatalf("link: %d %s", got.status, got.body)
+	}
+	return between(got.body, baseURL+"/invite/", `"`)
 }
 
 func between(s, start, end string) string {

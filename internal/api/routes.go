@@ -11,6 +11,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
+	"foyer/internal/org"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -21,9 +22,12 @@ type API struct {
 	Keys           *access.Keys
 	Plugins        plugin.Service
 	Invites        invite.Service
+	Organizations  org.Service
 	BaseURL        string         // what links start with, without a trailing slash
 	RateLimit      int            // requests a minute and key; 0: no limit
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+
+	peers *limiter[string] // by address, of requests without a valid key
 }
 
 // handler answers one route; a returned error is written by wire.WriteError.
@@ -34,23 +38,31 @@ type Route struct {
 	Method string
 	Path   string // without trailing slash
 	Scope  access.Scope
-	may    func(access.Caller) error // asked before the body is read
+	may    func(access.Caller) error // asked before the body is read; nil: no key is needed
 	do     handler
 }
 
 func anyMember(access.Caller) error { return nil }
 
+func anyUser(access.Caller) error { return nil }
+
 // Routes is the whole API on one screen.
 func (a *API) Routes() []Route {
 	const (
-		organization = "/api/organizations/{organization_id}"
-		apps         = organization + "/pipeline_frontend_apps"
-		invites      = organization + "/invites"
+		organizations = "/api/organizations"
+		organization  = organizations + "/{organization_id}"
+		apps          = organization + "/pipeline_frontend_apps"
+		invites       = organization + "/invites"
+		members       = organization + "/members"
+		self          = "/api/users/@me"
+		signup        = "/api/signup/{token}"
 
-		readApps, writeApps       = access.PluginRead, access.PluginWrite
-		readMembers, writeMembers = access.MemberRead, access.MemberWrite
+		anyScope                  access.Scope = 0
+		readApps, writeApps                    = access.PluginRead, access.PluginWrite
+		readMembers, writeMembers              = access.MemberRead, access.MemberWrite
 	)
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
+	mayInvite, seeLinks, manage := invite.MayInvite, invite.MaySeeLinks, org.MayManageMembers
 	return []Route{
 		{"GET", apps, readApps, seeApps, a.listPlugins},
 		{"POST", apps, writeApps, changeApps, a.createPlugin},
@@ -69,9 +81,24 @@ func (a *API) Routes() []Route {
 		{"GET", apps + "/unused", readApps, seeApps, a.listUnused},
 
 		{"GET", invites, readMembers, anyMember, a.listInvites},
-		{"POST", invites, writeMembers, invite.MayInvite, a.createInvite},
-		{"POST", invites + "/bulk", writeMembers, invite.MayInvite, a.createInvites},
+		{"POST", invites, writeMembers, mayInvite, a.createInvite},
+		{"POST", invites + "/bulk", writeMembers, mayInvite, a.createInvites},
 		{"DELETE", invites + "/{id}", writeMembers, anyMember, a.deleteInvite},
+		{"POST", invites + "/{id}/resend", writeMembers, anyMember, a.resendInvite},
+		{"POST", invites + "/{id}/link", writeMembers, seeLinks, a.linkInvite},
+		{"GET", signup, anyScope, nil, a.showInvite},
+		{"POST", signup, anyScope, nil, a.acceptInvite},
+		{"DELETE", signup, anyScope, nil, a.declineInvite},
+
+		{"GET", organizations, anyScope, anyUser, a.listOrganizations},
+		{"GET", organization, anyScope, anyMember, a.getOrganization},
+		{"GET", members, readMembers, anyMember, a.listMembers},
+		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
+		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
+		{"GET", self, anyScope, anyUser, a.getSelf},
+		{"GET", self + "/keys", anyScope, anyUser, a.listKeys},
+		{"POST", self + "/keys", anyScope, anyUser, a.createKey},
+		{"DELETE", self + "/keys/{id}", anyScope, anyUser, a.deleteKey},
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 type inviteCommands struct {
 	Create inviteCreate `cmd:"" help:"Invite somebody."`
 	List   inviteList   `cmd:"" help:"List pending invites, the newest first."`
+	Resend inviteResend `cmd:"" help:"Give an invite a new expiry and a new link, and mail it."`
+	Link   inviteLink   `cmd:"" help:"Show the link of an invite, to pass it on by hand."`
 	Delete inviteDelete `cmd:"" help:"Take an invite back."`
 }
 
@@ -66,6 +68,48 @@ func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) erro
 	return invites(d).all(out, all)
 }
 
+type inviteResend struct {
+	actor
+	ID string `arg:"" help:"Its id."`
+}
+
+// Run sends an invite again.
+func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	i, err := d.Invites.Resend(ctx, by, c.ID)
+	if err != nil {
+		return named(err, "invite", c.ID)
+	}
+	return invites(d).one(out, i)
+}
+
+type inviteLink struct {
+	actor
+	ID string `arg:"" help:"Its id."`
+}
+
+// Help says what the link needs.
+func (inviteLink) Help() string {
+	return `The link starts with FOYER_BASE_URL and is derived from the secret: give both as the server has them.
+Whoever has the link becomes the person invited.`
+}
+
+// Run shows the link of an invite.
+func (c inviteLink) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	url, expires, err := d.Invites.Link(ctx, by, c.ID)
+	if err != nil {
+		return named(err, "invite", c.ID)
+	}
+	return out.say(map[string]any{"url": url, "expires_at": expires}, "%s\nIt works until %s.", url, expires.Format(time.RFC3339))
+}
+
 type inviteDelete struct {
 	actor
 	ID string `arg:"" help:"Its id."`
@@ -87,9 +131,12 @@ func (c inviteDelete) Run(ctx context.Context, d *server.Domain, out *output) er
 func invites(d *server.Domain) view[invite.Invite] {
 	now := d.Keys.DB.Now()
 	return view[invite.Invite]{
-		columns: "ID EMAIL LEVEL EXPIRES EXPIRED INVITED-BY",
+		columns: "ID EMAIL LEVEL EXPIRES EXPIRED INVITED-BY MAIL TRIES WHY",
 		row: func(i invite.Invite) []any {
-			return []any{i.ID, i.TargetEmail, i.Level, i.ExpiresAt.Truncate(time.Second), i.Expired(now), i.CreatedBy.Email}
+			return []any{
+				i.ID, i.TargetEmail, i.Level, i.ExpiresAt.Truncate(time.Second), i.Expired(now), i.CreatedBy.Email,
+				i.Mail.State, i.Mail.Attempts, i.Mail.Reason,
+			}
 		},
 		object: api.InviteAppender(now),
 	}

@@ -130,7 +130,7 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
 	}
-	return inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock}, fn)
+	return inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED"}, fn)
 }
 
 // Tx is a transaction under way.
@@ -138,6 +138,9 @@ type Tx struct {
 	// ForUpdate ends a SELECT whose rows this transaction is going to change. It is
 	// empty on SQLite, where a transaction has the whole database to itself.
 	ForUpdate string
+	// SkipLocked is ForUpdate for a SELECT that would rather have other rows than
+	// wait for those another transaction is about to change.
+	SkipLocked string
 
 	session
 	db    *DB

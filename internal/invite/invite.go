@@ -26,7 +26,28 @@ type Invite struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	ExpiresAt      time.Time
+	Issue          int64 // counted up by each resend
+	Mail           Mail
 }
+
+// Mail is how far the mail of an invite's latest issue has come.
+type Mail struct {
+	State    MailState
+	Reason   string // why it is deferred or failed; "": it is not
+	Attempts int    // how often a server has tried
+}
+
+// MailState is a step on the way of a mail.
+type MailState string
+
+// The states of mails.
+const (
+	NoMail   MailState = "none"     // not asked for, or there is no mail server
+	Queued   MailState = "queued"   // about to be sent
+	Sent     MailState = "sent"     // taken over by the mail server
+	Deferred MailState = "deferred" // not taken over yet; will be tried again
+	Failed   MailState = "failed"   // will not be tried again
+)
 
 // Expired reports whether the invite's time is over.
 func (i Invite) Expired(now time.Time) bool { return !now.Before(i.ExpiresAt) }
@@ -43,6 +64,7 @@ type Draft struct {
 // The longest texts, in characters.
 const (
 	maxFirstName = 30
+	maxLastName  = 150
 	maxMessage   = 5_000
 )
 
@@ -55,6 +77,7 @@ type order struct {
 	firstName string
 	level     access.Level
 	message   string
+	mail      bool // send one, if there is a mail server
 }
 
 func (d Draft) check() (order, fault.List) {
@@ -63,13 +86,14 @@ func (d Draft) check() (order, fault.List) {
 	var err error
 	o.email, err = checkEmail(d.TargetEmail)
 	faults.Add(err)
-	o.firstName, err = checkFirstName(d.FirstName)
+	o.firstName, err = checkName("first_name", d.FirstName, maxFirstName)
 	faults.Add(err)
 	o.level, err = checkLevel(d.Level)
 	faults.Add(err)
 	faults.Add(patch.Text("message", d.Message, maxMessage))
 	o.message = d.Message.Value
 	faults.Add(d.SendEmail.Check("send_email"))
+	o.mail = d.SendEmail.Or(true)
 	return o, faults
 }
 
@@ -86,15 +110,15 @@ func checkEmail(f patch.Field[string]) (string, error) {
 	return org.ParseEmail("target_email", f.Value)
 }
 
-func checkFirstName(f patch.Field[string]) (string, error) {
-	if err := patch.Text("first_name", f, maxFirstName); err != nil {
+func checkName(field string, f patch.Field[string], limit int) (string, error) {
+	if err := patch.Text(field, f, limit); err != nil {
 		return "", err
 	}
 	if strings.ContainsFunc(f.Value, unicode.IsControl) {
-		return "", fault.Field(fault.Invalid, "first_name", "Must not contain control characters.")
+		return "", fault.Field(fault.Invalid, field, "Must not contain control characters.")
 	}
 	if looksLikeURL(f.Value) {
-		return "", fault.Field(fault.Invalid, "first_name", "Must be a name, not a url.")
+		return "", fault.Field(fault.Invalid, field, "Must be a name, not a url.")
 	}
 	return f.Value, nil
 }

@@ -2,19 +2,21 @@ package invite
 
 import (
 	"context"
+	"time"
 
+	"foyer/internal/access"
 	"foyer/internal/db"
 	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
 const columns = `i.id, i.organization_id, i.target_email, i.first_name, i.emailing_attempt_made, i.level, i.message,
-	i.created_at, i.updated_at, i.expires_at, ` + org.UserColumns
+	i.created_at, i.updated_at, i.expires_at, i.issue, i.mail_state, i.mail_reason, i.mail_attempts, ` + org.UserColumns
 
 func (i *Invite) fields() []any {
 	return append([]any{
 		&i.ID, &i.OrganizationID, &i.TargetEmail, &i.FirstName, &i.EmailAttempted, &i.Level, &i.Message,
-		&i.CreatedAt, &i.UpdatedAt, &i.ExpiresAt,
+		&i.CreatedAt, &i.UpdatedAt, &i.ExpiresAt, &i.Issue, &i.Mail.State, &i.Mail.Reason, &i.Mail.Attempts,
 	}, i.CreatedBy.Fields()...)
 }
 
@@ -22,9 +24,42 @@ const selectInvite = `SELECT ` + columns + ` FROM invites i JOIN users u ON u.id
 
 func insert(ctx context.Context, tx *db.Tx, i Invite) error {
 	return db.Run(ctx, tx, `
-		INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)`,
-		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.Level, i.Message, i.CreatedBy.ID, i.CreatedAt, i.ExpiresAt)
+		INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at,
+			issue, mail_state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11)`,
+		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.Level, i.Message, i.CreatedBy.ID, i.CreatedAt, i.ExpiresAt,
+		i.Issue, i.Mail.State)
+}
+
+// reissue stores an invite that is sent again.
+func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
+	return db.Run(ctx, tx, `
+		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0
+		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State)
+}
+
+// findIssue is the organization of an invite that still is at an issue, if it is.
+func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
+	return db.One(ctx, tx, func(s *string) []any { return []any{s} },
+		`SELECT organization_id FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+}
+
+// noteMail writes down how a try to mail one issue of an invite went.
+func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, asked bool) error {
+	return db.Run(ctx, tx, `
+		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5,
+			emailing_attempt_made = CASE WHEN CAST($6 AS BOOLEAN) THEN TRUE ELSE emailing_attempt_made END
+		WHERE id = $1 AND issue = $2`, id, issue, m.State, m.Reason, m.Attempts, asked)
+}
+
+// findAnywhere finds an invite of whatever organization, for who holds its link.
+func findAnywhere(ctx context.Context, q db.Querier, id string) (Invite, error) {
+	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.id = $1`, id)
+}
+
+// removeIssue uses an invite up: of any number of transactions, one removes it.
+func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
+	return db.Exec(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
 func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite, error) {
@@ -43,6 +78,40 @@ func list(ctx context.Context, q db.Querier, organizationID string, p page.Page)
 // remove reports how many it removed: another request may have been quicker.
 func remove(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, error) {
 	return db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+// overdue names organizations that have invites which expired before a time.
+func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
+	return db.All(ctx, q, func(s *string) []any { return []any{s} },
+		`SELECT DISTINCT organization_id FROM invites WHERE expires_at < $1 ORDER BY organization_id LIMIT 100`, before)
+}
+
+func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM invites WHERE id IN (
+			SELECT id FROM invites WHERE organization_id = $1 AND expires_at < $2 ORDER BY id LIMIT $3)
+		AND expires_at < $2`, organizationID, before, limit)
+}
+
+// brake is how often something was done in the day that began at since.
+type brake struct {
+	since time.Time
+	used  int
+}
+
+// use counts n more uses of a brake whose day, if it began at or before dayBefore,
+// begins anew.
+func use(ctx context.Context, tx *db.Tx, kind, item string, n int, now, dayBefore time.Time) (brake, error) {
+	return db.One(ctx, tx, func(b *brake) []any { return []any{&b.since, &b.used} }, `
+		INSERT INTO brakes (kind, item, since, used) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (kind, item) DO UPDATE SET
+			since = CASE WHEN brakes.since <= $5 THEN excluded.since ELSE brakes.since END,
+			used = CASE WHEN brakes.since <= $5 THEN 0 ELSE brakes.used END + excluded.used
+		RETURNING since, used`, kind, item, now, n, dayBefore)
+}
+
+func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time) error {
+	return db.Run(ctx, tx, `DELETE FROM brakes WHERE since <= $1`, before)
 }
 
 func number(n *int) []any { return []any{n} }
@@ -71,8 +140,23 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 		organizationID, n)
 }
 
-func user(ctx context.Context, q db.Querier, id int64) (org.User, error) {
-	return db.One(ctx, q, (*org.User).Fields, `SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1`, id)
+// touchInvitesOf makes memories forget pages of invites that show a user as the
+// one who made them.
+func touchInvitesOf(ctx context.Context, tx *db.Tx, userID int64) error {
+	return db.Run(ctx, tx, `
+		UPDATE invite_counts SET version = version + 1
+		WHERE organization_id IN (SELECT organization_id FROM memberships WHERE user_id = $1)`, userID)
+}
+
+// levelOf is the level of a member; ErrNoRow if a user is none.
+func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
+	return db.One(ctx, q, func(l *access.Level) []any { return []any{l} },
+		`SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
+}
+
+func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
+	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM users WHERE email = $1`, email)
+	return n > 0, err
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID, email string) (bool, error) {

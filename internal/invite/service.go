@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"foyer/internal/cache"
 	"foyer/internal/db"
 	"foyer/internal/fault"
+	"foyer/internal/job"
 	"foyer/internal/org"
 	"foyer/internal/page"
 )
@@ -20,7 +22,12 @@ import (
 // Service is everything that can be done to invites.
 type Service struct {
 	DB     *db.DB
+	Keys   *access.Keys
+	Jobs   *job.Queue
+	Links  Links
 	TTL    time.Duration // how long an invite lives
+	Mails  bool          // there is a mail server
+	Limits Limits
 	Memory *Memory
 }
 
@@ -47,6 +54,8 @@ func NewMemory() *Memory {
 		return total
 	}}
 }
+
+func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys} }
 
 // List returns a page of an organization's invites, the newest first, and how
 // many there are.
@@ -134,29 +143,63 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 		if err := addCount(ctx, tx, c.Organization.ID, len(orders)); err != nil {
 			return err
 		}
-		by, err := user(ctx, tx, c.UserID)
-		if err != nil {
+		if err := s.brake(ctx, tx, c, orders); err != nil {
 			return err
 		}
-		for i, o := range orders {
-			if invites[i], err = s.place(ctx, tx, c, by, o); err != nil {
-				return blame(i, err)
-			}
-		}
-		return nil
+		return s.placeAll(ctx, tx, c, orders, invites, blame)
 	})
-	return invites, err
+	if err != nil {
+		return nil, err
+	}
+	s.Jobs.Wake()
+	return invites, nil
+}
+
+// placeAll makes the invites of all orders.
+func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, orders []order, invites []Invite, blame func(int, error) error) error {
+	by, err := s.orgs().User(ctx, tx, c.UserID)
+	if err != nil {
+		return err
+	}
+	in, err := s.orgs().Find(ctx, tx, c.Organization.ID)
+	if err != nil {
+		return err
+	}
+	for i, o := range orders {
+		if invites[i], err = s.place(ctx, tx, c, in, by, o); err != nil {
+			return blame(i, err)
+		}
+	}
+	return nil
+}
+
+// brake counts what orders ask for.
+func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) error {
+	if err := s.brakeInvites(ctx, tx, c.Organization.ID, len(orders)); err != nil {
+		return err
+	}
+	var emails []string
+	for _, o := range orders {
+		if o.mail && s.Mails {
+			emails = append(emails, o.email)
+		}
+	}
+	return s.brakeMails(ctx, tx, emails)
 }
 
 // place makes one invite, in place of a pending one for the same address.
-func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.User, o order) (Invite, error) {
-	switch member, err := isMember(ctx, tx, c.Organization.ID, o.email); {
+func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, by org.User, o order) (Invite, error) {
+	if !in.Admits(o.email) {
+		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
+			strings.Join(in.AllowedDomains, " or "))
+	}
+	switch member, err := isMember(ctx, tx, in.ID, o.email); {
 	case err != nil:
 		return Invite{}, err
 	case member:
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "%s is a member of this organization already.", o.email)
 	}
-	switch old, err := findByEmail(ctx, tx, c.Organization.ID, o.email); {
+	switch old, err := findByEmail(ctx, tx, in.ID, o.email); {
 	case err == nil:
 		if err := s.replace(ctx, tx, c, old); err != nil {
 			return Invite{}, err
@@ -166,13 +209,33 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.U
 	}
 	now := s.DB.Now()
 	i := Invite{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: c.Organization.ID, TargetEmail: o.email, FirstName: o.firstName,
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: in.ID, TargetEmail: o.email, FirstName: o.firstName,
 		Level: o.level, Message: o.message, CreatedBy: by, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(s.TTL),
+		Issue: 1, Mail: s.newMail(o.mail),
 	}
 	if err := insert(ctx, tx, i); err != nil {
 		return Invite{}, err
 	}
+	if err := s.post(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
 	return i, record(ctx, tx, c, i, activity.Created, now)
+}
+
+// newMail is the mail of an issue that is being made.
+func (s Service) newMail(wanted bool) Mail {
+	if wanted && s.Mails {
+		return Mail{State: Queued}
+	}
+	return Mail{State: NoMail}
+}
+
+// post has an invite's mail sent once tx has been committed.
+func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
+	if i.Mail.State != Queued {
+		return nil
+	}
+	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
 }
 
 func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old Invite) error {
@@ -185,18 +248,100 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old In
 // Delete takes an invite back.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		i, err := find(ctx, tx, c.Organization.ID, id)
-		if errors.Is(err, db.ErrNoRow) {
-			return access.ErrNotFound
-		}
+		i, err := s.findOwn(ctx, tx, c, id)
 		if err != nil {
-			return err
-		}
-		if err := mayDelete(c, i); err != nil {
 			return err
 		}
 		return s.remove(ctx, tx, c, i)
 	})
+}
+
+// findOwn finds an invite that the caller may take back.
+func (s Service) findOwn(ctx context.Context, tx *db.Tx, c access.Caller, id string) (Invite, error) {
+	i, err := find(ctx, tx, c.Organization.ID, id)
+	if err != nil {
+		return Invite{}, orNotFound(err)
+	}
+	return i, mayDelete(c, i)
+}
+
+func orNotFound(err error) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return access.ErrNotFound
+	}
+	return err
+}
+
+// Resend gives an invite a new expiry and a new link, which is mailed; links made
+// before are dead.
+func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
+	var i Invite
+	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if err := addCount(ctx, tx, c.Organization.ID, 0); err != nil { // nobody else changes it meanwhile
+			return err
+		}
+		if i, err = s.findOwn(ctx, tx, c, id); err != nil {
+			return err
+		}
+		i.Issue++
+		i.Mail = s.newMail(true)
+		i.UpdatedAt = s.DB.Now()
+		i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
+		if s.Mails {
+			if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
+				return err
+			}
+		}
+		if err := reissue(ctx, tx, i); err != nil {
+			return err
+		}
+		if err := s.post(ctx, tx, i); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, i, activity.Resent, i.UpdatedAt)
+	})
+	if err == nil {
+		s.Jobs.Wake()
+	}
+	return i, err
+}
+
+// Link returns the link to an invite, to be passed on by hand, and until when it
+// works. Whoever has it becomes the user invited, so it is for admins, never for
+// more than they are themselves, and never for somebody who is a user already.
+func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
+	if err := MaySeeLinks(c); err != nil {
+		return "", time.Time{}, err
+	}
+	if s.Links.key == nil {
+		return "", time.Time{}, errNoSecret
+	}
+	i, err := find(ctx, s.DB, c.Organization.ID, id)
+	if err != nil {
+		return "", time.Time{}, orNotFound(err)
+	}
+	if i.Level > c.Level {
+		return "", time.Time{}, fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)
+	}
+	switch known, err := userExists(ctx, s.DB, i.TargetEmail); {
+	case err != nil:
+		return "", time.Time{}, err
+	case known:
+		return "", time.Time{}, fault.New(fault.Denied, "%s is a user already, whom whoever holds the link would become: the link goes by mail alone.", i.TargetEmail)
+	case i.Expired(s.DB.Now()):
+		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
+	}
+	return s.Links.url(i, handed), i.ExpiresAt, nil
+}
+
+var errNoSecret = errors.New("links are derived from the server's secret, which was not given")
+
+// MaySeeLinks reports whether a caller may pass links on by hand.
+func MaySeeLinks(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may see the links of invites.")
+	}
+	return nil
 }
 
 func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) error {

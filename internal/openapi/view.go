@@ -63,7 +63,7 @@ func (d *document) request(v *operationView, op *operation) error {
 		}
 		body = string(example)
 	}
-	v.Request = curl(v.Method, v.Path, len(v.Scopes) > 0, body)
+	v.Request = curl(v.Method, v.Path, len(op.Security) > 0, body)
 	return nil
 }
 

@@ -2,14 +2,13 @@
 package org
 
 import (
-	"net/mail"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
 	"foyer/internal/access"
+	"foyer/internal/address"
 	"foyer/internal/fault"
 )
 
@@ -18,6 +17,17 @@ type Organization struct {
 	access.Organization
 	AllowedDomains []string // whose addresses may join; none: any
 	CreatedAt      time.Time
+}
+
+// Admits reports whether the owner of an address may join.
+func (o Organization) Admits(email string) bool {
+	return len(o.AllowedDomains) == 0 || slices.Contains(o.AllowedDomains, address.DomainOf(email))
+}
+
+// Mine is an organization as one of its members sees it.
+type Mine struct {
+	Organization
+	Level access.Level // the member's
 }
 
 // User is a person, in any number of organizations.
@@ -31,6 +41,9 @@ type User struct {
 	IsEmailVerified bool
 	CreatedAt       time.Time
 }
+
+// FullName is what a user is called; "" if nobody knows.
+func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 // Membership is a user's place in an organization.
 type Membership struct {
@@ -49,10 +62,7 @@ type Settings struct {
 	AllowedDomains       *[]string
 }
 
-const (
-	maxName  = 200
-	maxEmail = 254 // RFC 5321 section 4.5.3.1.3, less the angle brackets
-)
+const maxName = 200 // characters
 
 func checkName(name string) (string, error) {
 	name = strings.TrimSpace(name)
@@ -67,37 +77,24 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
-// ParseEmail reads a plain e-mail address (RFC 5321, dot-atom at a domain name):
-// lower-cased, its domain in ASCII. The field is what is blamed.
+// ParseEmail reads a person's e-mail address into the form it is kept in. The
+// field is what is blamed.
 func ParseEmail(field, text string) (string, error) {
-	text = strings.ToLower(strings.TrimSpace(text))
-	if n := utf8.RuneCountInString(text); n > maxEmail {
-		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", maxEmail, n)
+	if n := utf8.RuneCountInString(strings.TrimSpace(text)); n > address.MaxLength {
+		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", address.MaxLength, n)
 	}
-	local, domain, _ := strings.Cut(text, "@")
-	ascii, err := ParseDomain(domain)
-	if err != nil || !plainLocal(local) || len(local)+1+len(ascii) > maxEmail {
+	email, err := address.Parse(text)
+	if err != nil || !strings.Contains(address.DomainOf(email), ".") {
 		return "", fault.Field(fault.Invalid, field, "Must be an e-mail address like name@example.com.")
 	}
-	return local + "@" + ascii, nil
+	return email, nil
 }
 
-// plainLocal reports whether an address may begin so without quotes.
-func plainLocal(local string) bool {
-	const maxLocal = 64
-	a, err := mail.ParseAddress(local + "@example.com")
-	return err == nil && a.Name == "" && a.Address == local+"@example.com" &&
-		len(local) <= maxLocal && !strings.ContainsFunc(local, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(`" ()<>`, r) })
-}
-
-// domainNames are names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).
-var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
-
-// ParseDomain reads the name of an internet domain, into ASCII (IDNA).
+// ParseDomain reads a domain whose addresses may join an organization.
 func ParseDomain(text string) (string, error) {
-	ascii, err := domainNames.ToASCII(strings.ToLower(strings.TrimSpace(text)))
-	if err != nil || !strings.Contains(ascii, ".") || strings.HasSuffix(ascii, ".") {
-		return "", fault.New(fault.Invalid, "%q is not a domain like example.com.", text)
+	domain, err := address.Domain(strings.TrimSpace(text))
+	if err != nil {
+		return "", fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)
 	}
-	return ascii, nil
+	return domain, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/db"
+	"foyer/internal/page"
 )
 
 const orgColumns = `id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at`
@@ -85,6 +86,31 @@ func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
 	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u ORDER BY u.id`)
 }
 
+func markVerified(ctx context.Context, tx *db.Tx, u User) error {
+	return db.Run(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, u.ID)
+}
+
+func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
+	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
+}
+
+func (m *Mine) fields() []any { return append(m.Organization.fields(), &m.Level) }
+
+// mine selects the organizations of a caller's user, of which a key that is bound
+// to one sees that one.
+const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.id
+	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
+
+func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) {
+	return db.One(ctx, q, number, `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
+}
+
+func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
+	return db.All(ctx, q, (*Mine).fields, `
+		SELECT o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.created_at, m.level`+
+		mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
+}
+
 const memberColumns = `m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns
 
 func (m *Membership) fields() []any {
@@ -115,6 +141,28 @@ func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Me
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
 }
 
+func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, `
+		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+}
+
+func countMembers(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, number, `SELECT COUNT(*) FROM memberships WHERE organization_id = $1`, organizationID)
+}
+
+func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, `
+		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.organization_id = $1 AND u.uuid = $2`, organizationID, userUUID)
+}
+
+func findMemberByID(ctx context.Context, q db.Querier, organizationID string, userID int64) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, `
+		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.organization_id = $1 AND u.id = $2`, organizationID, userID)
+}
+
 func findMember(ctx context.Context, q db.Querier, organizationID, email string) (Membership, error) {
 	return db.One(ctx, q, (*Membership).fields, `
 		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
@@ -122,6 +170,8 @@ func findMember(ctx context.Context, q db.Querier, organizationID, email string)
 }
 
 func countOwners(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, func(n *int) []any { return []any{n} },
+	return db.One(ctx, q, number,
 		`SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level = $2`, organizationID, access.Owner)
 }
+
+func number(n *int) []any { return []any{n} }

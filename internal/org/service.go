@@ -142,20 +142,46 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 // InsertMember is AddMember inside Keys.Change; the draft's names are those of a
 // new user.
 func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, draft User, level access.Level) (Membership, error) {
+	user, err := s.ensureUser(ctx, tx, draft)
+	if err != nil {
+		return Membership{}, err
+	}
+	return s.join(ctx, tx, by, organizationID, user, level)
+}
+
+// Join is InsertMember for somebody who comes by their own will. A draft whose
+// address is verified verifies that of a user who is there already.
+func (s Service) Join(ctx context.Context, tx *db.Tx, requestID, organizationID string, draft User, level access.Level) (Membership, error) {
+	user, err := s.ensureUser(ctx, tx, draft)
+	if err != nil {
+		return Membership{}, err
+	}
+	if draft.IsEmailVerified && !user.IsEmailVerified {
+		user.IsEmailVerified = true
+		if err := markVerified(ctx, tx, user); err != nil {
+			return Membership{}, err
+		}
+	}
+	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, organizationID, user, level)
+}
+
+// ensureUser returns the user who has the draft's address, made of the draft if
+// there is none.
+func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, error) {
 	email, err := ParseEmail("email", draft.Email)
 	if err != nil {
-		return Membership{}, err
+		return User{}, err
 	}
 	draft.Email, draft.UUID, draft.DistinctID, draft.CreatedAt = email, newUUID(), newUUID(), s.DB.Now()
-	user, err := ensureUser(ctx, tx, draft)
-	if err != nil {
-		return Membership{}, err
-	}
+	return ensureUser(ctx, tx, draft)
+}
+
+func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, user User, level access.Level) (Membership, error) {
 	now := s.DB.Now()
 	m := Membership{OrganizationID: organizationID, User: user, Level: level, JoinedAt: now, UpdatedAt: now}
 	if err := insertMember(ctx, tx, m); err != nil {
 		if errors.Is(err, db.ErrUnique) {
-			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", email)
+			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", user.Email)
 		}
 		return Membership{}, err
 	}
@@ -165,38 +191,45 @@ func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, 
 // SetLevel changes what a member may do. The last owner stays owner.
 func (s Service) SetLevel(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error {
-		if m.Level == level {
-			return nil
-		}
-		if level < access.Owner {
-			if err := keepOwner(ctx, tx, m); err != nil {
-				return err
-			}
-		}
-		changes := []activity.Change{activity.Changed("level", m.Level, level)}
-		m.Level, m.UpdatedAt = level, s.DB.Now()
-		if err := updateMember(ctx, tx, m, m.UpdatedAt); err != nil {
-			return err
-		}
-		return activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
+	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) (err error) {
+		m, err = s.setLevel(ctx, tx, by, m, level)
+		return err
 	})
 	return m, err
+}
+
+func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Membership, level access.Level) (Membership, error) {
+	if m.Level == level {
+		return m, nil
+	}
+	if level < access.Owner {
+		if err := keepOwner(ctx, tx, m); err != nil {
+			return m, err
+		}
+	}
+	changes := []activity.Change{activity.Changed("level", m.Level, level)}
+	m.Level, m.UpdatedAt = level, s.DB.Now()
+	if err := updateMember(ctx, tx, m, m.UpdatedAt); err != nil {
+		return m, err
+	}
+	return m, activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
 }
 
 // RemoveMember ends a membership. Keys of the user lose the organization at once.
 func (s Service) RemoveMember(ctx context.Context, by access.Caller, organizationID, email string) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error {
-		if err := keepOwner(ctx, tx, m); err != nil {
-			return err
-		}
-		if err := deleteMember(ctx, tx, m); err != nil {
-			return err
-		}
-		return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
-	})
+	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error { return s.remove(ctx, tx, by, m) })
 	return m, err
+}
+
+func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Membership) error {
+	if err := keepOwner(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := deleteMember(ctx, tx, m); err != nil {
+		return err
+	}
+	return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
 }
 
 // change runs fn on a member whom it has found.

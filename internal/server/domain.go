@@ -11,6 +11,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/db"
 	"foyer/internal/invite"
+	"foyer/internal/job"
 	"foyer/internal/org"
 	"foyer/internal/page"
 	"foyer/internal/plugin"
@@ -22,6 +23,7 @@ type Domain struct {
 	Organizations org.Service
 	Plugins       plugin.Service
 	Invites       invite.Service
+	Jobs          *job.Queue
 
 	db *db.DB
 }
@@ -36,14 +38,35 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	keys := &access.Keys{DB: d}
+	links, err := openLinks(c)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	keys, jobs := &access.Keys{DB: d}, job.New(d)
 	return &Domain{
 		Keys:          keys,
 		Organizations: org.Service{DB: d, Keys: keys},
 		Plugins:       apps,
-		Invites:       invite.Service{DB: d, TTL: c.InviteTTL, Memory: invite.NewMemory()},
-		db:            d,
+		Invites: invite.Service{
+			DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
+			Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Memory: invite.NewMemory(),
+		},
+		Jobs: jobs,
+		db:   d,
 	}, nil
+}
+
+// openLinks needs no secret, since most commands do not: a server is refused
+// without one by config.CheckServer.
+func openLinks(c config.Config) (invite.Links, error) {
+	secret, err := c.ServerSecret()
+	if errors.Is(err, config.ErrNoSecret) {
+		return invite.Links{}, nil
+	}
+	if err != nil {
+		return invite.Links{}, err
+	}
+	return invite.NewLinks(secret, c.Base(c.Listen))
 }
 
 // Close waits for the transactions under way and closes the database.

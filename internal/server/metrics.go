@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -13,15 +14,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"foyer/internal/invite"
+	"foyer/internal/job"
 )
 
 // metrics is what foyer tells Prometheus.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
+	mails    *prometheus.CounterVec
 }
 
-func newMetrics() *metrics {
+func newMetrics(ctx context.Context, jobs *job.Queue) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -29,14 +34,41 @@ func newMetrics() *metrics {
 			Help:    "How long requests took, by route and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route", "status"}),
+		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "foyer_mails_total",
+			Help: "Tries to send a mail, by result: sent, deferred (to be tried again) or failed.",
+		}, []string{"result"}),
 	}
-	m.registry.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, result := range []invite.MailState{invite.Sent, invite.Deferred, invite.Failed} {
+		m.mails.WithLabelValues(string(result)) // 0 from the start
+	}
+	m.registry.MustRegister(m.requests, m.mails, jobsWaiting(ctx, jobs), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
 	m.requests.WithLabelValues(r.Pattern, strconv.Itoa(status)).Observe(took.Seconds())
 }
+
+// countTimeout keeps a database that hangs from holding up all metrics.
+const countTimeout = 2 * time.Second
+
+func jobsWaiting(ctx context.Context, jobs *job.Queue) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "foyer_jobs_waiting",
+		Help: "Jobs that are not done, on all servers; NaN if the database does not answer.",
+	}, func() float64 {
+		ctx, cancel := context.WithTimeout(ctx, countTimeout)
+		defer cancel()
+		n, err := jobs.Waiting(ctx)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	})
+}
+
+func (m *metrics) mailed(result invite.MailState) { m.mails.WithLabelValues(string(result)).Inc() }
 
 // serveMetrics answers on a listener of its own, until ctx is done.
 func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.WaitGroup) error {

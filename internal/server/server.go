@@ -14,6 +14,7 @@ import (
 
 	"foyer/internal/api"
 	"foyer/internal/config"
+	"foyer/internal/console"
 	"foyer/internal/db"
 )
 
@@ -47,6 +48,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	}
 	defer ln.Close()
 	baseURL := s.Config.Base(ln.Addr().String())
+	d.Invites.Links = d.Invites.Links.At(baseURL)
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
@@ -56,18 +58,30 @@ func (s Server) Run(ctx context.Context) (err error) {
 	defer stop()
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
-	a := &api.API{
-		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
-		Plugins: d.Plugins, Invites: d.Invites,
+	m := newMetrics(flushCtx, d.Jobs)
+	if err := s.work(flushCtx, d, m, &background); err != nil {
+		return err
 	}
-	m := newMetrics()
 	if s.Config.MetricsListen != "" {
 		if err := s.serveMetrics(ctx, m, &background); err != nil {
 			return err
 		}
 	}
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
-	return s.serve(ctx, ln, a.Observe(a.Handler(s.pages(d.db)), m.seen))
+	return s.serve(ctx, ln, s.handler(d, baseURL, m))
+}
+
+// handler answers everything that is asked of the server.
+func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
+	a := &api.API{
+		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
+		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
+	}
+	pages := console.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	return a.Observe(a.Handler(func(mux *http.ServeMux) {
+		s.pages(d.db)(mux)
+		pages.Register(mux)
+	}), m.seen)
 }
 
 // pages adds what is served beside the API.

@@ -88,6 +88,43 @@ func (o Object) Bool(name string) patch.Field[bool] {
 	return patch.Of(v.Kind() == 't')
 }
 
+// Texts reads an array of strings.
+func (o Object) Texts(name string) patch.Field[[]string] {
+	f, v := field[[]string](o, name)
+	if v == nil {
+		return f
+	}
+	const want = "an array of strings"
+	if v.Kind() != '[' {
+		return wrong[[]string](name, want, v)
+	}
+	texts := []string{}
+	for _, item := range elements(v) {
+		if item.Kind() != '"' {
+			return wrong[[]string](name, want, item)
+		}
+		text := unquoted(name, item)
+		if text.Fault != nil {
+			return patch.Field[[]string]{Set: true, Fault: text.Fault}
+		}
+		texts = append(texts, text.Value)
+	}
+	return patch.Of(texts)
+}
+
+// elements splits an array that is valid JSON.
+func elements(array jsontext.Value) []jsontext.Value {
+	var all []jsontext.Value
+	d := jsontext.NewDecoder(bytes.NewReader(array))
+	for _, err := d.ReadToken(); err == nil && d.PeekKind() != ']'; {
+		var v jsontext.Value
+		if v, err = d.ReadValue(); err == nil {
+			all = append(all, v.Clone())
+		}
+	}
+	return all
+}
+
 // JSON reads an object or an array: its text as sent, without the white space
 // between tokens.
 func (o Object) JSON(name string) patch.Field[string] {

@@ -69,6 +69,11 @@ func AppendJSON(b []byte, name, text string) []byte {
 	return append(AppendName(b, name), text...)
 }
 
+// AppendStrings appends "name": and an array of strings.
+func AppendStrings(b []byte, name string, all []string) []byte {
+	return AppendList(AppendName(b, name), all, AppendString)
+}
+
 // AppendInt appends "name": and a number.
 func AppendInt(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(AppendName(b, name), n, 10)

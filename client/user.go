@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// OrganizationInfo is an organization as one of its members sees it.
+type OrganizationInfo struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Level Level  `json:"level"` // the member's
+	// AccessLevel is what the organization may do with apps: 0 nothing, 3 read, 6
+	// install, 9 share them with every organization.
+	AccessLevel          int       `json:"access_level"`
+	MembersCanInvite     bool      `json:"members_can_invite"`
+	MembersCanManageApps bool      `json:"members_can_manage_apps"`
+	AllowedDomains       []string  `json:"allowed_domains"` // whose addresses may join; none: any
+	CreatedAt            time.Time `json:"created_at"`
+}
+
+const (
+	organizations = "/api/organizations"
+	self          = "/api/users/@me"
+	keys          = self + "/keys"
+	signup        = "/api/signup/"
+)
+
+// ListOrganizations reads one page of the organizations that the key opens, in
+// the order its user joined them.
+func (c *Client) ListOrganizations(ctx context.Context, r Range) (Page[OrganizationInfo], error) {
+	return list[Page[OrganizationInfo]](ctx, c.at(organizations), "", r.addTo(url.Values{}))
+}
+
+// Get reads the organization.
+func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
+	var info OrganizationInfo
+	err := o.at.call(ctx, http.MethodGet, "", nil, nil, &info)
+	return info, err
+}
+
+// Self reads the user whom the key belongs to.
+func (c *Client) Self(ctx context.Context) (User, error) {
+	var user User
+	err := c.at(self).call(ctx, http.MethodGet, "", nil, nil, &user)
+	return user, err
+}
+
+// Key is what the server keeps of an API key.
+type Key struct {
+	ID             int64      `json:"id"`
+	Scopes         []string   `json:"scopes"`
+	OrganizationID string     `json:"organization_id"` // that it is bound to; empty: none
+	CreatedAt      time.Time  `json:"created_at"`
+	ExpiresAt      *time.Time `json:"expires_at"`   // nil: never
+	LastUsedAt     *time.Time `json:"last_used_at"` // to the hour; nil: never
+}
+
+// KeyDraft is a key to make. Scopes are needed; what else is zero is as for the
+// key asking.
+type KeyDraft struct {
+	Scopes         []string   `json:"scopes"`
+	OrganizationID string     `json:"organization_id,omitempty"`
+	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
+}
+
+// NewKey is a key that has just been made, and the one time it is shown.
+type NewKey struct {
+	Key
+	Secret string `json:"key"`
+}
+
+// ListKeys reads one page of one's keys, in the order they were made.
+func (c *Client) ListKeys(ctx context.Context, r Range) (Page[Key], error) {
+	return list[Page[Key]](ctx, c.at(keys), "", r.addTo(url.Values{}))
+}
+
+// AllKeys reads one's keys, in the order they were made.
+func (c *Client) AllKeys(ctx context.Context) iter.Seq2[Key, error] {
+	return all[Key](ctx, c.at(keys), "", nil)
+}
+
+// CreateKey makes a key that can do no more, and lives no longer, than this one.
+func (c *Client) CreateKey(ctx context.Context, draft KeyDraft) (NewKey, error) {
+	var key NewKey
+	err := c.at(keys).call(ctx, http.MethodPost, "", nil, draft, &key)
+	return key, err
+}
+
+// DeleteKey revokes one of one's keys.
+func (c *Client) DeleteKey(ctx context.Context, id int64) error {
+	return c.at(keys).call(ctx, http.MethodDelete, "/"+strconv.FormatInt(id, 10), nil, nil, nil)
+}
+
+// Invitation is an invite as whoever holds its link sees it.
+type Invitation struct {
+	TargetEmail      string    `json:"target_email"`
+	FirstName        string    `json:"first_name"`
+	OrganizationName string    `json:"organization_name"`
+	Level            Level     `json:"level"`
+	InvitedBy        Inviter   `json:"invited_by"`
+	ExpiresAt        time.Time `json:"expires_at"`
+}
+
+// Inviter is who made an invitation.
+type Inviter struct {
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Email     string `json:"email"`
+}
+
+// Names are what a new user wants to be called; nil leaves the first name as the
+// inviter wrote it.
+type Names struct {
+	FirstName *string `json:"first_name,omitempty"`
+	LastName  *string `json:"last_name,omitempty"`
+}
+
+// Accepted is what accepting an invitation has made.
+type Accepted struct {
+	User         User             `json:"user"`
+	Organization OrganizationInfo `json:"organization"`
+	Level        Level            `json:"level"`
+	APIKey       string           `json:"api_key"` // shown this once
+}
+
+// GetInvitation reads the invitation that a link's token stands for. The client's
+// key does not matter here, nor below.
+func (c *Client) GetInvitation(ctx context.Context, token string) (Invitation, error) {
+	var invitation Invitation
+	err := c.at(signup).call(ctx, http.MethodGet, url.PathEscape(token), nil, nil, &invitation)
+	return invitation, err
+}
+
+// AcceptInvitation makes whom the link was sent to a member.
+func (c *Client) AcceptInvitation(ctx context.Context, token string, names Names) (Accepted, error) {
+	var accepted Accepted
+	err := c.at(signup).call(ctx, http.MethodPost, url.PathEscape(token), nil, names, &accepted)
+	return accepted, err
+}
+
+// DeclineInvitation removes the invite.
+func (c *Client) DeclineInvitation(ctx context.Context, token string) error {
+	return c.at(signup).call(ctx, http.MethodDelete, url.PathEscape(token), nil, nil, nil)
+}

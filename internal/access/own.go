@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/page"
+)
+
+// OwnDraft is the key that a caller wants for themselves.
+type OwnDraft struct {
+	Scope          Scope
+	OrganizationID string    // "": that of the key asking, or none
+	ExpiresAt      time.Time // zero: with the key asking, or never
+}
+
+// Own returns a page of the caller's keys, in the order they were made, and how
+// many there are. A key that is bound to an organization sees those alone that
+// are bound to the same.
+func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) ([]Key, int, error) {
+	n, err := countOwnKeys(ctx, k.DB, c)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	keys, err := listOwnKeys(ctx, k.DB, c, p)
+	return keys, n, err
+}
+
+// CreateOwn makes a key that can do no more, and lives no longer, than the key
+// asking for it.
+func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string, error) {
+	key, err := k.limit(c, d)
+	if err != nil {
+		return Key{}, "", err
+	}
+	if key.OrganizationID != "" {
+		switch member, err := isMember(ctx, k.DB, key.OrganizationID, c.UserID); {
+		case err != nil:
+			return Key{}, "", err
+		case !member:
+			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+		}
+	}
+	secret := NewKey()
+	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		key, err = insertKey(ctx, tx, key, hashOf(secret))
+		return err
+	})
+	return key, secret, err
+}
+
+// limit makes the draft a key, unless that could do what c's cannot.
+func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
+	if !c.Scope.Includes(d.Scope) {
+		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
+	}
+	key := Key{UserID: c.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: k.DB.Now(), ExpiresAt: d.ExpiresAt}
+	if key.ExpiresAt.IsZero() {
+		key.ExpiresAt = c.KeyExpires
+	}
+	if key.OrganizationID == "" {
+		key.OrganizationID = c.BoundTo
+	}
+	switch {
+	case c.BoundTo != "" && key.OrganizationID != c.BoundTo:
+		return Key{}, fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+	case key.ExpiresAt.IsZero():
+		return key, nil
+	case !key.ExpiresAt.After(key.CreatedAt):
+		return Key{}, fault.Field(fault.Invalid, "expires_at", "Must be in the future.")
+	case !c.KeyExpires.IsZero() && key.ExpiresAt.After(c.KeyExpires):
+		return Key{}, fault.New(fault.Denied, "A key cannot make one that lives longer than itself.")
+	}
+	return key, nil
+}
+
+// RevokeOwn removes one of the keys that Own lists.
+func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
+	return k.Change(ctx, func(tx *db.Tx) error {
+		n, err := deleteOwnKey(ctx, tx, c, id)
+		if err == nil && n == 0 {
+			return ErrNotFound
+		}
+		return err
+	})
+}

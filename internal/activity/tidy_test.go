@@ -1,0 +1,54 @@
+package activity_test
+
+import (
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/org"
+	"foyer/internal/page"
+)
+
+func TestTidyKeepsCountsExact(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, err := org.Service{DB: d, Keys: &access.Keys{DB: d}}.Create(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const old, fresh = 1100, 3
+		now := d.Now()
+		record := func(s activity.Scope, at time.Time, n int) {
+			err := d.InTx(t.Context(), func(tx *db.Tx) error {
+				for range n {
+					if err := activity.Record(t.Context(), tx, activity.Entry{OrganizationID: o.ID, Scope: s, Verb: activity.Created}, at); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		record(activity.Plugin, now.Add(-2*time.Hour), old)
+		record(activity.Invite, now.Add(-2*time.Hour), 1)
+		record(activity.Plugin, now, fresh)
+		if err := activity.Tidy(t.Context(), d, now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		holds := func(s activity.Scope, want int) {
+			t.Helper()
+			entries, n, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, Scope: s}, page.First)
+			if err != nil || n != want || len(entries) != want {
+				t.Errorf("%q: %d counted, %d there, want %d, %v", s, n, len(entries), want, err)
+			}
+		}
+		holds(activity.Plugin, fresh)
+		holds(activity.Invite, 0)
+		holds("", fresh)
+	})
+}

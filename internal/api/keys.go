@@ -1,0 +1,104 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/fault"
+	"foyer/internal/wire"
+)
+
+func (a *API) getSelf(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	u, err := a.Organizations.User(r.Context(), a.Keys.DB, c.UserID)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendUser(b, u) })
+}
+
+// appendKey appends what is kept of a key.
+func appendKey(b []byte, k access.Key) []byte { return append(appendKeyFields(append(b, '{'), k), '}') }
+
+func appendKeyFields(b []byte, k access.Key) []byte {
+	b = wire.AppendInt(b, "id", k.ID)
+	b = wire.AppendStrings(b, "scopes", k.Scope.Names())
+	b = wire.AppendField(b, "organization_id", k.OrganizationID)
+	b = wire.AppendTime(b, "created_at", k.CreatedAt)
+	b = wire.AppendTime(b, "expires_at", k.ExpiresAt)
+	return wire.AppendTime(b, "last_used_at", k.LastUsedAt)
+}
+
+func (a *API) listKeys(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	keys, count, err := a.Keys.Own(r.Context(), c, p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, count, keys, appendKey)
+}
+
+func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	draft, err := readKey(o)
+	if err != nil {
+		return err
+	}
+	key, secret, err := a.Keys.CreateOwn(r.Context(), c, draft)
+	if err != nil {
+		return err
+	}
+	return writeSecret(w, http.StatusCreated, func(b []byte) []byte {
+		return append(wire.AppendField(appendKeyFields(append(b, '{'), key), "key", secret), '}')
+	})
+}
+
+func readKey(o wire.Object) (access.OwnDraft, error) {
+	var d access.OwnDraft
+	var faults fault.List
+	switch names := o.Texts("scopes"); {
+	case !names.Set:
+		faults.Add(fault.Field(fault.Required, "scopes", "Must be given: a list of scopes, like [\"plugin:read\"]."))
+	case names.Check("scopes") != nil:
+		faults.Add(names.Check("scopes"))
+	default:
+		scope, err := access.ParseScopes(names.Value)
+		faults.Add(err)
+		d.Scope = scope
+	}
+	organization := o.Text("organization_id")
+	if organization.Fault != nil {
+		faults.Add(organization.Fault)
+	}
+	d.OrganizationID = organization.Value
+	expires := o.Text("expires_at")
+	if expires.Fault != nil {
+		faults.Add(expires.Fault)
+	}
+	if text := expires.Value; text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			faults.Add(fault.Field(fault.Invalid, "expires_at", "Must be a time like 2030-01-31T12:00:00Z."))
+		}
+		d.ExpiresAt = at
+	}
+	return d, faults.Err()
+}
+
+func (a *API) deleteKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return access.ErrNotFound
+	}
+	if err := a.Keys.RevokeOwn(r.Context(), c, id); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}

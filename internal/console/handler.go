@@ -1,0 +1,168 @@
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"foyer/internal/fault"
+	"foyer/internal/invite"
+	"foyer/internal/org"
+	"foyer/internal/patch"
+)
+
+// Pages serves the page behind the link of an invite.
+type Pages struct {
+	Log     *slog.Logger
+	Invites invite.Service
+	BaseURL string // without a slash at the end
+	// RequestID names the request that w answers.
+	RequestID func(w http.ResponseWriter) string
+	// Limit refuses a request whose sender has made too many.
+	Limit func(w http.ResponseWriter, r *http.Request) error
+}
+
+// maxForm is the largest form that is read, in bytes.
+const maxForm = 64 << 10
+
+// Register adds the pages to mux.
+func (p Pages) Register(mux *http.ServeMux) {
+	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
+		mux.Handle("GET "+path, p.page(p.show))
+		mux.Handle("POST "+path, p.page(p.answer))
+	}
+}
+
+// page answers with what do returns; a fault has a page of its own.
+func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (Page, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := p.Limit(w, r)
+		var shown Page
+		status := http.StatusOK
+		if err == nil {
+			shown, err = do(w, r)
+		}
+		if err != nil {
+			status, shown = p.unhappy(w, r, err)
+		}
+		if err := write(w, status, shown); err != nil {
+			p.Log.ErrorContext(r.Context(), "page not written", "request_id", p.RequestID(w), "error", err.Error())
+			http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
+		}
+	})
+}
+
+// failure is a fault, the invite it is about if that is known, and what the form
+// said if one was sent.
+type failure struct {
+	error
+	opened invite.Opened
+	names  *invite.Names
+}
+
+// Unwrap gives back the fault alone.
+func (f failure) Unwrap() error { return f.error }
+
+func (p Pages) show(_ http.ResponseWriter, r *http.Request) (Page, error) {
+	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return nil, failure{error: err, opened: o}
+	}
+	return invitation(o), nil
+}
+
+// answer accepts or declines, and answers with the page that says so: a redirect
+// could not carry the key, which must not stay in a browser's history.
+func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
+	}
+	token, id := r.PathValue("token"), p.RequestID(w)
+	o, err := p.Invites.Open(r.Context(), token)
+	if err != nil {
+		return nil, failure{error: err, opened: o}
+	}
+	switch r.PostForm.Get("answer") {
+	case "accept":
+		names := namesIn(r.PostForm)
+		made, err := p.Invites.Accept(r.Context(), token, names, id)
+		if err != nil {
+			return nil, failure{error: err, opened: o, names: &names}
+		}
+		return p.accepted(made), nil
+	case "decline":
+		if _, err := p.Invites.Decline(r.Context(), token, id); err != nil {
+			return nil, failure{error: err, opened: o}
+		}
+		return Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}, nil
+	}
+	return nil, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
+}
+
+// namesIn are the names in a form. It comes from anywhere: NUL, which no database
+// keeps, is a control character and refused as one; what is not UTF-8 is replaced.
+func namesIn(form url.Values) invite.Names {
+	var n invite.Names
+	if form.Has("first_name") {
+		n.FirstName = patch.Of(strings.ToValidUTF8(form.Get("first_name"), "\uFFFD"))
+	}
+	if form.Has("last_name") {
+		n.LastName = patch.Of(strings.ToValidUTF8(form.Get("last_name"), "\uFFFD"))
+	}
+	return n
+}
+
+// unhappy is the page for what went wrong.
+func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) (int, Page) {
+	f, _ := errors.AsType[failure](err)
+	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
+	first := fault.Of(err)[0]
+	switch first.Kind {
+	case fault.NotFound:
+		return http.StatusNotFound, Unknown{}
+	case fault.Expired:
+		return http.StatusGone, Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt}
+	case fault.Denied:
+		return http.StatusForbidden, Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail}
+	case fault.Throttled:
+		w.Header().Set("Retry-After", strconv.Itoa(int(first.RetryAfter.Seconds())+1))
+		return http.StatusTooManyRequests, Failed{Detail: first.Detail}
+	case fault.Internal:
+		id := p.RequestID(w)
+		p.Log.ErrorContext(r.Context(), "request failed", "request_id", id, "method", r.Method, "path", "/invite/{token}", "error", err.Error())
+		return http.StatusInternalServerError, Failed{Detail: first.Detail, RequestID: id}
+	default:
+		if f.names != nil {
+			return http.StatusBadRequest, f.form()
+		}
+		return http.StatusBadRequest, Failed{Detail: first.Detail}
+	}
+}
+
+// form is the form as it was sent, with its faults.
+func (f failure) form() Invitation {
+	page := invitation(f.opened)
+	page.FirstName, page.LastName = f.names.FirstName.Or(page.FirstName), f.names.LastName.Value
+	page.Faults = fault.Of(f.error)
+	return page
+}
+
+func invitation(o invite.Opened) Invitation {
+	return Invitation{
+		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
+		Message: o.Message, Level: o.Level.String(), ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser,
+	}
+}
+
+func (p Pages) accepted(made invite.Accepted) Accepted {
+	return Accepted{
+		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
+		Level: made.Level.String(), APIKey: made.APIKey, Scopes: made.Scope.Names(), BaseURL: p.BaseURL,
+	}
+}
+
+func person(u org.User) Person { return Person{Name: u.FullName(), Email: u.Email} }

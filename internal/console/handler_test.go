@@ -1,0 +1,148 @@
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/fault"
+	"foyer/internal/invite"
+	"foyer/internal/job"
+	"foyer/internal/org"
+	"foyer/internal/patch"
+)
+
+// site serves the pages of one organization's invites.
+type site struct {
+	*testing.T
+	pages Pages
+	owner access.Caller
+}
+
+func newSite(t *testing.T, d *db.DB) *site {
+	t.Helper()
+	links, err := invite.NewLinks("a secret of the tests", "https://foyer.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &access.Keys{DB: d}
+	orgs := org.Service{DB: d, Keys: keys}
+	o, err := orgs.Create(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := orgs.AddMember(t.Context(), access.Caller{}, o.ID, "grace@acme.example", access.Owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{
+		T:     t,
+		owner: access.Caller{UserID: m.User.ID, Level: access.Owner, Organization: o.Organization},
+		pages: Pages{
+			Log: slog.New(slog.DiscardHandler), BaseURL: "https://foyer.example",
+			Invites:   invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Memory: invite.NewMemory()},
+			RequestID: func(http.ResponseWriter) string { return "req" },
+			Limit:     func(http.ResponseWriter, *http.Request) error { return nil },
+		},
+	}
+}
+
+// invited is the path of the page of a new invite.
+func (s *site) invited(email string) string {
+	s.Helper()
+	i, err := s.pages.Invites.Create(s.Context(), s.owner, invite.Draft{TargetEmail: patch.Of(email), FirstName: patch.Of("Ada")})
+	if err != nil {
+		s.Fatal(err)
+	}
+	link, _, err := s.pages.Invites.Link(s.Context(), s.owner, i.ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return strings.TrimPrefix(link, "https://foyer.example")
+}
+
+func (s *site) get(path string) *httptest.ResponseRecorder { return s.send("GET", path, nil) }
+
+func (s *site) post(path string, form url.Values) *httptest.ResponseRecorder {
+	return s.send("POST", path, form)
+}
+
+func (s *site) send(method, path string, form url.Values) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(s.Context(), method, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	mux := http.NewServeMux()
+	s.pages.Register(mux)
+	mux.ServeHTTP(w, r)
+	return w
+}
+
+func (s *site) want(w *httptest.ResponseRecorder, status int, text string) {
+	s.Helper()
+	if body := w.Body.String(); w.Code != status || !strings.Contains(body, text) {
+		s.Errorf("status %d, want %d; %q in:\n%s", w.Code, status, text, body[strings.Index(body, "<main>")+1:])
+	}
+	if w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Referrer-Policy") != "no-referrer" {
+		s.Error(w.Header())
+	}
+}
+
+func TestPagesOfAnInvite(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newSite(t, d)
+		path := s.invited("ada@x.example")
+		s.want(s.get(path), 200, `value="Ada"`)
+		s.want(s.get(path+"/"), 200, "Join")
+		s.want(s.post(path, nil), 400, "neither accept nor decline")
+		s.want(s.post(path, url.Values{"answer": {"accept"}, "last_name": {"a\x00b"}}), 400, "Must not contain control characters.")
+		s.want(s.post(path, url.Values{"answer": {"accept"}, "first_name": {strings.Repeat("x", 31)}}), 400, `id="first_name_fault"`)
+		s.want(s.post(path, url.Values{"answer": {strings.Repeat("x", maxForm)}}), 400, "did not arrive")
+		accepted := s.post(path, url.Values{"answer": {"accept"}, "first_name": {"Ad\xffa"}})
+		s.want(accepted, 200, "Welcome to")
+		key := regexp.MustCompile(`foy_\w{43}`).FindString(accepted.Body.String())
+		if _, err := s.pages.Invites.Keys.Identify(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+		s.want(s.get(path), 404, "This link does not work")
+		s.want(s.post(path, url.Values{"answer": {"accept"}}), 404, "This link does not work")
+
+		path = s.invited("eve@x.example")
+		s.want(s.post(path, url.Values{"answer": {"decline"}}), 200, "You have not joined")
+		s.want(s.get(path), 404, "This link does not work")
+
+		path = s.invited("late@x.example")
+		now := d.Now().Add(time.Hour)
+		d.Now = func() time.Time { return now }
+		s.want(s.get(path), 410, "has expired")
+		s.want(s.post(path, url.Values{"answer": {"accept"}}), 410, "has expired")
+	})
+}
+
+func TestPagesWhenThingsGoWrong(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newSite(t, d)
+		path := s.invited("ada@x.example")
+		for status, err := range map[int]error{
+			http.StatusTooManyRequests:     fault.Later(fault.Throttled, time.Minute, "At most so many."),
+			http.StatusInternalServerError: errors.New("canary"),
+		} {
+			s.pages.Limit = func(http.ResponseWriter, *http.Request) error { return err }
+			w := s.get(path)
+			s.want(w, status, "Something went wrong")
+			if strings.Contains(w.Body.String(), "canary") {
+				t.Error("an inner detail is shown")
+			}
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/fault"
+)
+
+// Person is somebody a page names.
+type Person struct {
+	Name  string // "": the address stands for it
+	Email string
+}
+
+// Invitation asks to accept or decline. Its form posts to the page's own
+// address: first_name, last_name and answer, which is "accept" or "decline".
+type Invitation struct {
+	OrganizationName string
+	Inviter          Person
+	TargetEmail      string
+	FirstName        string // fills the form
+	LastName         string // fills the form
+	Message          string // may be ""
+	Level            string // member, admin or owner
+	ExpiresAt        time.Time
+	KnownUser        bool       // the address has an account: its names are not asked for
+	Faults           fault.List // what was wrong with the form sent before
+}
+
+func (Invitation) template() string { return "invitation.html" }
+
+// Fault is what was wrong with one field of the form; "" for nothing.
+func (p Invitation) Fault(field string) string {
+	i := slices.IndexFunc(p.Faults, func(e *fault.Error) bool { return e.Field == field })
+	if i < 0 {
+		return ""
+	}
+	return p.Faults[i].Detail
+}
+
+// Accepted says what the new member can do now, and shows the key this once.
+type Accepted struct {
+	OrganizationName string
+	OrganizationID   string
+	Email            string // the new member's
+	Level            string // member, admin or owner
+	APIKey           string
+	Scopes           []string
+	BaseURL          string // without a slash at the end
+}
+
+func (Accepted) template() string { return "accepted.html" }
+
+// Can reports whether the key has a scope; write includes read.
+func (p Accepted) Can(scope string) bool {
+	write := strings.TrimSuffix(scope, "read") + "write"
+	return slices.ContainsFunc(p.Scopes, func(have string) bool {
+		return have == "*" || have == scope || have == write && strings.HasSuffix(scope, ":read")
+	})
+}
+
+// Declined confirms that the invitation is gone.
+type Declined struct {
+	OrganizationName string
+	Inviter          Person
+}
+
+func (Declined) template() string { return "declined.html" }
+
+// Unknown is the page of a link that does not work: altered, used, replaced or
+// deleted, which nobody outside may tell apart.
+type Unknown struct{}
+
+func (Unknown) template() string { return "unknown.html" }
+
+// Expired is the page of a link past its time: the inviter can send it again.
+type Expired struct {
+	OrganizationName string
+	Inviter          Person
+	ExpiresAt        time.Time
+}
+
+func (Expired) template() string { return "expired.html" }
+
+// Withdrawn is the page of an invitation that may not be accepted now: its
+// inviter has left the organization, say, or is below the level it offers.
+type Withdrawn struct {
+	OrganizationName string
+	Inviter          Person
+	Detail           string // why, and what would help
+}
+
+func (Withdrawn) template() string { return "withdrawn.html" }
+
+// Failed is the page of everything else that goes wrong.
+type Failed struct {
+	Detail    string // safe to show, like a fault's
+	RequestID string // finds the reason in the log; may be ""
+}
+
+func (Failed) template() string { return "failed.html" }

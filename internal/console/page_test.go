@@ -1,0 +1,204 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"foyer/internal/fault"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var pagesIn = flag.String("pages", "", "write every page into this folder, to look at it")
+
+// pages are all pages, with the given texts wherever somebody typed something.
+func pages(organization, name, message string) map[string]Page {
+	inviter := Person{Name: name, Email: "grace@example.com"}
+	until := time.Date(2026, 3, 4, 12, 30, 0, 0, time.UTC)
+	return map[string]Page{
+		"invitation": Invitation{
+			OrganizationName: organization, Inviter: inviter, TargetEmail: "ada@example.com", FirstName: name, LastName: name,
+			Message: message, Level: "admin", ExpiresAt: until,
+		},
+		"faults": Invitation{
+			OrganizationName: organization, Inviter: inviter, TargetEmail: "ada@example.com", FirstName: name, Level: "owner", ExpiresAt: until,
+			Faults: fault.List{{Kind: fault.TooLong, Field: "first_name", Detail: message}},
+		},
+		"known": Invitation{
+			OrganizationName: organization, Inviter: Person{Email: name}, TargetEmail: name, Level: "member", ExpiresAt: until, KnownUser: true,
+		},
+		"accepted": Accepted{
+			OrganizationName: organization, OrganizationID: "0196a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b", Email: "ada@example.com", Level: "admin",
+			APIKey: "foy_4kT9vQ2mXc7LpR1sWz8NbY6dHj3GfA5eUo0iKtVxM2qS", Scopes: []string{"plugin:write", "organization_member:write"},
+			BaseURL: "https://foyer.example.com",
+		},
+		"declined":  Declined{OrganizationName: organization, Inviter: inviter},
+		"unknown":   Unknown{},
+		"expired":   Expired{OrganizationName: organization, Inviter: inviter, ExpiresAt: until},
+		"withdrawn": Withdrawn{OrganizationName: organization, Inviter: inviter, Detail: message},
+		"failed":    Failed{Detail: message, RequestID: "01J9ZK6Q"},
+	}
+}
+
+func render(t *testing.T, p Page) string {
+	t.Helper()
+	body, err := Render(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestPagesToLookAt writes the pages with friendly texts: go test -run Look -pages DIR.
+func TestPagesToLookAt(t *testing.T) {
+	t.Parallel()
+	if *pagesIn == "" {
+		t.Skip("no -pages folder")
+	}
+	for name, p := range pages("Bücher & Söhne", "Grace Hopper", "Hello Ada,\n\nwe start on Monday. Bring tea!") {
+		if err := os.WriteFile(filepath.Join(*pagesIn, name+".html"), []byte(render(t, p)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var hostileTexts = map[string]string{
+	"closing tags":  "</p></bdi></blockquote></main></style></title><script>alert(1)</script>",
+	"attribute":     `" onfocus="alert(1)" autofocus x="`,
+	"style":         "</style><style>*{display:none}</style> expression(alert(1))",
+	"comment":       "<!-- ",
+	"template":      "{{.APIKey}}",
+	"header":        "Ada\r\nSet-Cookie: a=b",
+	"bidi":          "\u202egnp.exe\u202c \u2066a\u2069 \u200f",
+	"url":           "https://evil.example/a?b javascript:alert(1) www.evil.example",
+	"homoglyph url": "https：／／evil。example еvil．ехаmрlе",
+	"nul":           "a\x00b\x1bc",
+	"bad utf-8":     "a\xff\xfeb",
+	"long":          strings.Repeat("evil.example ", 400),
+	"one long word": strings.Repeat("x", 5000),
+}
+
+var (
+	tags     = regexp.MustCompile(`<[^>]*>`)
+	values   = regexp.MustCompile(`value="[^"]*"`)
+	linkText = regexp.MustCompile(`(?i)[a-z]+://|\b(www\.|[\pL\pN-]+\.)+\pL{2,}\b`)
+)
+
+func TestHostileTextsStayText(t *testing.T) {
+	t.Parallel()
+	friendly := pages("Acme", "Grace", "Hello")
+	for name, text := range hostileTexts {
+		for page, p := range pages(text, text, text) {
+			t.Run(name+"/"+page, func(t *testing.T) {
+				t.Parallel()
+				got := render(t, p)
+				if diff := cmp.Diff(markup(render(t, friendly[page])), markup(got)); diff != "" {
+					t.Errorf("the text changed the markup (-want +got):\n%s", diff)
+				}
+				for _, r := range got {
+					if r != '\n' && unicode.In(r, unicode.C) || r == utf8.RuneError {
+						t.Fatalf("%U on the page", r)
+					}
+				}
+				if p, ok := p.(Accepted); ok {
+					got = strings.ReplaceAll(got, p.BaseURL, "")
+				}
+				shown := tags.ReplaceAllString(strings.ReplaceAll(got, style, ""), " ")
+				shown = regexp.MustCompile(`(ada|grace)@example\.com`).ReplaceAllString(shown, "")
+				if link := linkText.FindString(shown); link != "" {
+					t.Errorf("%q looks like a link", link)
+				}
+			})
+		}
+	}
+}
+
+// markup is the page's tags, without what its inputs are filled with.
+func markup(page string) []string {
+	return tags.FindAllString(values.ReplaceAllString(page, `value=""`), -1)
+}
+
+func TestNoPageLinksOrRunsAnything(t *testing.T) {
+	t.Parallel()
+	for name, p := range pages("Acme", "Grace", "Hello") {
+		got := render(t, p)
+		for _, tag := range []string{"<a ", "<script", "<img", "<iframe", " style=", " onclick"} {
+			if strings.Contains(got, tag) {
+				t.Errorf("%s has %q", name, tag)
+			}
+		}
+		for _, want := range []string{`<html lang="en">`, "<main>", "<header>", "<h1>", "<title>", `name="viewport"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %s", name, want)
+			}
+		}
+	}
+}
+
+func TestOnlyOurStyleIsAllowed(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	if err := write(w, 404, Unknown{}); err != nil {
+		t.Fatal(err)
+	}
+	page := w.Body.String()
+	_, rest, _ := strings.Cut(page, "<style>")
+	inline, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(inline))
+	csp := w.Header().Get("Content-Security-Policy")
+	if !strings.Contains(csp, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+		t.Errorf("the page's style is not the one allowed: %s", csp)
+	}
+	for _, want := range []string{"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+		if !strings.Contains(csp, want) {
+			t.Errorf("policy lacks %s: %s", want, csp)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	if err := write(w, 410, Expired{}); err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != 410 {
+		t.Errorf("status %d", w.Code)
+	}
+	for name, want := range map[string]string{
+		"Content-Type":           "text/html; charset=utf-8",
+		"Cache-Control":          "no-store",
+		"Referrer-Policy":        "no-referrer",
+		"X-Frame-Options":        "DENY",
+		"X-Content-Type-Options": "nosniff",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAcceptedCan(t *testing.T) {
+	t.Parallel()
+	p := Accepted{Scopes: []string{"plugin:write", "organization_member:read"}}
+	for scope, want := range map[string]bool{
+		"plugin:read": true, "plugin:write": true, "organization_member:read": true, "organization_member:write": false,
+	} {
+		if p.Can(scope) != want {
+			t.Errorf("%s: %t", scope, !want)
+		}
+	}
+	if all := (Accepted{Scopes: []string{"*"}}); !all.Can("organization_member:write") {
+		t.Error("* does not cover a scope")
+	}
+}

@@ -1,0 +1,181 @@
+package invite
+
+import (
+	"context"
+	"errors"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/org"
+	"foyer/internal/patch"
+)
+
+// Opened is an invite as whoever holds its link sees it.
+type Opened struct {
+	Invite
+	Organization org.Organization
+	KnownUser    bool // the address belongs to a user, whose names stay
+
+	way way
+}
+
+// Names are what somebody who accepts wants to be called.
+type Names struct {
+	FirstName patch.Field[string] // absent: as the inviter wrote
+	LastName  patch.Field[string]
+}
+
+// check returns the names as a new user's.
+func (n Names) check(i Invite) (org.User, error) {
+	var faults fault.List
+	if !n.FirstName.Set {
+		n.FirstName = patch.Of(i.FirstName)
+	}
+	first, err := checkName("first_name", n.FirstName, maxFirstName)
+	faults.Add(err)
+	last, err := checkName("last_name", n.LastName, maxLastName)
+	faults.Add(err)
+	return org.User{Email: i.TargetEmail, FirstName: first, LastName: last}, faults.Err()
+}
+
+// Accepted is what accepting has made.
+type Accepted struct {
+	User         org.User
+	Organization org.Organization
+	Level        access.Level
+	APIKey       string // shown this once
+	Scope        access.Scope
+}
+
+// Open returns the invite behind a link that can be answered. If it cannot be any
+// more, because its time is over or its inviter may not invite to it now, the
+// invite comes with the fault, to say whom to ask.
+func (s Service) Open(ctx context.Context, token string) (Opened, error) {
+	return s.open(ctx, s.DB, token)
+}
+
+func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, error) {
+	t, ok := readToken(token)
+	if !ok {
+		return Opened{}, access.ErrNotFound
+	}
+	i, err := findAnywhere(ctx, q, t.id.String())
+	if err != nil {
+		return Opened{}, orNotFound(err)
+	}
+	w, ok := s.Links.verify(t, i.Issue)
+	if !ok {
+		return Opened{}, access.ErrNotFound
+	}
+	o := Opened{Invite: i, way: w}
+	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
+		return Opened{}, err
+	}
+	if o.KnownUser, err = userExists(ctx, q, i.TargetEmail); err != nil {
+		return Opened{}, err
+	}
+	err = s.answerable(ctx, q, o)
+	if fault.Is(err, fault.Denied) {
+		// Between two of our looks somebody may have accepted it, and become a user.
+		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
+			return Opened{}, orNotFound(gone)
+		}
+	}
+	return o, err
+}
+
+// answerable says why an invite cannot be answered.
+func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
+	if o.Expired(s.DB.Now()) {
+		return fault.New(fault.Expired, "The invitation has expired: ask whoever sent it to send it again.")
+	}
+	level, err := levelOf(ctx, q, o.OrganizationID, o.CreatedBy.ID)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return err
+	}
+	switch {
+	case level < o.Level: // 0: not a member any more
+		return fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
+	case !o.Organization.Admits(o.TargetEmail):
+		return fault.New(fault.Denied, "The organization no longer takes members with an address like this: ask an admin of it.")
+	case o.way == handed && o.KnownUser:
+		return fault.New(fault.Denied, "The address belongs to a user by now, so that only a link that came by mail will do: ask for one.")
+	}
+	return nil
+}
+
+// Accept makes whoever holds the link a member, and a user if their address is
+// new. However many try at the same time, one succeeds; the others find nothing.
+func (s Service) Accept(ctx context.Context, token string, names Names, requestID string) (Accepted, error) {
+	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
+	if err != nil {
+		return Accepted{}, err
+	}
+	draft, err := names.check(o.Invite)
+	if err != nil {
+		return Accepted{}, err
+	}
+	a := Accepted{APIKey: access.NewKey()}
+	err = s.Keys.Change(ctx, func(tx *db.Tx) error {
+		o, err := s.use(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		draft.IsEmailVerified = o.way == mailed
+		m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
+		if err != nil {
+			return err
+		}
+		if err := touchInvitesOf(ctx, tx, m.User.ID); err != nil {
+			return err
+		}
+		a.User, a.Organization, a.Level, a.Scope = m.User, o.Organization, m.Level, scopeOf(m.Level, o.Organization)
+		_, err = s.Keys.Insert(ctx, tx, access.Draft{UserID: m.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope}, a.APIKey)
+		return err
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	return a, nil
+}
+
+// use uses an invite up: only one transaction gets it.
+func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, error) {
+	o, err := s.open(ctx, tx, token)
+	if err != nil {
+		return Opened{}, err
+	}
+	if err := addCount(ctx, tx, o.OrganizationID, -1); err != nil {
+		return Opened{}, err
+	}
+	n, err := removeIssue(ctx, tx, o.ID, o.Issue)
+	if err == nil && n == 0 {
+		err = access.ErrNotFound
+	}
+	return o, err
+}
+
+// scopeOf is what a new member's first key can do: as much as the level can use.
+func scopeOf(level access.Level, in org.Organization) access.Scope {
+	switch {
+	case level >= access.Admin:
+		return access.All
+	case in.MembersCanManageApps:
+		return access.PluginWrite | access.MemberWrite
+	}
+	return access.PluginRead | access.MemberWrite
+}
+
+// Decline removes the invite behind a link.
+func (s Service) Decline(ctx context.Context, token, requestID string) (Opened, error) {
+	var o Opened
+	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if o, err = s.use(ctx, tx, token); err != nil {
+			return err
+		}
+		return record(ctx, tx, access.Caller{RequestID: requestID}, o.Invite, activity.Declined, s.DB.Now())
+	})
+	return o, err
+}

@@ -1,0 +1,183 @@
+package invite_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/fault"
+	"foyer/internal/invite"
+	"foyer/internal/mail/mailtest"
+	"foyer/internal/patch"
+)
+
+func TestInviteArrives(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.run()
+		i := r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), Message: patch.Of("Hi!")})
+		if i.EmailAttempted || i.Mail.State != invite.Queued {
+			r.Errorf("before: %t, %+v", i.EmailAttempted, i.Mail)
+		}
+		token := r.mailed(1)
+		m := r.smtp.Mails()[0]
+		for name, want := range map[string]string{
+			"From": `"Foyer" <foyer@foyer.example>`, "To": "<ada@x.example>", "Reply-To": "<owner@acme.example>",
+			"Message-ID": "<" + i.ID + ".1@foyer.example>", "Subject": "You are invited to join Acme",
+			"List-Unsubscribe": "<" + baseURL + "/invite/" + token + ">",
+		} {
+			if got := strings.Join(strings.Fields(m.Header(r, name)), ""); got != strings.Join(strings.Fields(want), "") {
+				r.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		sent := r.until(inState(invite.Sent))
+		if !sent.EmailAttempted || sent.Mail.Attempts != 1 || sent.Mail.Reason != "" {
+			r.Errorf("after: %t, %+v", sent.EmailAttempted, sent.Mail)
+		}
+	})
+}
+
+func TestMailThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer mailtest.Answer
+		want   invite.MailState
+		reason string
+	}{
+		"451":           {mailtest.Refuse(451, "try later"), invite.Deferred, "try later"},
+		"550":           {mailtest.Refuse(550, "no such user"), invite.Failed, "no such user"},
+		"550 recipient": {mailtest.RefuseRecipient(550, "unknown"), invite.Failed, "unknown"},
+		"drop":          {mailtest.Drop, invite.Deferred, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(r *rig) {
+				r.smtp.Script(test.answer)
+				r.run()
+				r.invite(r.owner, draft("ada@x.example"))
+				i := r.until(inState(test.want))
+				if !i.EmailAttempted || i.Mail.Attempts != 1 || i.Mail.Reason == "" || !strings.Contains(i.Mail.Reason, test.reason) {
+					r.Errorf("%t, %+v", i.EmailAttempted, i.Mail)
+				}
+			})
+		})
+	}
+}
+
+func TestDeferredMailIsSentSoon(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.smtp.Script(mailtest.Refuse(451, "try later"))
+		r.run()
+		r.invite(r.owner, draft("ada@x.example"))
+		i := r.until(inState(invite.Sent)) // 10 s later
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if i.Mail.Attempts != 2 || i.Mail.Reason != "" || !slices.Equal(r.seen, []invite.MailState{invite.Deferred, invite.Sent}) {
+			r.Errorf("%+v, told %v", i.Mail, r.seen)
+		}
+	})
+}
+
+func TestNoMailServerNoAttempt(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Mails = false
+		i := r.invite(r.owner, draft("ada@x.example"))
+		if n, err := r.invites.Jobs.Waiting(r.Context()); n != 0 || err != nil || i.Mail.State != invite.NoMail {
+			r.Errorf("%d jobs, %v, %+v", n, err, i.Mail)
+		}
+	})
+}
+
+func TestNoMailIfNotWanted(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		d := draft("ada@x.example")
+		d.SendEmail = patch.Of(false)
+		i := r.invite(r.owner, d)
+		if n, err := r.invites.Jobs.Waiting(r.Context()); n != 0 || err != nil || i.Mail.State != invite.NoMail {
+			r.Errorf("%d jobs, %v, %+v", n, err, i.Mail)
+		}
+	})
+}
+
+func TestInviteThatIsGoneIsNotMailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		gone := r.invite(r.owner, draft("gone@x.example"))
+		if err := r.invites.Delete(r.Context(), r.owner, gone.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.invite(r.owner, draft("twice@x.example"))
+		r.invite(r.owner, draft("twice@x.example")) // replaces the first
+		last := r.invite(r.owner, draft("ada@x.example"))
+		if _, err := r.invites.Resend(r.Context(), r.owner, last.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		r.mailed(2)
+		for n := 1; n > 0; {
+			n, _ = r.invites.Jobs.Waiting(r.Context())
+		}
+		if mails := r.smtp.Mails(); len(mails) != 2 || r.smtp.Asked() != 2 {
+			r.Errorf("%d mails, %d asked", len(mails), r.smtp.Asked())
+		}
+	})
+}
+
+func TestResend(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		r.later(2 * time.Hour)
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.ID != i.ID || !again.ExpiresAt.After(r.db.Now()) || !again.CreatedAt.Equal(i.CreatedAt) {
+			r.Fatalf("%v: %+v", err, again)
+		}
+		r.run()
+		if _, err := r.invites.Open(r.Context(), r.mailed(1)); err != nil {
+			r.Error(err)
+		}
+		if id := r.smtp.Mails()[0].Header(r, "Message-ID"); id != "<"+i.ID+".2@foyer.example>" {
+			r.Error(id)
+		}
+	})
+}
+
+func TestBrakes(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 5, Mails: 2}
+		throttled := func(err error, after time.Duration) {
+			r.Helper()
+			if !fault.Is(err, fault.Throttled) || fault.Of(err)[0].RetryAfter != after {
+				r.Errorf("%+v, want throttled for %s", err, after)
+			}
+		}
+		r.later(0)
+		first := r.invite(r.owner, draft("ada@x.example"))
+		r.later(time.Hour)
+		if err := r.invites.Delete(r.Context(), r.owner, first.ID); err != nil {
+			r.Fatal(err)
+		}
+		second := r.invite(r.owner, draft("ada@x.example"))
+		_, err := r.invites.Create(r.Context(), r.owner, draft("ada@x.example"))
+		throttled(err, 23*time.Hour)
+		_, err = r.invites.Resend(r.Context(), r.owner, second.ID)
+		throttled(err, 23*time.Hour)
+		if _, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("no address")}); !fault.Is(err, fault.Invalid) {
+			r.Error(err)
+		}
+		_, err = r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example"), draft("e@x.example")})
+		throttled(err, 23*time.Hour)
+		if _, err = r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example")}); err != nil {
+			r.Error(err)
+		}
+		_, err = r.invites.Create(r.Context(), r.owner, draft("e@x.example"))
+		throttled(err, 23*time.Hour)
+		r.later(23 * time.Hour)
+		r.invite(r.owner, draft("ada@x.example"))
+	})
+}

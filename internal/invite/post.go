@@ -1,0 +1,136 @@
+package invite
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"foyer/internal/address"
+	"foyer/internal/db"
+	"foyer/internal/job"
+	"foyer/internal/letter"
+	"foyer/internal/mail"
+)
+
+// MailJob is the kind of the jobs that mail invites; their item names an issue.
+const MailJob = "invite_mail"
+
+// issueName names one issue of an invite: its id, a dot, and the number.
+func (i Invite) issueName() string { return i.ID + "." + strconv.FormatInt(i.Issue, 10) }
+
+func parseIssueName(name string) (id string, issue int64, err error) {
+	id, number, _ := strings.Cut(name, ".")
+	issue, err = strconv.ParseInt(number, 10, 64)
+	return id, issue, err
+}
+
+// Post carries invites to their addresses.
+type Post struct {
+	Service Service
+	SMTP    mail.SMTP
+	From    string          // an address, or "Name <address>"
+	Seen    func(MailState) // told how each try went
+}
+
+// Kind is how jobs of kind MailJob are done.
+func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.note, Told: p.tell} }
+
+var errTooLate = errors.New("the invite expired before the mail server took the mail")
+
+// send mails an invite, unless that issue of it is gone.
+func (p Post) send(ctx context.Context, j job.Job) error {
+	id, issue, err := parseIssueName(j.Item)
+	if err != nil {
+		return job.Permanent(err)
+	}
+	i, err := findAnywhere(ctx, p.Service.DB, id)
+	if errors.Is(err, db.ErrNoRow) || err == nil && i.Issue != issue {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if i.Expired(p.Service.DB.Now()) {
+		return job.Permanent(errTooLate)
+	}
+	m, err := p.write(ctx, i)
+	if err != nil {
+		return err
+	}
+	err = p.SMTP.Send(ctx, m)
+	if err == nil {
+		p.Seen(Sent)
+	}
+	if refused, ok := errors.AsType[*mail.Error](err); ok && refused.Permanent {
+		return job.Permanent(err)
+	}
+	return err
+}
+
+func (p Post) write(ctx context.Context, i Invite) (mail.Message, error) {
+	in, err := p.Service.orgs().Find(ctx, p.Service.DB, i.OrganizationID)
+	if err != nil {
+		return mail.Message{}, err
+	}
+	link := p.Service.Links.url(i, mailed)
+	parts, err := letter.Render(letter.Letter{
+		OrganizationName: in.Name, InviterName: i.CreatedBy.FullName(), InviterEmail: i.CreatedBy.Email,
+		FirstName: i.FirstName, Message: i.Message, Level: i.Level.String(), Link: link, ExpiresAt: i.ExpiresAt,
+	})
+	if err != nil {
+		return mail.Message{}, err
+	}
+	from, err := mail.ParseSender(p.From)
+	if err != nil {
+		return mail.Message{}, err
+	}
+	return mail.Message{
+		From: p.From, To: i.TargetEmail, ReplyTo: i.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
+		MessageID: i.issueName() + "@" + address.DomainOf(from.Address), Date: i.UpdatedAt, Unsubscribe: link,
+	}, nil
+}
+
+// note writes down how a try went, for the issue that it was about.
+func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, again bool) error {
+	id, issue, err := parseIssueName(j.Item)
+	if err != nil {
+		return nil //nolint:nilerr // there is no invite to write it to
+	}
+	m := Mail{State: stateAfter(failed, again), Attempts: j.Attempt}
+	asked := true
+	if failed != nil {
+		m.Reason = failed.Error()
+		refused, ok := errors.AsType[*mail.Error](failed)
+		asked = ok && refused.Asked
+	}
+	organizationID, err := findIssue(ctx, tx, id, issue)
+	if errors.Is(err, db.ErrNoRow) {
+		return nil // answered, deleted or sent again meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if err := addCount(ctx, tx, organizationID, 0); err != nil {
+		return err
+	}
+	return noteMail(ctx, tx, id, issue, m, asked)
+}
+
+// tell counts tries that failed; send has counted the others, since it knows of
+// those that had nothing to do.
+func (p Post) tell(_ job.Job, failed error, again bool) {
+	if failed != nil {
+		p.Seen(stateAfter(failed, again))
+	}
+}
+
+func stateAfter(failed error, again bool) MailState {
+	switch {
+	case failed == nil:
+		return Sent
+	case again:
+		return Deferred
+	}
+	return Failed
+}

@@ -1,0 +1,233 @@
+// Package job does in the background what a transaction asked for when it
+// committed: on any number of servers, in spite of crashes, each job once unless
+// a server dies between doing it and writing that down.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"foyer/internal/db"
+)
+
+const (
+	// lease is how long a job that was taken belongs to its taker. It is due again
+	// once that is over: a server that died is replaced within 30 s.
+	lease = 25 * time.Second
+	// timeLimit is how long one try may take; the rest of the lease is for writing
+	// down how it went.
+	timeLimit = 22 * time.Second
+	// pollEvery is how soon a server sees a job that another process has put.
+	pollEvery = time.Second
+	// hands is how many jobs one server does at a time.
+	hands = 4
+
+	firstPause = 10 * time.Second // before the second try; doubled by each further one
+	longPause  = time.Hour        // is never exceeded
+	tryFor     = 24 * time.Hour   // after a job was put, it is given up
+)
+
+// Job is one piece of work.
+type Job struct {
+	ID        int64
+	Kind      string
+	Item      string // what it is about
+	Attempt   int    // counted from 1; names who has taken it
+	CreatedAt time.Time
+}
+
+// Kind says how jobs of one kind are done.
+type Kind struct {
+	// Do does the work, outside any transaction, and gives up when ctx is done. It
+	// is tried again after any error but a Permanent one.
+	Do func(ctx context.Context, j Job) error
+	// Ended, if not nil, writes down how a try went, in the transaction that ends
+	// it: err is what Do returned, again whether there will be another try.
+	Ended func(ctx context.Context, tx *db.Tx, j Job, err error, again bool) error
+	// Told, if not nil, hears the same once that has been committed.
+	Told func(j Job, err error, again bool)
+	// Every, if not 0, makes this one job that returns after so long, for ever.
+	Every time.Duration
+}
+
+// Permanent marks an error that trying again cannot change; nil stays nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanent{err}
+}
+
+type permanent struct{ error }
+
+// Unwrap gives back what was marked.
+func (p permanent) Unwrap() error { return p.error }
+
+// Queue holds the jobs of a database.
+type Queue struct {
+	db   *db.DB
+	wake chan struct{}
+}
+
+// New returns the queue of a database.
+func New(d *db.DB) *Queue {
+	return &Queue{db: d, wake: make(chan struct{}, 1)}
+}
+
+// Put adds a job, to be done once tx has been committed. One that is waiting
+// already is not added twice.
+func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
+	return insert(ctx, tx, kind, item, q.db.Now())
+}
+
+// Wake tells Run that a transaction which put jobs has been committed.
+func (q *Queue) Wake() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it is about to look anyway
+	}
+}
+
+// Waiting counts the jobs that are not done.
+func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
+
+// Run does jobs until ctx is done, then finishes those under way.
+func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) error {
+	w := worker{Queue: q, log: log, kinds: kinds}
+	if err := w.schedule(ctx); err != nil {
+		return fmt.Errorf("schedule jobs: %w", err)
+	}
+	var working sync.WaitGroup
+	for range hands {
+		working.Go(func() { w.work(ctx) })
+	}
+	working.Wait()
+	return nil
+}
+
+// worker does the jobs of a queue.
+type worker struct {
+	*Queue
+	log   *slog.Logger
+	kinds map[string]Kind
+}
+
+// schedule puts the jobs that return, unless another server has done it.
+func (w worker) schedule(ctx context.Context) error {
+	return w.db.InTx(ctx, func(tx *db.Tx) error {
+		for name, kind := range w.kinds {
+			if kind.Every == 0 {
+				continue
+			}
+			if err := w.Put(ctx, tx, name, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// work is what one hand does.
+func (w worker) work(ctx context.Context) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		j, found, err := w.take(ctx)
+		if err != nil && ctx.Err() == nil {
+			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
+		}
+		if found {
+			w.Wake() // for another hand: there may be more
+			w.do(context.WithoutCancel(ctx), j)
+			continue
+		}
+		select {
+		case <-w.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take claims the job that has been due longest.
+func (q *Queue) take(ctx context.Context) (j Job, found bool, err error) {
+	now := q.db.Now()
+	if found, err = anyDue(ctx, q.db, now); err != nil || !found {
+		return Job{}, false, err
+	}
+	err = q.db.InTx(ctx, func(tx *db.Tx) error {
+		j, err = nextDue(ctx, tx, now)
+		if err != nil {
+			return err
+		}
+		j.Attempt++
+		return claim(ctx, tx, j, now.Add(lease))
+	})
+	if errors.Is(err, db.ErrNoRow) {
+		return Job{}, false, nil // another one was quicker
+	}
+	return j, err == nil, err
+}
+
+// do makes one try and writes down how it went.
+func (w worker) do(ctx context.Context, j Job) {
+	kind, known := w.kinds[j.Kind]
+	if !known {
+		// Perhaps a newer server knows it, which is being put in place of this one.
+		kind.Do = func(context.Context, Job) error { return errors.New("no such kind of job") }
+	}
+	failed := attempt(ctx, kind.Do, j)
+	next, again := j.next(kind, failed, w.db.Now())
+	if failed != nil {
+		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
+	}
+	err := w.db.InTx(ctx, func(tx *db.Tx) error {
+		held, err := end(ctx, tx, j, next, again)
+		if err != nil || !held || kind.Ended == nil {
+			return err // not held: the lease was over, and another one has it
+		}
+		return kind.Ended(ctx, tx, j, failed, again)
+	})
+	if err != nil { // the lease will end, and another one will try again
+		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
+		return
+	}
+	if kind.Told != nil {
+		kind.Told(j, failed, again)
+	}
+}
+
+// attempt calls do within its time; a panic is an error.
+func attempt(ctx context.Context, do func(context.Context, Job) error, j Job) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do(ctx, j)
+}
+
+// next says whether and when there is another try.
+func (j Job) next(kind Kind, err error, now time.Time) (at time.Time, again bool) {
+	if kind.Every > 0 {
+		return now.Add(kind.Every), true
+	}
+	if _, never := errors.AsType[permanent](err); err == nil || never {
+		return time.Time{}, false
+	}
+	at = now.Add(pause(j.Attempt))
+	return at, at.Before(j.CreatedAt.Add(tryFor))
+}
+
+// pause is how long to wait after a try.
+func pause(attempt int) time.Duration {
+	const doublings = 9 // enough to exceed longPause
+	return min(firstPause<<min(attempt-1, doublings), longPause)
+}

@@ -1,0 +1,319 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+)
+
+// clock is a database's clock that stands still until it is moved.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func stopped(d *db.DB) *clock {
+	c := &clock{at: d.Now()}
+	d.Now = c.now
+	return c
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func (q *Queue) does(kinds map[string]Kind) worker { return worker{q, quiet, kinds} }
+
+func put(t *testing.T, q *Queue, kind string, items ...string) {
+	t.Helper()
+	err := q.db.InTx(t.Context(), func(tx *db.Tx) error {
+		for _, item := range items {
+			if err := q.Put(t.Context(), tx, kind, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Wake()
+}
+
+func take(t *testing.T, q *Queue) (Job, bool) {
+	t.Helper()
+	j, found, err := q.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, found
+}
+
+func waiting(t *testing.T, q *Queue) int {
+	t.Helper()
+	n, err := q.Waiting(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// run runs the queue until the test ends.
+func run(t *testing.T, q *Queue, kinds map[string]Kind) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := q.Run(ctx, quiet, kinds); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestEachJobOnceOnSeveralServers(t *testing.T) {
+	t.Parallel()
+	const jobs = 200
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		var mu sync.Mutex
+		done := map[string]int{}
+		all := make(chan struct{})
+		kinds := map[string]Kind{"count": {Do: func(_ context.Context, j Job) error {
+			mu.Lock()
+			defer mu.Unlock()
+			done[j.Item]++
+			if len(done) == jobs {
+				close(all)
+			}
+			return nil
+		}}}
+		var q *Queue
+		for range 3 {
+			q = New(dbtest.Open(t, url))
+			run(t, q, kinds)
+		}
+		items := make([]string, jobs)
+		for i := range items {
+			items[i] = strconv.Itoa(i)
+		}
+		put(t, q, "count", items...)
+		<-all
+		mu.Lock()
+		defer mu.Unlock()
+		for item, n := range done {
+			if n != 1 {
+				t.Errorf("job %s was done %d times", item, n)
+			}
+		}
+	})
+}
+
+func TestNoJobWithoutCommit(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		undo := errors.New("undo")
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			return errors.Join(q.Put(t.Context(), tx, "kind", "item"), undo)
+		})
+		if !errors.Is(err, undo) || waiting(t, q) != 0 {
+			t.Errorf("%v, %d jobs wait", err, waiting(t, q))
+		}
+	})
+}
+
+func TestWaitingJobIsNotAddedTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "kind", "a", "a", "b")
+		if n := waiting(t, q); n != 2 {
+			t.Errorf("%d jobs wait, want 2", n)
+		}
+	})
+}
+
+func TestPausesGrowForADay(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		start := c.now()
+		put(t, q, "fail", "x")
+		var last bool
+		kinds := map[string]Kind{"fail": {
+			Do:    func(context.Context, Job) error { return errors.New("no") },
+			Ended: func(_ context.Context, _ *db.Tx, _ Job, _ error, again bool) error { last = !again; return nil },
+		}}
+		var tries []time.Duration
+		for waiting(t, q) > 0 {
+			if j, found := take(t, q); found {
+				tries = append(tries, c.now().Sub(start))
+				q.does(kinds).do(t.Context(), j)
+			}
+			c.move(10 * time.Second)
+		}
+		if !last {
+			t.Error("the last try was not told to be the last")
+		}
+		if tries[1] > 15*time.Second {
+			t.Errorf("second try after %s", tries[1])
+		}
+		for i := 2; i < len(tries); i++ {
+			if tries[i]-tries[i-1] < tries[i-1]-tries[i-2] {
+				t.Errorf("pauses shrink: %v", tries)
+			}
+		}
+		if end := tries[len(tries)-1]; end < 23*time.Hour || end >= 24*time.Hour {
+			t.Errorf("last try after %s", end)
+		}
+	})
+}
+
+func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "fail", "x")
+		no := errors.New("no")
+		var got error
+		j, _ := take(t, q)
+		q.does(map[string]Kind{"fail": {
+			Do: func(context.Context, Job) error { return Permanent(no) },
+			Ended: func(_ context.Context, _ *db.Tx, _ Job, err error, again bool) error {
+				got = err
+				if again {
+					t.Error("there is to be another try")
+				}
+				return nil
+			},
+		}}).do(t.Context(), j)
+		if !errors.Is(got, no) || waiting(t, q) != 0 {
+			t.Errorf("ended with %v, %d jobs wait", got, waiting(t, q))
+		}
+	})
+}
+
+func TestLostLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "kind", "x")
+		first, _ := take(t, q)
+		if _, found := take(t, q); found {
+			t.Fatal("taken twice")
+		}
+		c.move(30 * time.Second)
+		second, found := take(t, q)
+		if !found || second.ID != first.ID || second.Attempt != 2 {
+			t.Fatalf("%+v, %t: not taken over", second, found)
+		}
+		late := map[string]Kind{"kind": {
+			Do: func(context.Context, Job) error { return nil },
+			Ended: func(context.Context, *db.Tx, Job, error, bool) error {
+				t.Error("a late worker has written down how it went")
+				return nil
+			},
+		}}
+		q.does(late).do(t.Context(), first)
+		if waiting(t, q) != 1 {
+			t.Error("a late worker has ended the job of another")
+		}
+		q.does(map[string]Kind{"kind": {Do: func(context.Context, Job) error { return nil }}}).do(t.Context(), second)
+		if waiting(t, q) != 0 {
+			t.Error("the job is not done")
+		}
+	})
+}
+
+func TestPanicsAndUnknownKindsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "panic", "x")
+		put(t, q, "unknown", "x")
+		kinds := map[string]Kind{"panic": {Do: func(context.Context, Job) error { panic("oh") }}}
+		for range 2 {
+			j, _ := take(t, q)
+			q.does(kinds).do(t.Context(), j)
+		}
+		if _, found := take(t, q); found || waiting(t, q) != 2 {
+			t.Error("not postponed")
+		}
+		c.move(15 * time.Second)
+		if j, _ := take(t, q); j.Attempt != 2 {
+			t.Errorf("%+v: not tried again", j)
+		}
+	})
+}
+
+func TestScheduledJobReturns(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		kinds := map[string]Kind{"tidy": {Every: time.Hour, Do: func(context.Context, Job) error { return errors.New("this time not") }}}
+		for range 2 { // as by two servers
+			if err := q.does(kinds).schedule(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			j, found := take(t, q)
+			if !found || waiting(t, q) != 1 {
+				t.Fatalf("found %t, %d jobs wait", found, waiting(t, q))
+			}
+			q.does(kinds).do(t.Context(), j)
+			if _, found := take(t, q); found {
+				t.Fatal("returned too early")
+			}
+			c.move(time.Hour)
+		}
+	})
+}
+
+func TestRunFinishesWhatItHasBegun(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "slow", "x")
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		kinds := map[string]Kind{"slow": {Do: func(ctx context.Context, _ Job) error {
+			close(begun)
+			<-goOn
+			return ctx.Err()
+		}}}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = q.Run(ctx, quiet, kinds) })
+		<-begun
+		stop()
+		close(goOn)
+		running.Wait()
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/db"
+)
+
+func (j *Job) fields() []any {
+	return []any{&j.ID, &j.Kind, &j.Item, &j.Attempt, &j.CreatedAt}
+}
+
+func number(n *int) []any { return []any{n} }
+
+func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) error {
+	return db.Run(ctx, tx, `
+		INSERT INTO jobs (kind, item, created_at, run_at) VALUES ($1, $2, $3, $3)
+		ON CONFLICT (kind, item) DO NOTHING`, kind, item, at)
+}
+
+func count(ctx context.Context, q db.Querier) (int, error) {
+	return db.One(ctx, q, number, `SELECT COUNT(*) FROM jobs`)
+}
+
+// anyDue looks before nextDue locks, since mostly there is nothing to do.
+func anyDue(ctx context.Context, q db.Querier, now time.Time) (bool, error) {
+	_, err := db.One(ctx, q, number, `SELECT 1 FROM jobs WHERE run_at <= $1 LIMIT 1`, now)
+	if errors.Is(err, db.ErrNoRow) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func nextDue(ctx context.Context, tx *db.Tx, now time.Time) (Job, error) {
+	return db.One(ctx, tx, (*Job).fields, `
+		SELECT id, kind, item, attempts, created_at FROM jobs
+		WHERE run_at <= $1 ORDER BY run_at, id LIMIT 1`+tx.SkipLocked, now)
+}
+
+func claim(ctx context.Context, tx *db.Tx, j Job, until time.Time) error {
+	return db.Run(ctx, tx, `UPDATE jobs SET attempts = $2, run_at = $3 WHERE id = $1`, j.ID, j.Attempt, until)
+}
+
+// end removes a job, or postpones it. It names the attempt, so that a server that
+// took longer than its lease does not overwrite what the next one does.
+func end(ctx context.Context, tx *db.Tx, j Job, next time.Time, again bool) (held bool, err error) {
+	var n int64
+	if again {
+		n, err = db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, next)
+	} else {
+		n, err = db.Exec(ctx, tx, `DELETE FROM jobs WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt)
+	}
+	return n == 1, err
+}

@@ -1,0 +1,154 @@
+// Package mailtest is a real SMTP server on loopback for tests: it keeps what it
+// is sent and answers each mail as the test says.
+package mailtest
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+)
+
+// Config says what the server demands; the zero value has no TLS and no login.
+type Config struct {
+	Scheme             string // as in FOYER_SMTP: smtp, smtps, or smtp+plain, the default
+	Username, Password string // demanded if set
+	Login              bool   // offer AUTH LOGIN in place of AUTH PLAIN
+}
+
+const plain = "smtp+plain"
+
+// Server is a running mail server.
+type Server struct {
+	config Config
+	addr   string
+	stop   chan struct{} // closed at the end of the test
+
+	mu      sync.Mutex
+	script  []Answer
+	always  Answer
+	asked   int
+	mails   []Mail
+	arrived chan struct{} // closed and replaced when a mail arrives
+}
+
+// Start runs a server until the test ends.
+func Start(tb testing.TB, config Config) *Server {
+	tb.Helper()
+	config.Scheme = cmp.Or(config.Scheme, plain)
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{config: config, addr: listener.Addr().String(), stop: make(chan struct{}), arrived: make(chan struct{})}
+	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		return &session{server: s, conn: c}, nil
+	}))
+	server.Domain = "mail.test"
+	server.AllowInsecureAuth = config.Scheme == plain
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	if config.Scheme != plain {
+		certificate := testCertificate(tb)
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+		if config.Scheme == "smtps" {
+			listener = tls.NewListener(listener, server.TLSConfig)
+		}
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(listener) })
+	tb.Cleanup(func() {
+		close(s.stop)
+		_ = listener.Close()
+		_ = server.Close()
+		running.Wait()
+	})
+	return s
+}
+
+// URL is the server as a value of FOYER_SMTP.
+func (s *Server) URL() string {
+	u := url.URL{Scheme: s.config.Scheme, Host: s.addr}
+	if s.config.Username != "" {
+		u.User = url.UserPassword(s.config.Username, s.config.Password)
+	}
+	return u.String()
+}
+
+// Addr is the server's host:port.
+func (s *Server) Addr() string { return s.addr }
+
+// Script sets how the next mails are answered, one after the other; those that
+// come after are answered as Always says.
+func (s *Server) Script(answers ...Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = append(s.script, answers...)
+}
+
+// Always sets how mails are answered once the script is used up.
+func (s *Server) Always(a Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.always = a
+}
+
+// Asked is how many mails the server was offered, taken over or not.
+func (s *Server) Asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// Mails are those the server took over, oldest first.
+func (s *Server) Mails() []Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.mails)
+}
+
+// Wait returns once the server has taken over n mails, or with ctx's error.
+func (s *Server) Wait(ctx context.Context, n int) ([]Mail, error) {
+	for {
+		s.mu.Lock()
+		mails, arrived := slices.Clone(s.mails), s.arrived
+		s.mu.Unlock()
+		if len(mails) >= n {
+			return mails, nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return mails, fmt.Errorf("waiting for mail %d of %d: %w", len(mails)+1, n, ctx.Err())
+		}
+	}
+}
+
+// next is the answer to the mail that has just been announced.
+func (s *Server) next() Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	if len(s.script) == 0 {
+		return s.always
+	}
+	a := s.script[0]
+	s.script = s.script[1:]
+	return a
+}
+
+func (s *Server) keep(m Mail) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mails = append(s.mails, m)
+	close(s.arrived)
+	s.arrived = make(chan struct{})
+}

@@ -1,0 +1,131 @@
+package org
+
+import (
+	"context"
+	"errors"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/page"
+	"foyer/internal/patch"
+)
+
+// Mine returns a page of the organizations that a caller's key opens, in the
+// order of joining, and how many there are.
+func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) ([]Mine, int, error) {
+	n, err := countMine(ctx, s.DB, c)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	all, err := listMine(ctx, s.DB, c, p)
+	return all, n, err
+}
+
+// Here returns the organization that a caller is in.
+func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
+	o, err := s.Get(ctx, c.Organization.ID)
+	return Mine{Organization: o, Level: c.Level}, err
+}
+
+// User returns a user, read with q.
+func (s Service) User(ctx context.Context, q db.Querier, id int64) (User, error) {
+	return findUserByID(ctx, q, id)
+}
+
+// Find returns an organization, read with q.
+func (s Service) Find(ctx context.Context, q db.Querier, id string) (Organization, error) {
+	return findOrganization(ctx, q, id)
+}
+
+// MemberPage returns a page of the members, in the order of joining, and how many
+// there are.
+func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) ([]Membership, int, error) {
+	n, err := countMembers(ctx, s.DB, c.Organization.ID)
+	if err != nil || n <= p.Offset {
+		return nil, n, err
+	}
+	members, err := pageOfMembers(ctx, s.DB, c.Organization.ID, p)
+	return members, n, err
+}
+
+// MayManageMembers reports whether a caller may change members at all.
+func MayManageMembers(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may change members.")
+	}
+	return nil
+}
+
+// ChangeLevel is SetLevel for a caller: up to their own level, of members up to
+// their own level. A level that is absent changes nothing.
+func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID string, level patch.Field[string]) (Membership, error) {
+	if err := level.Check("level"); err != nil {
+		return Membership{}, err
+	}
+	var wanted access.Level
+	if level.Set {
+		var err error
+		if wanted, err = access.ParseLevel("level", level.Value); err != nil {
+			return Membership{}, err
+		}
+	}
+	var m Membership
+	err := s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) (err error) {
+		m = member
+		if err := mayChange(self, member); err != nil || !level.Set {
+			return err
+		}
+		if wanted > self.Level {
+			return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", self.Level, self.Level)
+		}
+		m, err = s.setLevel(ctx, tx, c, member, wanted)
+		return err
+	})
+	return m, err
+}
+
+// Expel is RemoveMember for a caller, who may always leave.
+func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) error {
+	return s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) error {
+		if member.User.ID != self.User.ID {
+			if err := mayChange(self, member); err != nil {
+				return err
+			}
+		}
+		return s.remove(ctx, tx, c, member)
+	})
+}
+
+func mayChange(self, member Membership) error {
+	if err := MayManageMembers(access.Caller{Level: self.Level}); err != nil {
+		return err
+	}
+	if member.Level > self.Level {
+		return fault.New(fault.Denied, "You may change members up to your own level, %d (%s).", self.Level, self.Level)
+	}
+	return nil
+}
+
+// onMember runs fn with the caller's own membership, as it is now, and that of
+// the user named.
+func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string, fn func(tx *db.Tx, self, member Membership) error) error {
+	return s.Keys.Change(ctx, func(tx *db.Tx) error {
+		self, err := findMemberByID(ctx, tx, c.Organization.ID, c.UserID)
+		if err != nil {
+			return orNotFound(err)
+		}
+		member, err := findMemberByUUID(ctx, tx, c.Organization.ID, userUUID)
+		if err != nil {
+			return orNotFound(err)
+		}
+		return fn(tx, self, member)
+	})
+}
+
+func orNotFound(err error) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return access.ErrNotFound
+	}
+	return err
+}

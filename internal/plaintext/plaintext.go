@@ -1,0 +1,93 @@
+// Package plaintext makes what strangers typed safe to show: no invisible or
+// reordering characters, and nothing a mail program would turn into a link.
+// Escaping for HTML is left to html/template.
+package plaintext
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Multiline is s for a paragraph: line breaks stay, as \n.
+func Multiline(s string) string {
+	return strings.TrimSpace(defang(visible(s)))
+}
+
+// Line is s on one line of at most limit characters; a longer one ends in "…".
+func Line(s string, limit int) string {
+	line := strings.Join(strings.Fields(defang(visible(s))), " ")
+	if utf8.RuneCountInString(line) <= limit {
+		return line
+	}
+	return strings.TrimSpace(string([]rune(line)[:limit-1])) + "…"
+}
+
+var plainAddress = regexp.MustCompile(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
+
+// Address is an e-mail address as it is, so that it can be answered; what does
+// not look like one is treated as any other line.
+func Address(s string) string {
+	if plainAddress.MatchString(s) {
+		return s
+	}
+	return Line(s, 254)
+}
+
+// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and
+// otherwise invisible character, and keeps two kinds of white space: ' ' and \n.
+func visible(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
+			return '\n'
+		case r == '\t', unicode.Is(unicode.Zs, r):
+			return ' '
+		case r == utf8.RuneError, unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		}
+		return r
+	}, s)
+	return towers.ReplaceAllString(s, "$1")
+}
+
+// towers are more accents on one letter than any script needs; they would cover
+// the lines around them.
+var towers = regexp.MustCompile(`(\pM{6})\pM+`)
+
+// Dots that browsers read as the dot of a host name. The ideographic ones end
+// sentences in Chinese and Japanese, so they count only next to Latin text.
+const (
+	dot         = `[.\x{2024}\x{FE52}\x{FF0E}]`
+	ideographic = `[\x{3002}\x{FE12}\x{FF61}]`
+)
+
+var (
+	word   = regexp.MustCompile(`[^ \n]+`)
+	anyDot = regexp.MustCompile(dot + `|` + ideographic)
+
+	// "evil.example", "1.2.3.4"; but not "3.5", "e.g.", "wait...what".
+	hostLike = regexp.MustCompile(
+		`[\pL\pM\pN\pS_-]` + dot + `\pL[\pL\pM\pN-]` +
+			`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
+			`|[\pL\pM\pN]` + ideographic + `[0-9A-Za-z]` +
+			`|[0-9A-Za-z]` + ideographic + `[\pL\pN]`)
+
+	scheme     = regexp.MustCompile(`[:\x{FE13}\x{FE55}\x{FF1A}]([/\x{FF0F}]{2})`)
+	bareScheme = regexp.MustCompile(`(?i)\b(mailto|tel|sms):`)
+)
+
+// defang breaks urls and host names: "http[:]//evil[.]example".
+func defang(s string) string {
+	s = scheme.ReplaceAllString(s, "[:]//")
+	s = bareScheme.ReplaceAllString(s, "$1[:]")
+	return word.ReplaceAllStringFunc(s, func(w string) string {
+		if !hostLike.MatchString(w) {
+			return w
+		}
+		host := strings.TrimRight(w, ".") // the end of a sentence
+		return anyDot.ReplaceAllString(host, "[.]") + w[len(host):]
+	})
+}

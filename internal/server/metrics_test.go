@@ -1,0 +1,36 @@
+package server
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/invite"
+	"foyer/internal/job"
+)
+
+func TestMetricsOfMails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		jobs := job.New(d)
+		m := newMetrics(t.Context(), jobs)
+		err := d.InTx(t.Context(), func(tx *db.Tx) error { return jobs.Put(t.Context(), tx, "kind", "item") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.mailed(invite.Deferred)
+		w := httptest.NewRecorder()
+		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+		for _, want := range []string{
+			"foyer_jobs_waiting 1", `foyer_mails_total{result="deferred"} 1`, `foyer_mails_total{result="failed"} 0`, `foyer_mails_total{result="sent"} 0`,
+		} {
+			if !strings.Contains(w.Body.String(), want+"\n") {
+				t.Errorf("no %s", want)
+			}
+		}
+	})
+}

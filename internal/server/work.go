@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"foyer/internal/activity"
+	"foyer/internal/invite"
+	"foyer/internal/job"
+	"foyer/internal/mail"
+)
+
+const (
+	tidyJob   = "tidy"
+	tidyEvery = time.Hour
+)
+
+// work does jobs until ctx is done.
+func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
+	kinds := map[string]job.Kind{tidyJob: {Do: s.tidy(d), Every: tidyEvery}}
+	if s.Config.SMTP != "" {
+		settings, err := mail.Parse(s.Config.SMTP)
+		if err != nil {
+			return fmt.Errorf("FOYER_SMTP: %w", err)
+		}
+		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
+		kinds[invite.MailJob] = post.Kind()
+	}
+	background.Go(func() {
+		if err := d.Jobs.Run(ctx, s.Log, kinds); err != nil {
+			s.Log.ErrorContext(ctx, "no jobs are done", "error", err.Error())
+		}
+	})
+	return nil
+}
+
+// tidy removes what is kept for a time alone.
+func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
+	return func(ctx context.Context, _ job.Job) error {
+		if err := d.Invites.Tidy(ctx); err != nil {
+			return fmt.Errorf("tidy invites: %w", err)
+		}
+		if s.Config.ActivityKeep == 0 {
+			return nil
+		}
+		if err := activity.Tidy(ctx, d.db, d.db.Now().Add(-s.Config.ActivityKeep)); err != nil {
+			return fmt.Errorf("tidy activity: %w", err)
+		}
+		return nil
+	}
+}

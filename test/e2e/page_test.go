@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/internal/mail/mailtest"
+)
+
+var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")
+
+// browser is a headless Chromium with script switched off: the pages need none.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 25*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// look waits for a heading and returns all that the page shows.
+func look(ctx context.Context, t *testing.T, name, heading string, before ...chromedp.Action[chromedp.Void]) string {
+	t.Helper()
+	err := chromedp.Do(ctx, append(before, chromedp.WaitVisible(`//h1[contains(., "`+heading+`")]`))...)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS("main")))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if *screenshots != "" {
+		picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text
+}
+
+func click(answer string) chromedp.Action[chromedp.Void] {
+	return chromedp.Click(chromedp.CSS(`button[value="` + answer + `"]`))
+}
+
+func TestInvitationInABrowser(t *testing.T) {
+	t.Parallel()
+	smtp := mailtest.Start(t, mailtest.Config{})
+	s := newSettings(t, "sqlite", smtp.URL())
+	s["INVITE_TTL"] = "5s"
+	i := launch(t, s)
+	ctx := browser(t)
+	mails := 0
+	invited := func(draft string) string {
+		t.Helper()
+		i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", draft, 201)
+		mails++
+		all, err := smtp.Wait(t.Context(), mails)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.url + regexp.MustCompile(`/invite/[\w-]{64}`).FindString(all[mails-1].Text(t))
+	}
+
+	link := invited(`{"target_email":"ada@x.example","first_name":"Ada","level":"admin","message":"Welcome! We start on Monday.\n<b>Bring tea</b>: https://evil.example"}`)
+	shown := look(ctx, t, "invitation", "Join", chromedp.Navigate(link))
+	for _, want := range []string{"ada@x.example", "grace@acme.example", "<b>Bring tea</b>", "https[:]//evil[.]example", "admin"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the invitation does not show %q:\n%s", want, shown)
+		}
+	}
+	shown = look(ctx, t, "faults", "Join", chromedp.SetValue(chromedp.CSS("#last_name"), "www.evil.example"), click("accept"), chromedp.WaitVisible(chromedp.CSS(".alert")))
+	if !strings.Contains(shown, "Must be a name") {
+		t.Errorf("no word on what was wrong:\n%s", shown)
+	}
+	shown = look(ctx, t, "accepted", "Welcome", chromedp.SetValue(chromedp.CSS("#last_name"), "Lovelace"), click("accept"))
+	key := regexp.MustCompile(`foy_\w{43}`).FindString(shown)
+	if members := i.call(key, "GET", "/members", "", 200); !strings.Contains(members, `"first_name":"Ada","last_name":"Lovelace","email":"ada@x.example","is_email_verified":true`) {
+		t.Errorf("not a member: %s", members)
+	}
+	look(ctx, t, "used", "This link does not work", chromedp.Navigate(link))
+
+	look(ctx, t, "declined", "You have not joined", chromedp.Navigate(invited(`{"target_email":"eve@x.example"}`)), click("decline"))
+
+	late := invited(`{"target_email":"late@x.example"}`)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !strings.Contains(i.call(key, "GET", "/invites", "", 200), `"is_expired":true`); pause() {
+	}
+	shown = look(ctx, t, "expired", "has expired", chromedp.Navigate(late))
+	if !strings.Contains(shown, "grace@acme.example") {
+		t.Errorf("does not say whom to ask:\n%s", shown)
+	}
+
+	withdrawn := invited(`{"target_email":"hold@x.example"}`)
+	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/members/"+uuidOf(i.call(key, "GET", "/members", "", 200), "ada"), `{"level":"owner"}`, 200)
+	i.call(key, "DELETE", "/members/"+uuidOf(i.call(key, "GET", "/members", "", 200), "grace"), "", 204)
+	look(ctx, t, "withdrawn", "cannot be accepted", chromedp.Navigate(withdrawn))
+	if said := i.said(); strings.Contains(said, filepath.Base(link)) || !strings.Contains(said, "/invite/{token}") {
+		t.Error("the log has a token, or no line at all for the page")
+	}
+}
+
+// uuidOf is the id of the member whose address begins so.
+func uuidOf(members, name string) string {
+	return regexp.MustCompile(`\{"id":"([0-9a-f-]{36})","user":\{[^{}]*"email":"` + name).FindStringSubmatch(members)[1]
+}
