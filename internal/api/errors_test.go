@@ -85,6 +85,7 @@ func TestErrors(t *testing.T) {
 			{"twice in bulk", r.key, "POST", invites + "bulk", `[{"target_email":"a@x.example"},{"target_email":" A@X.example "}]`, 400, validation("unique", "Is there twice in this request.", "1.target_email")},
 			{"limit", r.key, "GET", apps + "?limit=1e3", "", 400, validation("invalid_input", "Must be a whole number from 1 to 1000.", "limit")},
 			{"after", r.key, "GET", apps + "?after=x", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
+			{"after an invite", r.key, "GET", invites + "?after=9223372036854775807.01a1f900-0000-7000-8000-000000000001", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
 			{"offset", r.key, "GET", invites + "?offset=-1", "", 400, validation("invalid_input", "Must be a whole number from 0.", "offset")},
 		} {
 			got := r.send(c.key, c.method, c.path, c.body)

@@ -60,7 +60,7 @@ func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, invites, InviteAppender(a.Keys.DB.Now()))
+	return wire.WriteWalk(w, r, a.BaseURL, p, count, invites, InviteAppender(a.Keys.DB.Now()), invite.Invite.Cursor)
 }
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -29,7 +29,7 @@ func (d *DB) openSQLite(ctx context.Context, path string) error {
 	if err := createPrivate(path); err != nil {
 		return err
 	}
-	w, err := startWriter(ctx, sqliteDSN(path))
+	w, err := startWriter(ctx, sqliteDSN(path)+"&_pragma=cache_size(-8192)")
 	if err != nil {
 		return err
 	}

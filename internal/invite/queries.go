@@ -70,9 +70,13 @@ func findByEmail(ctx context.Context, q db.Querier, organizationID, email string
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.target_email = $2`, organizationID, email)
 }
 
-func list(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Invite, error) {
+func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {
+	condition, args := ``, []any{organizationID, p.Limit, p.Skip()}
+	if after.id != "" {
+		condition, args = ` AND (i.created_at, i.id) < ($4, $5)`, append(args, after.createdAt, after.id)
+	}
 	return db.All(ctx, q, (*Invite).fields, selectInvite+`
-		WHERE i.organization_id = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+		WHERE i.organization_id = $1`+condition+` ORDER BY i.created_at DESC, i.id DESC LIMIT $2 OFFSET $3`, args...)
 }
 
 // remove reports how many it removed: another request may have been quicker.

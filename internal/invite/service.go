@@ -60,6 +60,10 @@ func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys}
 // List returns a page of an organization's invites, the newest first, and how
 // many there are.
 func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Invite, int, error) {
+	after, err := parseCursor(p.After)
+	if err != nil {
+		return nil, 0, err
+	}
 	now, err := countPending(ctx, s.DB, c.Organization.ID)
 	if err != nil || now.count <= p.Offset {
 		return nil, now.count, err
@@ -68,7 +72,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Invi
 	if invites, ok := s.Memory.Get(key, now.version); ok {
 		return invites, now.count, nil
 	}
-	invites, err := list(ctx, s.DB, c.Organization.ID, p)
+	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
 		return nil, 0, err
 	}
