@@ -28,21 +28,26 @@ func (c *Cache[K, V]) Get(key K, version int64) (V, bool) {
 	return e.value, ok && e.version == version
 }
 
-// Put keeps a value that was read after its version. It must not be changed any
-// more. When there is no room, all that was kept goes.
+// overhead is about how many bytes an entry takes beside its value.
+const overhead = 200
+
+// Put keeps a value that was read after its version, unless it takes more than all
+// there is. It must not be changed any more. When there is no room, all that was
+// kept goes.
 func (c *Cache[K, V]) Put(key K, version int64, value V) {
-	size := c.Size(value)
+	size := c.Size(value) + overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old, ok := c.entries[key]; ok {
-		c.bytes -= c.Size(old.value)
+		c.bytes -= c.Size(old.value) + overhead
 		delete(c.entries, key)
+	}
+	if size > c.MaxBytes {
+		return
 	}
 	if c.entries == nil || c.bytes+size > c.MaxBytes {
 		c.entries, c.bytes = map[K]entry[V]{}, 0
 	}
-	if size <= c.MaxBytes {
-		c.entries[key] = entry[V]{version, value}
-		c.bytes += size
-	}
+	c.entries[key] = entry[V]{version, value}
+	c.bytes += size
 }

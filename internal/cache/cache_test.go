@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"strings"
 	"testing"
 
 	"foyer/internal/cache"
@@ -8,7 +9,7 @@ import (
 
 func TestCache(t *testing.T) {
 	t.Parallel()
-	c := cache.Cache[string, string]{MaxBytes: 10, Size: func(s string) int { return len(s) }}
+	c := cache.Cache[string, string]{MaxBytes: 410, Size: func(s string) int { return len(s) }}
 	get := func(key string, version int64, want string) {
 		t.Helper()
 		if got, ok := c.Get(key, version); got != want && ok || ok != (want != "") {
@@ -28,6 +29,7 @@ func TestCache(t *testing.T) {
 	c.Put("c", 1, "1") // one too many
 	get("a", 2, "")
 	get("c", 1, "1")
-	c.Put("d", 1, "12345678901") // never fits
+	c.Put("d", 1, strings.Repeat("1", 411)) // never fits, and takes nothing's place
 	get("d", 1, "")
+	get("c", 1, "1")
 }

@@ -15,8 +15,8 @@ func (o Object) Object(name string) patch.Field[Object] {
 		return wrong[Object](name, "an object", v)
 	}
 	inner, err := members(v)
-	if err != nil {
-		return refused[Object](fault.Invalid, name, "Must be an object.") // never: it was parsed before
+	if err != nil { // too many: it was parsed before
+		return refused[Object](fault.Invalid, name, fault.Of(err)[0].Detail)
 	}
 	return patch.Of(inner)
 }

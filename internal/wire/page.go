@@ -65,8 +65,8 @@ func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, c
 func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte, last string) []byte {
 	b = AppendInt(b, "count", int64(count))
 	b = AppendName(b, "next")
-	if p.Offset+p.Limit < count {
-		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + p.Limit, After: last})
+	if further := p.Offset + len(items); len(items) > 0 && further < count {
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: further, After: last})
 	} else {
 		b = append(b, "null"...)
 	}

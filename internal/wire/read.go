@@ -73,14 +73,22 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
-	body, err := slurp(http.MaxBytesReader(w, r.Body, limit), min(r.ContentLength, limit))
-	if len(body) > 0 || err != nil {
+	if r.ContentLength > 0 {
+		if err := checkMediaType(r.Header.Get("Content-Type")); err != nil {
+			return nil, err
+		}
+	}
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	body, err := slurp(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
+	if r.ContentLength < 0 && (len(body) > 0 || err != nil) {
 		if err := checkMediaType(r.Header.Get("Content-Type")); err != nil {
 			return nil, err
 		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
+		return nil, tooLarge(limit)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Unparsable, "The body ended before it was complete.")
@@ -88,9 +96,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return body, nil
 }
 
-// slurp reads everything; expected, if known, spares growing.
+func tooLarge(limit int64) error {
+	return fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
+}
+
+// slurp reads everything. How much is expected spares growing, up to a bound: a
+// length that is only announced must cost nothing.
 func slurp(r io.Reader, expected int64) ([]byte, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, max(expected, 0)+bytes.MinRead))
+	const maxTrusted = 64 << 10
+	buf := bytes.NewBuffer(make([]byte, 0, min(max(expected, 0), maxTrusted)+bytes.MinRead))
 	_, err := buf.ReadFrom(r)
 	return buf.Bytes(), err
 }
@@ -123,6 +137,9 @@ func parse(body []byte) (o Object, other jsontext.Value, err error) {
 }
 
 func syntaxFault(body []byte, err error) error {
+	if errors.Is(err, errTooMany) {
+		return err
+	}
 	e, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
 		return fault.New(fault.Unparsable, "The body is not valid JSON: it ends too early.")
@@ -151,6 +168,12 @@ func members(object jsontext.Value) (Object, error) {
 	return readMembers(jsontext.NewDecoder(bytes.NewBuffer(object)), object)
 }
 
+// maxMembers is how many fields an object may have that is read field by field: a
+// body of 10 MiB could have a million.
+const maxMembers = 1000
+
+var errTooMany = fault.New(fault.Invalid, "Must have at most %d fields.", maxMembers)
+
 // readMembers reads the object that begins text, which is what d decodes.
 func readMembers(d *jsontext.Decoder, text []byte) (Object, error) {
 	if _, err := d.ReadToken(); err != nil {
@@ -158,6 +181,9 @@ func readMembers(d *jsontext.Decoder, text []byte) (Object, error) {
 	}
 	o := make(Object, 0, 16)
 	for d.PeekKind() != '}' {
+		if len(o) == maxMembers {
+			return nil, errTooMany
+		}
 		name, err := d.ReadToken()
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -41,6 +42,7 @@ func TestReadObjectRefuses(t *testing.T) {
 		{"null", `null`, fault.Invalid, ""},
 		{"a value far too deep", `{"a":` + deep + `}`, fault.Invalid, "a"},
 		{"an array far too deep", deep, fault.Invalid, ""},
+		{"a thousand fields and one", "{" + manyFields(1001) + "}", fault.Invalid, ""},
 		{"too large", `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, fault.TooLarge, ""},
 	} {
 		_, err := read(c.body)
@@ -51,6 +53,32 @@ func TestReadObjectRefuses(t *testing.T) {
 		if f := fault.Of(err)[0]; f.Kind != c.kind || f.Field != c.field {
 			t.Errorf("%s: got %d %q (%s), want %d %q", c.name, f.Kind, f.Field, f.Detail, c.kind, c.field)
 		}
+	}
+}
+
+func manyFields(n int) string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = `"` + strconv.Itoa(i) + `":1`
+	}
+	return strings.Join(fields, ",")
+}
+
+// A length that is only announced must not be believed: nothing is set aside for it.
+func TestAnnouncedLengthCostsNothing(t *testing.T) {
+	t.Parallel()
+	cost := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
+			r.ContentLength = wire.MaxSourceBody
+			r.Header.Set("Content-Type", "application/json")
+			if _, err := wire.ReadObject(httptest.NewRecorder(), r, wire.MaxSourceBody); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if bytes := cost.AllocedBytesPerOp(); bytes > 200<<10 {
+		t.Errorf("reading {} takes %d bytes", bytes)
 	}
 }
 

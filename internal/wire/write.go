@@ -23,6 +23,7 @@ func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error 
 	buf.b = append(body(buf.b[:0]), '\n')
 	h := w.Header()
 	h["Content-Type"] = jsonType
+	h["X-Content-Type-Options"] = noSniff
 	h["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
 	w.WriteHeader(status)
 	_, err := w.Write(buf.b)
@@ -32,7 +33,10 @@ func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error 
 	return err
 }
 
-var jsonType = []string{"application/json"}
+var (
+	jsonType = []string{"application/json"}
+	noSniff  = []string{"nosniff"}
+)
 
 // WriteNothing sends 204.
 func WriteNothing(w http.ResponseWriter) error {
