@@ -130,7 +130,7 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
 	}
-	return inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED"}, fn)
+	return classify(inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED"}, fn))
 }
 
 // Tx is a transaction under way.
@@ -197,6 +197,29 @@ func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 	}
 	return all, nil
 }
+
+// Some is All, but stops after the row with which the collected ones weigh more
+// than budget bytes: rows may be a thousand times as large as they usually are.
+func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh func(T) int, budget int, query string, args ...any) ([]T, error) {
+	var some []T
+	err := q.query(ctx, query, args, func(scan scanner) error {
+		var v T
+		if err := scan(columns(&v)...); err != nil {
+			return err
+		}
+		some = append(some, v)
+		if budget -= weigh(v); budget < 0 {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, classify(err)
+	}
+	return some, nil
+}
+
+var errEnough = errors.New("enough rows")
 
 // Exec runs a statement and reports how many rows it changed.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {

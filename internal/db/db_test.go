@@ -213,3 +213,45 @@ func TestCanceledContext(t *testing.T) {
 		}
 	})
 }
+
+// A function that goes on after a failed statement must not be told that all is
+// well, and an error that comes late is the error that it would have been at once.
+func TestStatementThatFails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			return db.Run(t.Context(), tx, makeUser, "a", false, d.Now())
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("put off: got %v, want ErrUnique", err)
+		}
+		err = d.InTx(t.Context(), func(tx *db.Tx) error {
+			if _, err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
+				return err
+			}
+			_, _ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			return nil
+		})
+		n, counted := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users WHERE email = 'b'`)
+		if counted != nil || (err == nil) != (n == 1) {
+			t.Errorf("ignored: %v, and %d users", err, n)
+		}
+	})
+}
+
+func TestSome(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for i := range 5 {
+			exec(t, d, makeUser, strconv.Itoa(i), false, d.Now())
+		}
+		three := func(int) int { return 3 }
+		for budget, want := range map[int]int{0: 1, 3: 2, 100: 5} {
+			some, err := db.Some(t.Context(), d, number, three, budget, `SELECT id FROM users ORDER BY id`)
+			if err != nil || len(some) != want {
+				t.Errorf("budget %d: %v, %v; want %d rows", budget, some, err, want)
+			}
+		}
+	})
+}

@@ -143,9 +143,17 @@ func (t *postgresTx) commit(ctx context.Context) error {
 	if !t.begun && t.batch.Len() == 0 {
 		return nil
 	}
-	_, err := t.exec(ctx, "COMMIT", nil)
-	return err
+	return t.send(ctx, "COMMIT", nil, func(results pgx.BatchResults) error {
+		tag, err := results.Exec()
+		if err == nil && tag.String() != "COMMIT" {
+			err = errAborted
+		}
+		return err
+	})
 }
+
+// errAborted: a statement has failed and the function has gone on as if it had not.
+var errAborted = errors.New("the transaction was rolled back, for one of its statements had failed")
 
 func (t *postgresTx) rollback(ctx context.Context) error {
 	if !t.begun || t.conn.Conn().IsClosed() {
