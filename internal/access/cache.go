@@ -151,7 +151,7 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 		c.checking.Lock()
 	}
 	defer c.checking.Unlock()
-	if now.UnixMicro() <= c.checkedAt.Load() {
+	if age := now.Sub(time.UnixMicro(c.checkedAt.Load())); age > -maxAge && age < recheckAfter {
 		return nil // somebody else has just done it
 	}
 	v, err := version(ctx, k.DB)
@@ -224,4 +224,18 @@ func (c *cache) takeUsed() map[int64]time.Time {
 	used := c.used
 	c.used = nil
 	return used
+}
+
+// putBack returns what could not be written down.
+func (c *cache) putBack(used map[int64]time.Time) {
+	c.usedMu.Lock()
+	defer c.usedMu.Unlock()
+	if c.used == nil {
+		c.used = map[int64]time.Time{}
+	}
+	for id, at := range used {
+		if c.used[id].Before(at) {
+			c.used[id] = at
+		}
+	}
 }

@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"foyer/internal/db"
@@ -75,12 +77,17 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	return k.DB.InTx(ctx, func(tx *db.Tx) error {
-		for id, at := range used {
-			if err := markUsed(ctx, tx, id, at); err != nil {
+	ids := slices.Sorted(maps.Keys(used)) // in one order on all servers, which would lock each other out
+	err := k.DB.InTx(ctx, func(tx *db.Tx) error {
+		for _, id := range ids {
+			if err := markUsed(ctx, tx, id, used[id]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		k.cache.putBack(used)
+	}
+	return err
 }

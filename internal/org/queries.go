@@ -54,6 +54,10 @@ func findOrganization(ctx context.Context, q db.Querier, id string) (Organizatio
 	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, id)
 }
 
+func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {
+	return db.One(ctx, q, func(b *bool) []any { return []any{b} }, `SELECT EXISTS (SELECT 1 FROM organizations)`)
+}
+
 func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error) {
 	return db.All(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, id`)
 }

@@ -51,8 +51,7 @@ func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organi
 
 // Any reports whether there is an organization.
 func (s Service) Any(ctx context.Context, q db.Querier) (bool, error) {
-	all, err := listOrganizations(ctx, q)
-	return len(all) > 0, err
+	return anyOrganization(ctx, q)
 }
 
 // List returns all organizations, the oldest first.
