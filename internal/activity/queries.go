@@ -64,7 +64,7 @@ func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, e
 	condition, args := f.where()
 	args = append(args, p.Limit, p.Offset)
 	n := len(args)
-	return db.All(ctx, q, (*Stored).fields, `
+	return db.Some(ctx, q, (*Stored).fields, func(s Stored) int { return len(s.Changes) }, page.MaxBytes, `
 		SELECT a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(u.id, 0), COALESCE(u.email, ''),
 			COALESCE(u.first_name, ''), a.name, a.changes, a.request_id, a.created_at
 		FROM activity a LEFT JOIN users u ON u.id = a.user_id`+condition+

@@ -245,3 +245,29 @@ func TestActivity(t *testing.T) {
 		}
 	})
 }
+
+// Apps may be a thousand times as large as they usually are: a page of them ends
+// early, and the next one goes on there.
+func TestPagesOfLargeApps(t *testing.T) {
+	each(t, func(r *rig) {
+		large := `{"name":"large","metrics":["` + strings.Repeat("x", 1<<20-100) + `"]}`
+		for range 20 {
+			r.app(large)
+		}
+		seen := 0
+		for next := apps; next != ""; {
+			got := r.send(r.key, "GET", next, "")
+			if len(got.body) > 18<<20 || !strings.HasPrefix(got.body, `{"count":20,`) {
+				r.t.Fatalf("%s: %d bytes: %.100s", next, len(got.body), got.body)
+			}
+			seen += strings.Count(got.body, `"name":"large"`)
+			next = strings.TrimPrefix(strings.Trim(between(got.body, `"next":`, `,"previous"`), `"`), baseURL)
+			if next == "null" {
+				break
+			}
+		}
+		if seen != 20 {
+			r.t.Errorf("the pages have %d apps in all", seen)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -128,5 +129,35 @@ func TestKeyUse(t *testing.T) {
 		if at := used(); !at.Equal(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)) {
 			r.t.Errorf("used at %s", at)
 		}
+	})
+}
+
+// Servers that write down the use of the same keys at once must not lock each
+// other out.
+func TestKeyUseOnTwoServers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		var servers []*access.Keys
+		for range 2 {
+			servers = append(servers, &access.Keys{DB: dbtest.Open(t, url)})
+		}
+		for range 50 {
+			key := r.newKey(r.owner, "plugin:read")
+			for _, s := range servers {
+				if _, err := s.Identify(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var wg sync.WaitGroup
+		for _, s := range servers {
+			wg.Go(func() {
+				if err := s.FlushUse(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	})
 }

@@ -37,7 +37,8 @@ type Memory = cache.Cache[pageOf, []Invite]
 
 type pageOf struct {
 	organizationID string
-	page           page.Page
+	after          cursor
+	limit, skip    int
 }
 
 // NewMemory returns an empty memory.
@@ -68,7 +69,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Invi
 	if err != nil || now.count <= p.Offset {
 		return nil, now.count, err
 	}
-	key := pageOf{c.Organization.ID, p}
+	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if invites, ok := s.Memory.Get(key, now.version); ok {
 		return invites, now.count, nil
 	}

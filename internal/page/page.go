@@ -23,5 +23,9 @@ func (p Page) Skip() int {
 	return p.Offset
 }
 
+// MaxBytes is about how much the items of a page may weigh: a page ends early when
+// its items are that large, and the next one goes on there.
+const MaxBytes = 16 << 20
+
 // First is the window of a request that names none.
 var First = Page{Limit: DefaultLimit}

@@ -1,9 +1,6 @@
 package plugin
 
-import (
-	"foyer/internal/cache"
-	"foyer/internal/page"
-)
+import "foyer/internal/cache"
 
 // Memory keeps plugins and pages that were read. The database is asked each time
 // whether they still hold, which takes a fraction of reading them.
@@ -14,7 +11,8 @@ type Memory struct {
 
 type pageOf struct {
 	organizationID string
-	page           page.Page
+	after          int64
+	limit, skip    int
 }
 
 // maxMemory bounds each of the two kinds, in bytes.

@@ -68,15 +68,15 @@ func visible(condition string) string {
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) ([]Plugin, error) {
-	return db.All(ctx, q, (*Plugin).fields, visible(` AND id > $4`), organizationID, p.Limit, p.Skip(), after)
+	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND id > $4`), organizationID, p.Limit, p.Skip(), after)
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	return db.All(ctx, q, (*Plugin).fields, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
 }
 
 func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
-	return db.All(ctx, q, (*Plugin).fields, `
+	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `
 		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)
 		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
 }

@@ -118,7 +118,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plug
 	if err != nil || now.count <= p.Offset {
 		return nil, now.count, err
 	}
-	key := pageOf{c.Organization.ID, p}
+	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
 		return plugins, now.count, nil
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	readTimeout    = time.Minute      // for a whole request: 10 MiB on a slow line
 	headerTimeout  = 10 * time.Second // for its head
+	writeTimeout   = 5 * time.Minute  // from the head of a request to the end of its answer
 	idleTimeout    = 2 * time.Minute  // between requests of a connection
 	maxHeaderBytes = 64 << 10
 	grace          = 30 * time.Second // for requests in flight at the end
@@ -63,7 +64,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if s.Config.MetricsListen != "" {
-		if err := s.serveMetrics(ctx, m, &background); err != nil {
+		if err := s.serveMetrics(flushCtx, m, &background); err != nil {
 			return err
 		}
 	}
@@ -111,8 +112,8 @@ func status(w http.ResponseWriter, code int, text string) {
 // serve listens until ctx is done, then lets open requests finish.
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	srv := &http.Server{
-		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -121,12 +122,15 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 		defer cancel()
 		stopped <- srv.Shutdown(graceCtx)
 	}()
+	defer srv.Close() // ends what did not end in time, before the database closes
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	err := <-stopped
+	if err := <-stopped; err != nil {
+		s.Log.WarnContext(ctx, "requests did not end in time", "error", err.Error())
+	}
 	s.Log.InfoContext(ctx, "stopped")
-	return err
+	return nil
 }
 
 // flush writes down now and then, and at the end, what requests only noted.
