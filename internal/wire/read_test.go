@@ -67,18 +67,19 @@ func manyFields(n int) string {
 // A length that is only announced must not be believed: nothing is set aside for it.
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	t.Parallel()
-	cost := testing.Benchmark(func(b *testing.B) {
-		for b.Loop() {
-			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
-			r.ContentLength = wire.MaxSourceBody
-			r.Header.Set("Content-Type", "application/json")
-			if _, err := wire.ReadObject(httptest.NewRecorder(), r, wire.MaxSourceBody); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	if bytes := cost.AllocedBytesPerOp(); bytes > 200<<10 {
+	if bytes := testing.Benchmark(BenchmarkAnnouncedLength).AllocedBytesPerOp(); bytes == 0 || bytes > 200<<10 {
 		t.Errorf("reading {} takes %d bytes", bytes)
+	}
+}
+
+func BenchmarkAnnouncedLength(b *testing.B) {
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
+		r.ContentLength = wire.MaxSourceBody
+		r.Header.Set("Content-Type", "application/json")
+		if _, err := wire.ReadObject(httptest.NewRecorder(), r, wire.MaxSourceBody); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
