@@ -47,9 +47,6 @@ var table = map[fault.Kind]row{
 	fault.UpstreamUnavailable:  {http.StatusBadGateway, serverError, "upstream_unavailable"},
 }
 
-// Status is the HTTP status that answers err.
-func Status(err error) int { return table[fault.Of(err)[0].Kind].status }
-
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	faults := fault.Of(err)
