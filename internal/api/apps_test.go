@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/org"
@@ -218,6 +219,8 @@ func TestActivity(t *testing.T) {
 		r.app(`{"name":"y"}`)
 		r.send(admin, "PATCH", apps+"1", `{"name":"z","metrics":null,"is_global":true}`, "X-Request-Id", "change-1")
 		r.send(admin, "PATCH", apps+"1", `{"name":"z"}`) // changes nothing
+		deleted := r.db.Now().Add(time.Hour)
+		r.db.Now = func() time.Time { return deleted }
 		r.send(r.key, "DELETE", apps+"1", "")
 		r.invite("a@x.example")
 		got := r.send(r.key, "GET", apps+"activity", "")
@@ -227,6 +230,9 @@ func TestActivity(t *testing.T) {
 		}
 		if told := strings.Join(verbs, " "); told != "uninstalled updated installed installed" || !strings.Contains(got.body, `"count":4,`) {
 			r.t.Errorf("got %s in %s", told, got.body)
+		}
+		if at := between(got.body, `"created_at":"`, `"`); at != deleted.Format("2006-01-02T15:04:05.000000Z") {
+			r.t.Errorf("deleted at %s, the activity says %s", deleted, at)
 		}
 		if !strings.HasPrefix(got.body, `{"id":1,"plugin_type":"local","name":"z",`) {
 			r.t.Errorf("the first entry's app, which is gone: %s", got.body)

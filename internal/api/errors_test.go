@@ -66,6 +66,8 @@ func TestErrors(t *testing.T) {
 			{"no such path, no key", "", "GET", "/nope", "", 404, notFound},
 			{"method", "", "PUT", apps, "", 405, invalidRequest("method_not_allowed", "PUT is not allowed here: use GET, HEAD, POST.")},
 			{"method on an app", r.key, "POST", apps + "1", "", 405, invalidRequest("method_not_allowed", "POST is not allowed here: use GET, HEAD, PATCH, DELETE.")},
+			{"method on a fixed name", "", "PATCH", apps + "activity", "", 405, invalidRequest("method_not_allowed", "PATCH is not allowed here: use GET, HEAD.")},
+			{"method on bulk", "", "DELETE", invites + "bulk/", "", 405, invalidRequest("method_not_allowed", "DELETE is not allowed here: use POST.")},
 			{"method on an invite", r.key, "GET", invites + "x", "", 405, invalidRequest("method_not_allowed", "GET is not allowed here: use DELETE.")},
 			{"too large", r.key, "POST", apps, `{"name":"` + strings.Repeat("x", 2<<20) + `"}`, 413, invalidRequest("request_too_large", "The body must be at most 1048576 bytes long.")},
 			{"not JSON", r.key, "POST", apps, `{"name":`, 400, invalidRequest("parse_error", "The body is not valid JSON: unexpected EOF (byte 8).")},
@@ -84,8 +86,8 @@ func TestErrors(t *testing.T) {
 			{"not a choice", r.key, "POST", invites, `{"target_email":"a@x.example","level":2}`, 400, validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "level")},
 			{"twice in bulk", r.key, "POST", invites + "bulk", `[{"target_email":"a@x.example"},{"target_email":" A@X.example "}]`, 400, validation("unique", "Is there twice in this request.", "1.target_email")},
 			{"limit", r.key, "GET", apps + "?limit=1e3", "", 400, validation("invalid_input", "Must be a whole number from 1 to 1000.", "limit")},
-			{"after", r.key, "GET", apps + "?after=x", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
-			{"after an invite", r.key, "GET", invites + "?after=9223372036854775807.01a1f900-0000-7000-8000-000000000001", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
+			{"after", r.key, "GET", apps + "?after=0.x", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
+			{"after an invite", r.key, "GET", invites + "?after=0.9223372036854775807.01a1f900-0000-7000-8000-000000000001", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
 			{"offset", r.key, "GET", invites + "?offset=-1", "", 400, validation("invalid_input", "Must be a whole number from 0.", "offset")},
 		} {
 			got := r.send(c.key, c.method, c.path, c.body)

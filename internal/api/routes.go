@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"foyer/internal/access"
-	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
@@ -107,40 +106,21 @@ func (a *API) Routes() []Route {
 func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 	mux := http.NewServeMux()
 	g := newGuard(a)
+	paths := map[string]wire.Methods{}
 	for _, route := range a.Routes() {
-		h := g.protect(route)
-		mux.Handle(route.Method+" "+route.Path, h)
-		mux.Handle(route.Method+" "+route.Path+"/{$}", h)
-	}
-	mux.HandleFunc("GET /apps/{public_token}/{file}", a.serveBundle)
-	more(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { _ = wire.WriteError(w, noRoute(mux, w, r)) })
-	return onlyCleanPaths(mux)
-}
-
-// noRoute tells a wrong method from a wrong path.
-func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) error {
-	var allowed []string
-	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
-		other := *r
-		other.Method = method
-		if _, pattern := mux.Handler(&other); pattern != "/" {
-			allowed = append(allowed, method)
+		if paths[route.Path] == nil {
+			paths[route.Path] = wire.Methods{}
 		}
+		paths[route.Path][route.Method] = g.protect(route)
 	}
-	if allowed == nil {
-		return access.ErrNotFound
+	for path, methods := range paths {
+		mux.Handle(path, methods)
+		mux.Handle(path+"/{$}", methods)
 	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), strings.Join(allowed, ", "))
-}
-
-// printable is a request's method if it may be repeated in an answer.
-func printable(method string) string {
-	if len(method) > 20 {
-		return "This method"
-	}
-	return method
+	mux.Handle("/apps/{public_token}/{file}", wire.Methods{http.MethodGet: http.HandlerFunc(a.serveBundle)})
+	more(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _ = wire.WriteError(w, access.ErrNotFound) })
+	return onlyCleanPaths(mux)
 }
 
 // onlyCleanPaths keeps from ServeMux the paths that it would redirect.

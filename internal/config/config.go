@@ -18,6 +18,7 @@ import (
 type Config struct {
 	Listen         string // address, host:port
 	Database       string // sqlite:PATH or postgres://…
+	inDataDir      bool   // Database was not set, and is there
 	DataDir        string
 	BaseURL        string // without a trailing slash
 	Secret         string // "": the one in the data folder
@@ -92,7 +93,7 @@ func readSecret(path string) (string, error) {
 
 // complete fills in what depends on other settings.
 func (c *Config) complete() {
-	if c.Database == "" {
+	if c.inDataDir = c.Database == ""; c.inDataDir {
 		c.Database = "sqlite:" + filepath.Join(c.DataDir, "foyer.db")
 	}
 	if c.InviteLimit == 0 {
@@ -134,6 +135,14 @@ func (c *Config) baseHost() string {
 
 // SecretPath is where the secret is kept unless it is set.
 func (c *Config) SecretPath() string { return filepath.Join(c.DataDir, "secret") }
+
+// DatabaseSetting names the setting to blame when the database cannot be opened.
+func (c *Config) DatabaseSetting() string {
+	if c.inDataDir {
+		return "FOYER_DATA_DIR"
+	}
+	return "FOYER_DATABASE"
+}
 
 // SQLite reports whether the database is a file of this machine.
 func (c *Config) SQLite() bool { return strings.HasPrefix(c.Database, "sqlite:") }

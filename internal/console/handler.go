@@ -12,6 +12,7 @@ import (
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/patch"
+	"foyer/internal/wire"
 )
 
 // Pages serves the page behind the link of an invite.
@@ -31,8 +32,7 @@ const maxForm = 64 << 10
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
-		mux.Handle("GET "+path, p.page(p.show))
-		mux.Handle("POST "+path, p.page(p.answer))
+		mux.Handle(path, wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)})
 	}
 }
 

@@ -253,6 +253,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
 			return err
 		}
+		p.UpdatedAt = s.DB.Now()
 		return record(ctx, tx, c, p, activity.Uninstalled, nil)
 	})
 }

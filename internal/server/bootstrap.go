@@ -6,6 +6,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/db"
+	"foyer/internal/fault"
 	"foyer/internal/org"
 )
 
@@ -27,6 +28,9 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		email = firstOwner
 	}
 	orgs, keys := d.Organizations, d.Keys
+	if settled, err := orgs.Any(ctx, d.db); err != nil || settled {
+		return err
+	}
 	var made org.Organization
 	var owner org.Membership
 	var settled bool
@@ -35,13 +39,13 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 			return err
 		}
 		if made, err = orgs.Insert(ctx, tx, given.Organization, firstOrganization); err != nil {
-			return fmt.Errorf("FOYER_BOOTSTRAP_ORGANIZATION: %w", err)
+			return bootstrapFault("ORGANIZATION", err)
 		}
 		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, made.ID, org.User{Email: email}, access.Owner); err != nil {
-			return fmt.Errorf("FOYER_BOOTSTRAP_EMAIL: %w", err)
+			return bootstrapFault("EMAIL", err)
 		}
 		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, secret); err != nil {
-			return fmt.Errorf("FOYER_BOOTSTRAP_KEY: %w", err)
+			return bootstrapFault("KEY", err)
 		}
 		return nil
 	})
@@ -49,6 +53,14 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		return err
 	}
 	return s.welcome(made, owner, secret, baseURL)
+}
+
+// bootstrapFault names the setting instead of the field.
+func bootstrapFault(setting string, err error) error {
+	if fault.Is(err, fault.Internal) {
+		return err
+	}
+	return fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail)
 }
 
 // welcome never shows a key that was given: whoever gave it has it.

@@ -32,7 +32,7 @@ type Domain struct {
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
 	d, err := db.Open(ctx, c.Database)
 	if err != nil {
-		return nil, fmt.Errorf("FOYER_DATABASE: %w", err)
+		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
 	}
 	apps, err := Apps(c, d, log)
 	if err != nil {

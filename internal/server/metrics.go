@@ -31,9 +31,9 @@ func newMetrics(ctx context.Context, jobs *job.Queue) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "foyer_http_request_duration_seconds",
-			Help:    "How long requests took, by route and status.",
+			Help:    "How long requests took, by method, route and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"route", "status"}),
+		}, []string{"method", "route", "status"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foyer_mails_total",
 			Help: "Tries to send a mail, by result: sent, deferred (to be tried again) or failed.",
@@ -47,7 +47,16 @@ func newMetrics(ctx context.Context, jobs *job.Queue) *metrics {
 }
 
 func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
-	m.requests.WithLabelValues(r.Pattern, strconv.Itoa(status)).Observe(took.Seconds())
+	m.requests.WithLabelValues(method(r), r.Pattern, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// method is a label: of what clients may make up, there must be a bounded number.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete:
+		return r.Method
+	}
+	return "other"
 }
 
 // countTimeout keeps a database that hangs from holding up all metrics.

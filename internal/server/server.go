@@ -16,6 +16,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/console"
 	"foyer/internal/db"
+	"foyer/internal/wire"
 )
 
 const (
@@ -88,18 +89,27 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 // pages adds what is served beside the API.
 func (s Server) pages(d *db.DB) func(*http.ServeMux) {
 	return func(mux *http.ServeMux) {
-		mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") })
-		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-			if err := d.Ping(r.Context()); err != nil {
-				s.Log.WarnContext(r.Context(), "not ready", "error", err.Error())
-				status(w, http.StatusServiceUnavailable, "the database does not answer")
-				return
-			}
-			status(w, http.StatusOK, "ok")
-		})
-		mux.Handle("GET /openapi.yaml", api.OpenAPIYAML())
-		mux.Handle("GET /openapi.json", api.OpenAPIJSON())
-		mux.Handle("GET /docs", api.Docs())
+		for path, h := range map[string]http.Handler{
+			"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
+			"/readyz":       s.readyz(d),
+			"/openapi.yaml": api.OpenAPIYAML(),
+			"/openapi.json": api.OpenAPIJSON(),
+			"/docs":         api.Docs(),
+		} {
+			mux.Handle(path, wire.Get(h))
+			mux.Handle(path+"/{$}", wire.Get(h))
+		}
+	}
+}
+
+func (s Server) readyz(d *db.DB) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := d.Ping(r.Context()); err != nil {
+			s.Log.WarnContext(r.Context(), "not ready", "error", err.Error())
+			status(w, http.StatusServiceUnavailable, "the database does not answer")
+			return
+		}
+		status(w, http.StatusOK, "ok")
 	}
 }
 

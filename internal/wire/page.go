@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"foyer/internal/fault"
 	"foyer/internal/page"
@@ -17,7 +18,7 @@ func ReadPage(r *http.Request) (page.Page, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return page.Page{}, fault.New(fault.Invalid, "The query string is not well-formed.")
+		return page.Page{}, malformedQuery(r.URL.RawQuery)
 	}
 	var faults fault.List
 	p := page.First
@@ -35,8 +36,26 @@ func ReadPage(r *http.Request) (page.Page, error) {
 		}
 		p.Offset = n
 	}
-	p.After = query.Get("after")
+	if query.Has("after") {
+		offset, name, ok := strings.Cut(query.Get("after"), ".")
+		if !ok {
+			faults.Add(fault.Field(fault.Invalid, "after", "Must be what the url of a next page has."))
+		}
+		if offset == strconv.Itoa(p.Offset) { // else the offset was changed, and says what is wanted
+			p.After = name
+		}
+	}
 	return p, faults.Err()
+}
+
+func malformedQuery(query string) error {
+	field := ""
+	for _, name := range []string{"offset", "limit"} {
+		if strings.Contains(query, name+"=") {
+			field = name
+		}
+	}
+	return fault.Field(fault.Invalid, field, "The query string is not well-formed.")
 }
 
 // maxNumber stands for all greater ones; adding a limit to it does not overflow.
@@ -120,7 +139,7 @@ func appendLink(b []byte, r *http.Request, baseURL string, p page.Page) []byte {
 	q.Set("offset", strconv.Itoa(p.Offset))
 	q.Del("after")
 	if p.After != "" {
-		q.Set("after", p.After)
+		q.Set("after", strconv.Itoa(p.Offset)+"."+p.After)
 	}
 	return AppendString(b, baseURL+r.URL.EscapedPath()+"?"+q.Encode())
 }

@@ -27,7 +27,9 @@ func TestReadPage(t *testing.T) {
 		"limit=1000":         {Limit: 1000},
 		"limit=1001":         {Limit: 1000},
 		"limit=99999999999999999999999999&offset=5": {Limit: 1000, Offset: 5},
-		"x=y&offset=12": {Limit: 100, Offset: 12},
+		"x=y&offset=12":             {Limit: 100, Offset: 12},
+		"offset=12&after=12.name.x": {Limit: 100, Offset: 12, After: "name.x"},
+		"offset=13&after=12.name":   {Limit: 100, Offset: 13},
 	} {
 		if got, err := readPage(query); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v; want %+v", query, got, err, want)
@@ -36,7 +38,7 @@ func TestReadPage(t *testing.T) {
 	for query, fields := range map[string]string{
 		"limit=0": "limit", "limit=": "limit", "limit=-1": "limit", "limit=1e3": "limit", "limit=+5": "limit", "limit=%2B5": "limit",
 		"limit=5.0": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=": "offset", "limit=x&offset=y": "limit offset",
-		"limit=٣": "limit", "limit=%zz": "",
+		"limit=٣": "limit", "limit=%zz": "limit", "x=%zz": "", "limit=1;offset=2": "limit", "after=5": "after",
 	} {
 		_, err := readPage(query)
 		if err == nil || !fault.Is(err, fault.Invalid) {

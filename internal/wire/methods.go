@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+
+	"foyer/internal/fault"
+)
+
+// Methods answers one path; HEAD goes where GET does. ServeMux's own methods would
+// not do: to it, PATCH of a fixed name is PATCH of the {id} beside it.
+type Methods map[string]http.Handler
+
+// Get answers a path that has the method GET alone.
+func Get(h http.Handler) Methods { return Methods{http.MethodGet: h} }
+
+// ServeHTTP answers 405 to a method that the path does not have.
+func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if h := m[method]; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	allowed := strings.Join(m.allowed(), ", ")
+	w.Header().Set("Allow", allowed)
+	_ = WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
+}
+
+func (m Methods) allowed() []string {
+	var all []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		if m[method] == nil {
+			continue
+		}
+		all = append(all, method)
+		if method == http.MethodGet {
+			all = append(all, http.MethodHead)
+		}
+	}
+	return all
+}
+
+// printable is a request's method if it may be repeated in an answer.
+func printable(method string) string {
+	if len(method) > 20 {
+		return "This method"
+	}
+	return method
+}
