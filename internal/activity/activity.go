@@ -102,7 +102,7 @@ func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
 	if err := insert(ctx, tx, e, changes); err != nil {
 		return err
 	}
-	return count(ctx, tx, e.OrganizationID, e.Scope)
+	return count(ctx, tx, e.OrganizationID, e.Scope, 1)
 }
 
 // marshal writes changes without the escapes that encoding/json adds for HTML.

@@ -28,10 +28,12 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
 }
 
-func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope) error {
+// count keeps activity_counts exact: n entries more.
+func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope, n int64) error {
 	return db.Run(ctx, tx, `
-		INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, $2, 1)
-		ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + 1`, organizationID, s)
+		INSERT INTO activity_counts (organization_id, scope, part, entries) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (organization_id, scope, part) DO UPDATE SET entries = activity_counts.entries + $4`,
+		organizationID, s, tx.Part, n)
 }
 
 // where is the condition that a filter is, with its arguments. Each of its few
@@ -79,7 +81,7 @@ type kept struct {
 
 func counts(ctx context.Context, q db.Querier) ([]kept, error) {
 	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} },
-		`SELECT organization_id, scope FROM activity_counts WHERE entries > 0 ORDER BY organization_id, scope`)
+		`SELECT DISTINCT organization_id, scope FROM activity_counts ORDER BY organization_id, scope`)
 }
 
 // removeOldest looks at the oldest entries of a list alone, so that it costs
@@ -89,9 +91,4 @@ func removeOldest(ctx context.Context, tx *db.Tx, k kept, before time.Time, limi
 		DELETE FROM activity WHERE created_at < $3 AND id IN (
 			SELECT id FROM activity WHERE organization_id = $1 AND scope = $2 ORDER BY id LIMIT $4)`,
 		k.organizationID, k.scope, before, limit)
-}
-
-func subtract(ctx context.Context, tx *db.Tx, k kept, n int64) error {
-	return db.Run(ctx, tx, `
-		UPDATE activity_counts SET entries = entries - $3 WHERE organization_id = $1 AND scope = $2`, k.organizationID, k.scope, n)
 }

@@ -24,7 +24,7 @@ func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 					return err
 				}
 				more = n == tidyBatch
-				return subtract(ctx, tx, l, n)
+				return count(ctx, tx, l.organizationID, l.scope, -n)
 			})
 			if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -130,8 +131,11 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
 	}
-	return classify(inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED"}, fn))
+	return classify(inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED", Part: rand.IntN(parts)}, fn))
 }
+
+// parts is how many parts a count has on PostgreSQL.
+const parts = 16
 
 // Tx is a transaction under way.
 type Tx struct {
@@ -141,6 +145,10 @@ type Tx struct {
 	// SkipLocked is ForUpdate for a SELECT that would rather have other rows than
 	// wait for those another transaction is about to change.
 	SkipLocked string
+
+	// Part is where this transaction counts, in tables of counts that have parts. It
+	// is always 0 on SQLite, where transactions do not wait for each other's rows.
+	Part int
 
 	session
 	db    *DB

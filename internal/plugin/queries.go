@@ -119,11 +119,11 @@ func countUnused(ctx context.Context, q db.Querier, organizationID string, since
 // are global, so the row that all organizations share is seldom touched.
 func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int) error {
 	const add = `
-		INSERT INTO plugin_counts (organization_id, own, global, version) VALUES ($1, $2, $3, 1)
-		ON CONFLICT (organization_id) DO UPDATE
+		INSERT INTO plugin_counts (organization_id, part, own, global, version) VALUES ($1, $4, $2, $3, 1)
+		ON CONFLICT (organization_id, part) DO UPDATE
 		SET own = plugin_counts.own + $2, global = plugin_counts.global + $3, version = plugin_counts.version + 1`
-	if err := db.Run(ctx, tx, add, p.OrganizationID, own, global); err != nil || !p.IsGlobal && global == 0 {
+	if err := db.Run(ctx, tx, add, p.OrganizationID, own, global, tx.Part); err != nil || !p.IsGlobal && global == 0 {
 		return err
 	}
-	return db.Run(ctx, tx, add, "", 0, global)
+	return db.Run(ctx, tx, add, "", 0, global, tx.Part)
 }
