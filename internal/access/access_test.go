@@ -38,12 +38,18 @@ func swapLast(key string) string {
 	return ""
 }
 
+// Whatever takes the place of one character, the key is no longer one.
 func FuzzWellFormed(f *testing.F) {
-	f.Add(access.NewKey())
-	f.Add("foy_")
-	f.Fuzz(func(t *testing.T, key string) {
-		if access.WellFormed(key) && (len(key) != 47 || !strings.HasPrefix(key, "foy_")) {
-			t.Errorf("%q is well-formed", key)
+	f.Add(uint(0), "F")
+	f.Add(uint(4), "")
+	f.Add(uint(20), "00")
+	f.Add(uint(46), "\x00")
+	f.Fuzz(func(t *testing.T, at uint, instead string) {
+		key := access.NewKey()
+		i := int(at % uint(len(key)))
+		changed := key[:i] + instead + key[i+1:]
+		if access.WellFormed(changed) != (changed == key) {
+			t.Errorf("%q, made from %q, is taken for well-formed: %t", changed, key, access.WellFormed(changed))
 		}
 	})
 }

@@ -14,9 +14,9 @@ import (
 // RequestIDHeader carries the id of a request, which is in its log lines too.
 const RequestIDHeader = "X-Request-Id"
 
-// Observe gives each request its id, logs those that are refused or fail (what succeeds
-// is in the activity and the metrics), and
-// answers for a handler that panics.
+// Observe gives each request its id, logs those that are refused or fail (what
+// succeeds is in the activity and the metrics), and answers for a handler that
+// panics.
 func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.Keys.DB.Now()

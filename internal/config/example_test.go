@@ -1,0 +1,35 @@
+package config
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// assigned finds the variables that an environment file sets, commented out or not.
+var assigned = regexp.MustCompile(`(?m)^#?(FOYER_[A-Z_]+)=`)
+
+func TestExampleHasEverySetting(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/foyer.env.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown []string
+	for _, match := range assigned.FindAllStringSubmatch(string(text), -1) {
+		unknown = append(unknown, match[1])
+	}
+	for _, s := range Settings {
+		before := len(unknown)
+		unknown = slices.DeleteFunc(unknown, func(name string) bool {
+			return name == s.Variable() || s.Secret && name == s.Variable()+"_FILE"
+		})
+		if found := before - len(unknown); found != 1 {
+			t.Errorf("%s is there %d times, not once", s.Variable(), found)
+		}
+	}
+	if len(unknown) > 0 {
+		t.Errorf("not settings: %v", unknown)
+	}
+}
