@@ -41,6 +41,10 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	} else if taken {
 		return Plugin{}, errInstalled
 	}
+	credentials, err := s.Sealer.Seal(remote)
+	if err != nil {
+		return Plugin{}, err
+	}
 	end, err := s.beginInstall()
 	if err != nil {
 		return Plugin{}, err
@@ -63,7 +67,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}
 	p.URL = remote.URL
-	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: s.Sealer.Seal(remote), CheckedAt: s.DB.Now()}
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: s.DB.Now()}
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
 		if err := lockContents(ctx, tx); err != nil {
 			return err
