@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -246,6 +247,39 @@ func TestRefusedEdits(t *testing.T) {
 		s, err := r.Source(r.Context(), r.caller, p.ID)
 		if err != nil || len(s.Files) != 1 || s.Name != "x" {
 			r.Errorf("after: %+v %v", s, err)
+		}
+	})
+}
+
+// A plugin that gets its first source while it is being removed takes that along.
+func TestDeleteDuringFirstSave(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		made, err := r.compile(r.Context(), map[string]string{"a.md": "a"})
+		if err != nil {
+			r.Fatal(err)
+		}
+		deleted := make(chan error, 1)
+		var once sync.Once
+		err = r.DB.InTx(r.Context(), func(tx *db.Tx) error {
+			if _, err := own(r.Context(), tx, r.caller, p.ID, tx.ForUpdate); err != nil {
+				return err
+			}
+			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
+			for blocked := tx.ForUpdate == ""; !blocked; { // on SQLite it waits before it has begun
+				n, err := db.One(r.Context(), tx, number, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+				if err != nil {
+					return err
+				}
+				blocked = n > 0
+			}
+			return r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+		})
+		if err := errors.Join(err, <-deleted); err != nil {
+			r.Fatal(err)
+		}
+		if plugins, texts := r.count(`SELECT COUNT(*) FROM plugins`), r.count(`SELECT COUNT(*) FROM contents`); plugins+texts != 0 {
+			r.Errorf("%d plugins and %d contents are left", plugins, texts)
 		}
 	})
 }

@@ -238,23 +238,36 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 		return err
 	}
 	defer s.Bundles.forget()
-	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		hasSource, err := lockContentsOf(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		p, err := own(ctx, tx, c, id, tx.ForUpdate)
-		if err != nil {
-			return err
-		}
-		if err := removeAll(ctx, tx, p, hasSource); err != nil {
-			return err
-		}
-		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
-			return err
-		}
-		return record(ctx, tx, c, p, activity.Uninstalled, nil)
-	})
+	erase := func(tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
+	err := s.DB.InTx(ctx, erase)
+	if errors.Is(err, errRaced) {
+		err = s.DB.InTx(ctx, erase) // it has source now, and keeps having it
+	}
+	return err
+}
+
+// erase removes a plugin; errRaced if its first source was saved meanwhile.
+func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+	hasSource, err := lockContentsOf(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	p, err := own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return err
+	}
+	if o, err := originOf(ctx, tx, p); err != nil {
+		return err
+	} else if o.Current != 0 && !hasSource {
+		return errRaced // it is too late to lock the contents, see lockContents
+	}
+	if err := removeAll(ctx, tx, p, hasSource); err != nil {
+		return err
+	}
+	if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
+		return err
+	}
+	return record(ctx, tx, c, p, activity.Uninstalled, nil)
 }
 
 // own returns a plugin that the caller is going to change: a global one of
