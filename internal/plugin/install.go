@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -45,7 +44,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	if err != nil {
 		return Plugin{}, err
 	}
-	end, err := s.beginInstall()
+	end, err := s.Installs.begin(p.OrganizationID)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -86,16 +85,6 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
-
-// beginInstall takes one of the places for installations; end gives it back.
-func (s Service) beginInstall() (end func(), err error) {
-	select {
-	case s.Installs <- struct{}{}:
-		return func() { <-s.Installs }, nil
-	default:
-		return nil, fault.Later(fault.Busy, 5*time.Second, "Too many apps are being installed; try again in a few seconds.")
-	}
-}
 
 // remote is where a new plugin comes from: the given url, or that of the catalog's entry.
 func (s Service) remote(ctx context.Context, p Plugin, url string) (upstream.Remote, error) {

@@ -56,7 +56,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
-		Installs: make(chan struct{}, 4), Bundles: NewBundles(d), Memory: NewMemory(),
+		Installs: NewInstalls(16), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
 	o, err := orgs.Create(tb.Context(), "Acme")
@@ -201,7 +201,7 @@ func TestBusy(t *testing.T) {
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
 		}
-		r.Installs = make(chan struct{})
+		r.Installs = NewInstalls(0)
 		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)

@@ -22,7 +22,7 @@ type Service struct {
 	Catalog  *upstream.Catalog
 	Sealer   *upstream.Sealer
 	Children *sandbox.Pool // compile; must know bundle.TaskName
-	Installs chan struct{} // its capacity is how many installations there are at once
+	Installs *Installs
 	Bundles  *Bundles
 	Memory   *Memory
 }

@@ -146,7 +146,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 	if err != nil {
 		return target{}, err
 	}
-	end, err := s.beginInstall()
+	end, err := s.Installs.begin(p.OrganizationID)
 	if err != nil {
 		return target{}, err
 	}

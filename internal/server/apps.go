@@ -38,7 +38,7 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 		DB: d, Children: children, Sealer: sealer,
 		Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log),
-		Installs: make(chan struct{}, maxInstalls),
+		Installs: plugin.NewInstalls(maxInstalls),
 		Bundles:  plugin.NewBundles(d),
 		Memory:   plugin.NewMemory(),
 	}, nil
