@@ -19,7 +19,7 @@ func TestCatalogShowsNoCredentials(t *testing.T) {
 		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
 			r.Fatal(err)
 		}
-		r.Catalog = upstream.NewCatalog(file, egress.New(nil), slog.New(slog.DiscardHandler))
+		r.Catalog = upstream.NewCatalog(file, egress.New(nil), slog.New(slog.DiscardHandler), r.DB.Now)
 		offers, _, err := r.Catalogued(r.Context(), r.caller, page.First)
 		if err != nil || len(offers) != 2 || offers[0].URL != "https://example.org/a" || offers[1].URL != "" {
 			r.Errorf("%+v, %v", offers, err)

@@ -55,7 +55,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16)
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
-		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
+		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
 		Installs: NewInstalls(16), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
