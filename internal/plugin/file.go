@@ -25,6 +25,14 @@ const (
 	maxEdits       = 2 * maxFiles // removes all there are and sets as many
 )
 
+// MayEdit reports whether so many edits may be made at once.
+func MayEdit(edits int) error {
+	if edits > maxEdits {
+		return fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, edits)
+	}
+	return nil
+}
+
 // manifestName is the file that describes a plugin.
 const manifestName = "plugin.json"
 
@@ -47,8 +55,8 @@ type Edit struct {
 // faults lists what is wrong with edits, whatever they are made to.
 func faults(edits []Edit) fault.List {
 	var all fault.List
-	if len(edits) > maxEdits {
-		all.Add(fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, len(edits)))
+	if err := MayEdit(len(edits)); err != nil {
+		all.Add(err)
 		return all
 	}
 	for _, e := range edits {
