@@ -125,7 +125,7 @@ func (f *fetched) describe(p *Plugin) {
 
 // bring fetches and compiles one version of a repository.
 func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Version) (fetched, error) {
-	app, err := repo.Fetch(ctx, v)
+	files, err := repo.Fetch(ctx, v)
 	if err != nil {
 		return fetched{}, err
 	}
@@ -133,9 +133,9 @@ func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Vers
 	if newest, err := repo.Newest(); err == nil {
 		f.latestTag = newest.Tag
 	}
-	if f.manifest, err = readManifest(app.Files[manifestName], "url"); err != nil {
+	if f.manifest, err = readManifest(files[manifestName], "url"); err != nil {
 		return fetched{}, err
 	}
-	f.build, err = s.compile(ctx, app.Files)
+	f.build, err = s.compile(ctx, files)
 	return f, err
 }
