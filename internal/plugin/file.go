@@ -14,14 +14,15 @@ import (
 	"foyer/internal/fault"
 	"foyer/internal/patch"
 	"foyer/internal/upstream"
+	"foyer/internal/upstream/unpack"
 )
 
-// What the source of a plugin may consist of.
+// What the source of a plugin may consist of: what an upstream may send.
 const (
-	maxFiles       = 200
-	maxFileBytes   = 1 << 20
-	maxSourceBytes = 10 << 20
-	maxFileName    = 200          // characters
+	maxFiles       = unpack.MaxFiles
+	maxFileBytes   = unpack.MaxFileBytes
+	maxSourceBytes = unpack.MaxTotalBytes
+	maxFileName    = unpack.MaxPathCharacters
 	maxEdits       = 2 * maxFiles // removes all there are and sets as many
 )
 
