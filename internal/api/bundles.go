@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/fault"
 	"foyer/internal/plugin"
 )
 
@@ -27,6 +29,9 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		sum = ""
 	}
 	script, err := a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)
+	if fault.Is(err, fault.NotFound) {
+		err = cmp.Or(a.LimitPeer(w, r), err) // nobody may guess tokens without end
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return

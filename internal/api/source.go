@@ -41,6 +41,9 @@ func readEdits(o wire.Object) ([]plugin.Edit, error) {
 	if source.Fault != nil {
 		return nil, source.Fault
 	}
+	if err := plugin.MayEdit(len(source.Value)); err != nil {
+		return nil, err
+	}
 	edits := make([]plugin.Edit, 0, len(source.Value))
 	for _, m := range source.Value {
 		edits = append(edits, plugin.Edit{Field: field, Name: m.Name, Text: m.Text(field)})

@@ -42,10 +42,12 @@ func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (
 	return offers, len(entries), nil
 }
 
+// offer shows an entry, without what is secret in its url.
 func offer(c access.Caller, e upstream.Entry) Offer {
+	place, _ := upstream.Parse(e.URL) // without a URL if there is none that can be shown
 	return Offer{
 		Plugin: Plugin{
-			Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
+			Type: Repository, Name: e.Name, Description: e.Description, URL: place.URL,
 			OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
 		},
 		Verified: e.Verified,

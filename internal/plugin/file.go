@@ -14,16 +14,25 @@ import (
 	"foyer/internal/fault"
 	"foyer/internal/patch"
 	"foyer/internal/upstream"
+	"foyer/internal/upstream/unpack"
 )
 
-// What the source of a plugin may consist of.
+// What the source of a plugin may consist of: what an upstream may send.
 const (
-	maxFiles       = 200
-	maxFileBytes   = 1 << 20
-	maxSourceBytes = 10 << 20
-	maxFileName    = 200          // characters
+	maxFiles       = unpack.MaxFiles
+	maxFileBytes   = unpack.MaxFileBytes
+	maxSourceBytes = unpack.MaxTotalBytes
+	maxFileName    = unpack.MaxPathCharacters
 	maxEdits       = 2 * maxFiles // removes all there are and sets as many
 )
+
+// MayEdit reports whether so many edits may be made at once.
+func MayEdit(edits int) error {
+	if edits > maxEdits {
+		return fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, edits)
+	}
+	return nil
+}
 
 // manifestName is the file that describes a plugin.
 const manifestName = "plugin.json"
@@ -47,8 +56,8 @@ type Edit struct {
 // faults lists what is wrong with edits, whatever they are made to.
 func faults(edits []Edit) fault.List {
 	var all fault.List
-	if len(edits) > maxEdits {
-		all.Add(fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, len(edits)))
+	if err := MayEdit(len(edits)); err != nil {
+		all.Add(err)
 		return all
 	}
 	for _, e := range edits {

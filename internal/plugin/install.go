@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -41,7 +40,11 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	} else if taken {
 		return Plugin{}, errInstalled
 	}
-	end, err := s.beginInstall()
+	credentials, err := s.Sealer.Seal(remote)
+	if err != nil {
+		return Plugin{}, err
+	}
+	end, err := s.Installs.begin(p.OrganizationID)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -63,7 +66,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}
 	p.URL = remote.URL
-	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: s.Sealer.Seal(remote), CheckedAt: s.DB.Now()}
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: s.DB.Now()}
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
 		if err := lockContents(ctx, tx); err != nil {
 			return err
@@ -82,16 +85,6 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
-
-// beginInstall takes one of the places for installations; end gives it back.
-func (s Service) beginInstall() (end func(), err error) {
-	select {
-	case s.Installs <- struct{}{}:
-		return func() { <-s.Installs }, nil
-	default:
-		return nil, fault.Later(fault.Busy, 5*time.Second, "Too many apps are being installed; try again in a few seconds.")
-	}
-}
 
 // remote is where a new plugin comes from: the given url, or that of the catalog's entry.
 func (s Service) remote(ctx context.Context, p Plugin, url string) (upstream.Remote, error) {
@@ -132,7 +125,7 @@ func (f *fetched) describe(p *Plugin) {
 
 // bring fetches and compiles one version of a repository.
 func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Version) (fetched, error) {
-	app, err := repo.Fetch(ctx, v)
+	files, err := repo.Fetch(ctx, v)
 	if err != nil {
 		return fetched{}, err
 	}
@@ -140,9 +133,9 @@ func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Vers
 	if newest, err := repo.Newest(); err == nil {
 		f.latestTag = newest.Tag
 	}
-	if f.manifest, err = readManifest(app.Files[manifestName], "url"); err != nil {
+	if f.manifest, err = readManifest(files[manifestName], "url"); err != nil {
 		return fetched{}, err
 	}
-	f.build, err = s.compile(ctx, app.Files)
+	f.build, err = s.compile(ctx, files)
 	return f, err
 }

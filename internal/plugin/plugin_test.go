@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -54,8 +55,8 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16)
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
-		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler)),
-		Installs: make(chan struct{}, 4), Bundles: NewBundles(d), Memory: NewMemory(),
+		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
+		Installs: NewInstalls(16), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
 	o, err := orgs.Create(tb.Context(), "Acme")
@@ -200,7 +201,7 @@ func TestBusy(t *testing.T) {
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
 		}
-		r.Installs = make(chan struct{})
+		r.Installs = NewInstalls(0)
 		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
@@ -246,6 +247,39 @@ func TestRefusedEdits(t *testing.T) {
 		s, err := r.Source(r.Context(), r.caller, p.ID)
 		if err != nil || len(s.Files) != 1 || s.Name != "x" {
 			r.Errorf("after: %+v %v", s, err)
+		}
+	})
+}
+
+// A plugin that gets its first source while it is being removed takes that along.
+func TestDeleteDuringFirstSave(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		made, err := r.compile(r.Context(), map[string]string{"a.md": "a"})
+		if err != nil {
+			r.Fatal(err)
+		}
+		deleted := make(chan error, 1)
+		var once sync.Once
+		err = r.DB.InTx(r.Context(), func(tx *db.Tx) error {
+			if _, err := own(r.Context(), tx, r.caller, p.ID, tx.ForUpdate); err != nil {
+				return err
+			}
+			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
+			for blocked := tx.ForUpdate == ""; !blocked; { // on SQLite it waits before it has begun
+				n, err := db.One(r.Context(), tx, number, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+				if err != nil {
+					return err
+				}
+				blocked = n > 0
+			}
+			return r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+		})
+		if err := errors.Join(err, <-deleted); err != nil {
+			r.Fatal(err)
+		}
+		if plugins, texts := r.count(`SELECT COUNT(*) FROM plugins`), r.count(`SELECT COUNT(*) FROM contents`); plugins+texts != 0 {
+			r.Errorf("%d plugins and %d contents are left", plugins, texts)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type Service struct {
 	Catalog  *upstream.Catalog
 	Sealer   *upstream.Sealer
 	Children *sandbox.Pool // compile; must know bundle.TaskName
-	Installs chan struct{} // its capacity is how many installations there are at once
+	Installs *Installs
 	Bundles  *Bundles
 	Memory   *Memory
 }
@@ -146,12 +146,10 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) ([
 // unusedAfter is how long nobody must have asked for a bundle.
 const unusedAfter = 30 * 24 * time.Hour
 
-// Unused returns a page of the organization's own plugins that nobody uses.
+// Unused returns a page of the organization's own plugins that nobody uses. Use
+// that Bundles has not written down yet does not count.
 func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
-	}
-	if err := s.Bundles.FlushUse(ctx); err != nil {
 		return nil, 0, err
 	}
 	since := s.DB.Now().Add(-unusedAfter)
@@ -238,24 +236,37 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 		return err
 	}
 	defer s.Bundles.forget()
-	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		hasSource, err := lockContentsOf(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		p, err := own(ctx, tx, c, id, tx.ForUpdate)
-		if err != nil {
-			return err
-		}
-		if err := removeAll(ctx, tx, p, hasSource); err != nil {
-			return err
-		}
-		if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
-			return err
-		}
-		p.UpdatedAt = s.DB.Now()
-		return record(ctx, tx, c, p, activity.Uninstalled, nil)
-	})
+	erase := func(tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
+	err := s.DB.InTx(ctx, erase)
+	if errors.Is(err, errRaced) {
+		err = s.DB.InTx(ctx, erase) // it has source now, and keeps having it
+	}
+	return err
+}
+
+// erase removes a plugin; errRaced if its first source was saved meanwhile.
+func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+	hasSource, err := lockContentsOf(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	p, err := own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return err
+	}
+	if o, err := originOf(ctx, tx, p); err != nil {
+		return err
+	} else if o.Current != 0 && !hasSource {
+		return errRaced // it is too late to lock the contents, see lockContents
+	}
+	if err := removeAll(ctx, tx, p, hasSource); err != nil {
+		return err
+	}
+	if err := count(ctx, tx, p, -1, -one(p.IsGlobal)); err != nil {
+		return err
+	}
+	p.UpdatedAt = s.DB.Now()
+	return record(ctx, tx, c, p, activity.Uninstalled, nil)
 }
 
 // own returns a plugin that the caller is going to change: a global one of

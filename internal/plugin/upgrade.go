@@ -41,6 +41,9 @@ type target struct {
 	fetched  *fetched // nil unless it came from the upstream
 }
 
+// installed reports whether the version came from an upstream, now or then.
+func (t target) installed() bool { return t.fetched != nil || t.held.Commit != "" }
+
 // Upgrade moves a plugin to another version, older ones too. One that is held is
 // used as it is. A plugin without an upstream has its fields set, tag among them.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
@@ -143,7 +146,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 	if err != nil {
 		return target{}, err
 	}
-	end, err := s.beginInstall()
+	end, err := s.Installs.begin(p.OrganizationID)
 	if err != nil {
 		return target{}, err
 	}
@@ -194,6 +197,9 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if p.Type, err = d.changedType(p.Type); err != nil {
 		return Plugin{}, err
 	}
+	if to.installed() {
+		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
+	}
 	d.apply(&p)
 	now, err := s.arrive(ctx, tx, c, &p, &o, to)
 	if err != nil {
@@ -212,7 +218,6 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 // arrive makes the target the version that p is at, and has it describe p.
 func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, to target) (Version, error) {
 	if f := to.fetched; f != nil {
-		p.ConfigSchema, p.PublicJobs = "", ""
 		f.describe(p)
 		o.CheckedAt = s.DB.Now()
 		if err := s.add(ctx, tx, c, o, f.version(), f.build); err != nil {
@@ -226,9 +231,6 @@ func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 	}
 	if err != nil {
 		return Version{}, err
-	}
-	if v.Commit != "" {
-		p.ConfigSchema, p.PublicJobs = "", ""
 	}
 	describe(p, to.manifest)
 	p.Tag = v.Tag

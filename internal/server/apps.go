@@ -37,8 +37,8 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 	return plugin.Service{
 		DB: d, Children: children, Sealer: sealer,
 		Upstream: upstream.New(client, children, d.Now),
-		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log),
-		Installs: make(chan struct{}, maxInstalls),
+		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
+		Installs: plugin.NewInstalls(maxInstalls),
 		Bundles:  plugin.NewBundles(d),
 		Memory:   plugin.NewMemory(),
 	}, nil

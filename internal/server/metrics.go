@@ -17,6 +17,7 @@ import (
 
 	"foyer/internal/invite"
 	"foyer/internal/job"
+	"foyer/internal/sandbox"
 )
 
 // metrics is what foyer tells Prometheus.
@@ -26,7 +27,7 @@ type metrics struct {
 	mails    *prometheus.CounterVec
 }
 
-func newMetrics(ctx context.Context, jobs *job.Queue) *metrics {
+func newMetrics(ctx context.Context, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -42,7 +43,10 @@ func newMetrics(ctx context.Context, jobs *job.Queue) *metrics {
 	for _, result := range []invite.MailState{invite.Sent, invite.Deferred, invite.Failed} {
 		m.mails.WithLabelValues(string(result)) // 0 from the start
 	}
-	m.registry.MustRegister(m.requests, m.mails, jobsWaiting(ctx, jobs), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.mails, jobsWaiting(ctx, jobs),
+		gauge("foyer_children_running", "Child processes that compile or unpack.", children.Running),
+		gauge("foyer_children_waiting", "Callers that wait for a child process to be free.", children.Waiting),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -57,6 +61,10 @@ func method(r *http.Request) string {
 		return r.Method
 	}
 	return "other"
+}
+
+func gauge(name, help string, value func() int) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 }
 
 // countTimeout keeps a database that hangs from holding up all metrics.

@@ -11,13 +11,14 @@ import (
 	"foyer/internal/db/dbtest"
 	"foyer/internal/invite"
 	"foyer/internal/job"
+	"foyer/internal/sandbox"
 )
 
-func TestMetricsOfMails(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		jobs := job.New(d)
-		m := newMetrics(t.Context(), jobs)
+		m := newMetrics(t.Context(), jobs, sandbox.New(1, 1))
 		err := d.InTx(t.Context(), func(tx *db.Tx) error { return jobs.Put(t.Context(), tx, "kind", "item") })
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +27,8 @@ func TestMetricsOfMails(t *testing.T) {
 		w := httptest.NewRecorder()
 		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 		for _, want := range []string{
-			"foyer_jobs_waiting 1", `foyer_mails_total{result="deferred"} 1`, `foyer_mails_total{result="failed"} 0`, `foyer_mails_total{result="sent"} 0`,
+			"foyer_jobs_waiting 1", "foyer_children_running 0", "foyer_children_waiting 0",
+			`foyer_mails_total{result="deferred"} 1`, `foyer_mails_total{result="failed"} 0`, `foyer_mails_total{result="sent"} 0`,
 		} {
 			if !strings.Contains(w.Body.String(), want+"\n") {
 				t.Errorf("no %s", want)

@@ -60,7 +60,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	defer stop()
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
-	m := newMetrics(flushCtx, d.Jobs)
+	m := newMetrics(flushCtx, d.Jobs, d.Plugins.Children)
 	if err := s.work(flushCtx, d, m, &background); err != nil {
 		return err
 	}

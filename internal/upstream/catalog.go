@@ -12,9 +12,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"foyer/internal/fault"
 	"foyer/internal/upstream/egress"
@@ -26,6 +27,7 @@ const (
 
 	maxCatalogBytes = 4 << 20
 	catalogTime     = 30 * time.Second
+	catalogRest     = 10 * time.Second // after a failure, before Entries tries again
 )
 
 //go:embed catalog.json
@@ -63,30 +65,34 @@ type Catalog struct {
 	source string // FOYER_CATALOG: a path or url; "" for the embedded one
 	client *egress.Client
 	log    *slog.Logger
+	now    func() time.Time
 
 	entries atomic.Pointer[[]Entry] // nil before the first good copy
 
-	refreshing sync.Mutex
-	etag       string // of entries; guarded by refreshing
+	flight singleflight.Group // of all that follows
+	etag   string             // of entries
+	failed time.Time          // when readFirst last failed
 }
 
 // NewCatalog returns the catalog at source, a path or a url, or the embedded
 // one for "". A url is fetched through client, and so held to its addresses.
-func NewCatalog(source string, client *egress.Client, log *slog.Logger) *Catalog {
-	return &Catalog{source: source, client: client, log: log}
+func NewCatalog(source string, client *egress.Client, log *slog.Logger, now func() time.Time) *Catalog {
+	return &Catalog{source: source, client: client, log: log, now: now}
 }
 
 // Entries returns the catalog's entries in its order, doubles included; with
 // an UpstreamUnavailable fault if there never was a good copy.
 func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
-	if c.entries.Load() == nil {
-		if err := c.Refresh(ctx); err != nil {
-			c.log.WarnContext(ctx, "catalog not read", "error", err)
-			return nil, fault.New(fault.UpstreamUnavailable, "The catalog cannot be read now.")
-		}
+	if entries := c.entries.Load(); entries != nil {
+		return *entries, nil
+	}
+	if err := c.share(ctx, c.readFirst); err != nil {
+		return nil, err
 	}
 	return *c.entries.Load(), nil
 }
+
+var errNoCatalog = fault.New(fault.UpstreamUnavailable, "The catalog cannot be read now.")
 
 // Run refreshes the catalog every CatalogInterval until ctx ends.
 func (c *Catalog) Run(ctx context.Context) {
@@ -105,9 +111,37 @@ func (c *Catalog) Run(ctx context.Context) {
 }
 
 // Refresh reads the source again. After an error the last good copy stays.
-func (c *Catalog) Refresh(ctx context.Context) error {
-	c.refreshing.Lock()
-	defer c.refreshing.Unlock()
+func (c *Catalog) Refresh(ctx context.Context) error { return c.share(ctx, c.refresh) }
+
+// readFirst reads the source if there is no copy, and it did not just fail.
+func (c *Catalog) readFirst(ctx context.Context) error {
+	if c.entries.Load() != nil {
+		return nil
+	}
+	if !c.failed.IsZero() && c.now().Sub(c.failed) < catalogRest {
+		return errNoCatalog
+	}
+	if err := c.refresh(ctx); err != nil {
+		c.failed = c.now()
+		c.log.WarnContext(ctx, "catalog not read", "error", err)
+		return errNoCatalog
+	}
+	return nil
+}
+
+// share reads the source once for all who want to meanwhile. It must not end with
+// the one who began it, but each may leave.
+func (c *Catalog) share(ctx context.Context, read func(context.Context) error) error {
+	done := c.flight.DoChan("", func() (any, error) { return nil, read(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case shared := <-done:
+		return shared.Err
+	}
+}
+
+func (c *Catalog) refresh(ctx context.Context) error {
 	data, etag, err := c.read(ctx)
 	if errors.Is(err, errUnchanged) {
 		return nil
@@ -130,7 +164,7 @@ func (c *Catalog) read(ctx context.Context) (data []byte, etag string, err error
 	switch {
 	case c.source == "":
 		return defaultCatalog, "", nil
-	case strings.HasPrefix(c.source, "https://"), strings.HasPrefix(c.source, "http://"):
+	case strings.HasPrefix(c.source, "https://"):
 		return c.fetch(ctx)
 	default:
 		data, err = os.ReadFile(c.source)

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"foyer/internal/fault"
 	"foyer/internal/upstream"
@@ -16,13 +18,13 @@ import (
 	"foyer/internal/upstream/upstreamtest"
 )
 
-func newCatalog(source string) *upstream.Catalog {
-	return upstream.NewCatalog(source, egress.New(upstreamtest.Allow()), slog.New(slog.DiscardHandler))
+func newCatalog(source string, c *clock) *upstream.Catalog {
+	return upstream.NewCatalog(source, egress.New(upstreamtest.Allow()), slog.New(slog.DiscardHandler), c.now)
 }
 
 func TestDefaultCatalog(t *testing.T) {
 	t.Parallel()
-	entries, err := newCatalog("").Entries(t.Context())
+	entries, err := newCatalog("", newClock()).Entries(t.Context())
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("%d entries, error %v", len(entries), err)
 	}
@@ -37,7 +39,7 @@ func TestDefaultCatalog(t *testing.T) {
 
 func TestRealCatalog(t *testing.T) {
 	t.Parallel()
-	entries, err := newCatalog("testdata/catalog.json").Entries(t.Context())
+	entries, err := newCatalog("testdata/catalog.json", newClock()).Entries(t.Context())
 	if err != nil || len(entries) != 70 {
 		t.Fatalf("%d entries, error %v; want 70", len(entries), err)
 	}
@@ -57,7 +59,8 @@ func TestRealCatalog(t *testing.T) {
 func TestCatalogFromFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "catalog.json")
-	catalog := newCatalog(file)
+	clock := newClock()
+	catalog := newCatalog(file, clock)
 	_, err := catalog.Entries(t.Context())
 	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
 
@@ -68,6 +71,7 @@ func TestCatalogFromFile(t *testing.T) {
 		}
 	}
 	write(`[{"name": "A", "url": "https://example.org/a", "more": 1}, 7, {"name": "no url"}, {"name": 1, "url": "x"}]`)
+	clock.advance(10 * time.Second)
 	entries, err := catalog.Entries(t.Context())
 	if err != nil || len(entries) != 1 || entries[0].Name != "A" {
 		t.Errorf("entries %v, error %v", entries, err)
@@ -99,7 +103,7 @@ func TestCatalogFromHTTPS(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	catalog := newCatalog(server.URL)
+	catalog := newCatalog(server.URL, newClock())
 	good := func() {
 		t.Helper()
 		if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 {
@@ -121,4 +125,49 @@ func TestCatalogFromHTTPS(t *testing.T) {
 		t.Errorf("refresh of a source that is down: %v", err)
 	}
 	good()
+}
+
+// While there is no copy yet, a source that is dead is asked once for all, who
+// need not wait for it, and after that not again for a while.
+func TestCatalogOfDeadSource(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	arrived, proceed := make(chan struct{}, 1), make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		arrived <- struct{}{}
+		<-proceed
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(server.Close)
+	clock := newClock()
+	catalog := newCatalog(server.URL, clock)
+	answers := make(chan error, 5)
+	for range cap(answers) {
+		go func() {
+			_, err := catalog.Entries(t.Context())
+			answers <- err
+		}()
+	}
+	<-arrived
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := catalog.Entries(impatient); !errors.Is(err, context.Canceled) {
+		t.Errorf("who does not wait got %v", err)
+	}
+	close(proceed)
+	for range cap(answers) {
+		wantFault(t, <-answers, fault.UpstreamUnavailable, "", "catalog")
+	}
+	_, err := catalog.Entries(t.Context())
+	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the source was asked %d times", n)
+	}
+	clock.advance(10 * time.Second)
+	_, err = catalog.Entries(t.Context())
+	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the source was asked %d times after a while", n)
+	}
 }

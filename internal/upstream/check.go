@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"foyer/internal/fault"
 )
 
 const (
@@ -14,12 +16,20 @@ const (
 
 	// maxChecks bounds the results kept in memory, of about 300 bytes each.
 	maxChecks = 10_000
+
+	// maxAsking is how many upstreams Check asks at once, and maxAskingWait how
+	// many more may wait for that.
+	maxAsking     = 8
+	maxAskingWait = 24
 )
 
 // checks remembers what upstreams answered, by Remote.identity.
 type checks struct {
 	now    func() time.Time
 	flight singleflight.Group
+
+	asking   chan struct{} // one element an upstream that is asked
+	admitted chan struct{} // one element an upstream that is asked or waits for it
 
 	mu      sync.Mutex
 	results map[string]result
@@ -34,13 +44,17 @@ type result struct {
 }
 
 func newChecks(now func() time.Time) *checks {
-	return &checks{now: now, results: map[string]result{}}
+	return &checks{
+		now: now, results: map[string]result{},
+		asking: make(chan struct{}, maxAsking), admitted: make(chan struct{}, maxAsking+maxAskingWait),
+	}
 }
 
 // Check returns the newest version at r and the age of that knowledge, 0 if it
 // was asked for just now. It asks at most once in CheckInterval, however many
 // call at once, and answers from the last result in between and when the
-// upstream fails; without any, with the upstream's fault.
+// upstream fails; without any, with the upstream's fault. If too many upstreams
+// are waiting to be asked, it is a fault of kind Busy.
 func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {
@@ -51,15 +65,31 @@ func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, e
 		if known, fresh := s.checks.recent(id); fresh {
 			return known, nil // asked between our look and our turn
 		}
-		return s.ask(context.WithoutCancel(ctx), r), nil
+		return s.askInTurn(context.WithoutCancel(ctx), r)
 	})
 	select {
 	case <-ctx.Done():
 		return Version{}, 0, ctx.Err()
 	case shared := <-done:
+		if shared.Err != nil {
+			return Version{}, 0, shared.Err
+		}
 		known, _ := shared.Val.(result)
 		return s.checks.answer(known)
 	}
+}
+
+// askInTurn asks when fewer than maxAsking upstreams are asked.
+func (s *Source) askInTurn(ctx context.Context, r Remote) (result, error) {
+	select {
+	case s.checks.admitted <- struct{}{}:
+		defer func() { <-s.checks.admitted }()
+	default:
+		return result{}, fault.Later(fault.Busy, refsTime, "Too many apps are being checked for updates; try again in a few seconds.")
+	}
+	s.checks.asking <- struct{}{}
+	defer func() { <-s.checks.asking }()
+	return s.ask(ctx, r), nil
 }
 
 func (s *Source) ask(ctx context.Context, r Remote) result {

@@ -1,9 +1,11 @@
 package upstream_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,4 +141,46 @@ func TestCheckKeepsCredentialsApart(t *testing.T) {
 	check(t, source, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
 	_, _, err := source.Check(t.Context(), parse(t, repo.URL))
 	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
+}
+
+// However many upstreams are to be checked, few are asked at once, few more wait,
+// and the rest are told to come again.
+func TestCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	const together, admitted, all = 8, 32, 40
+	host := upstreamtest.NewHost(t)
+	proceed := make(chan struct{})
+	var now, most atomic.Int32
+	host.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+		}
+		<-proceed
+		w.WriteHeader(http.StatusNotFound)
+		return true
+	})
+	source := newSource(newClock())
+	answers := make(chan error, all)
+	for i := range all {
+		r := parse(t, fmt.Sprint(host.URL, "/app", i))
+		go func() {
+			_, _, err := source.Check(t.Context(), r)
+			answers <- err
+		}()
+	}
+	for range all - admitted {
+		if err := <-answers; !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			t.Errorf("beyond what fits: %v", err)
+		}
+	}
+	close(proceed)
+	for range admitted {
+		if err := <-answers; !fault.Is(err, fault.UpstreamUnavailable) {
+			t.Errorf("within what fits: %v", err)
+		}
+	}
+	if n := most.Load(); n > together {
+		t.Errorf("%d were asked at once", n)
+	}
 }

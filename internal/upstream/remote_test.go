@@ -55,16 +55,24 @@ func TestSeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := parse(t, "https://joe:p%40ss@example.org/a?token=t0k")
-	sealed := sealer.Seal(r)
-	if sealed == sealer.Seal(r) {
+	seal := func(r upstream.Remote) string {
+		t.Helper()
+		sealed, err := sealer.Seal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sealed
+	}
+	sealed := seal(r)
+	if sealed == seal(r) {
 		t.Error("sealing twice gives the same text")
 	}
 	opened, err := sealer.Open(r.URL, sealed)
-	if err != nil || sealer.Seal(opened) == "" || opened.URL != r.URL {
+	if err != nil || seal(opened) == "" || opened.URL != r.URL {
 		t.Errorf("opened %v, error %v", opened, err)
 	}
 	plain := parse(t, "https://example.org/a")
-	if opened, err := sealer.Open(plain.URL, sealer.Seal(plain)); err != nil || opened != plain {
+	if opened, err := sealer.Open(plain.URL, seal(plain)); err != nil || opened != plain {
 		t.Errorf("without a secret: opened %v, error %v", opened, err)
 	}
 	other, err := upstream.NewSealer([]byte(strings.Repeat("x", 32)))
@@ -80,6 +88,23 @@ func TestSeal(t *testing.T) {
 		if _, err := open(); err == nil {
 			t.Errorf("%s: opened", name)
 		}
+	}
+}
+
+// Without a server secret, places without credentials can be used all the same.
+func TestNoSealer(t *testing.T) {
+	t.Parallel()
+	var none *upstream.Sealer
+	plain, secret := parse(t, "https://example.org/a"), parse(t, "https://joe:secret@example.org/a")
+	sealed, err := none.Seal(plain)
+	if opened, openErr := none.Open(plain.URL, sealed); err != nil || openErr != nil || opened != plain {
+		t.Errorf("without credentials: %v, %v, %v", opened, err, openErr)
+	}
+	if _, err := none.Seal(secret); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") || strings.Contains(err.Error(), "joe") {
+		t.Errorf("sealing credentials: %v", err)
+	}
+	if _, err := none.Open(plain.URL, "c2VhbGVk"); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") {
+		t.Errorf("opening credentials: %v", err)
 	}
 }
 

@@ -7,12 +7,17 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
 // Sealer encrypts the secret part of Remotes for the database (AES-256-GCM
-// under a key derived from the server's secret by HKDF-SHA256).
+// under a key derived from the server's secret by HKDF-SHA256). A nil one serves
+// Remotes without a secret part alone.
 type Sealer struct{ aead cipher.AEAD }
+
+// errNoSecret is what a nil Sealer has to say.
+var errNoSecret = errors.New("credentials of an upstream are kept sealed, for which FOYER_SECRET must be set")
 
 // NewSealer derives the key from the server's secret (FOYER_SECRET).
 func NewSealer(serverSecret []byte) (*Sealer, error) {
@@ -34,11 +39,14 @@ func NewSealer(serverSecret []byte) (*Sealer, error) {
 // Seal returns r's secret as text for the database, "" if r has none. It opens
 // for the same place alone, so that whoever can write the database cannot have
 // the server send one host's credentials to another.
-func (s *Sealer) Seal(r Remote) string {
+func (s *Sealer) Seal(r Remote) (string, error) {
 	if r.secret == nil {
-		return ""
+		return "", nil
 	}
-	return base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, r.secretJSON(), []byte(r.Key())))
+	if s == nil {
+		return "", errNoSecret
+	}
+	return base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, r.secretJSON(), []byte(r.Key()))), nil
 }
 
 // Open puts a Remote together again from its URL and what Seal returned.
@@ -46,6 +54,9 @@ func (s *Sealer) Open(cleanURL, sealed string) (Remote, error) {
 	remote := Remote{URL: cleanURL}
 	if sealed == "" {
 		return remote, nil
+	}
+	if s == nil {
+		return Remote{}, errNoSecret
 	}
 	data, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {

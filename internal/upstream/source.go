@@ -89,31 +89,20 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 	return r.versions.resolve(tag)
 }
 
-// App is what an installation takes from a repository.
-type App struct {
-	Version  Version
-	Manifest Manifest
-	Files    map[string]string // text by path, plugin.json among them
-}
-
-// Fetch brings one of the repository's versions, within 20 s. Errors are faults:
-// Invalid on "url" for content that foyer does not accept, UpstreamUnavailable.
-func (r *Repo) Fetch(ctx context.Context, v Version) (App, error) {
+// Fetch brings the texts of one of the repository's versions by path, plugin.json
+// among them, within 20 s. Errors are faults: Invalid on "url" for content that
+// foyer does not accept, UpstreamUnavailable.
+func (r *Repo) Fetch(ctx context.Context, v Version) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, packTime)
 	defer cancel()
 	files, err := r.files(ctx, v)
 	if err != nil {
-		return App{}, err
+		return nil, err
 	}
-	text, ok := files["plugin.json"]
-	if !ok {
-		return App{}, fault.Field(fault.Invalid, "url", "The repository has no plugin.json in its top folder.")
+	if _, ok := files["plugin.json"]; !ok {
+		return nil, badURL("The repository has no plugin.json in its top folder.")
 	}
-	manifest, err := ParseManifest(text)
-	if err != nil {
-		return App{}, err
-	}
-	return App{Version: v, Manifest: manifest, Files: files}, nil
+	return files, nil
 }
 
 func (r *Repo) files(ctx context.Context, v Version) (map[string]string, error) {

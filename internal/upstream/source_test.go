@@ -50,18 +50,25 @@ func parse(t *testing.T, raw string) upstream.Remote {
 	return r
 }
 
+// installed is a version that was installed, and its files.
+type installed struct {
+	Version upstream.Version
+	Files   map[string]string
+}
+
 // install does what installing an app does: open, resolve, fetch.
-func install(t *testing.T, url, tag string) (upstream.App, error) {
+func install(t *testing.T, url, tag string) (installed, error) {
 	t.Helper()
 	repo, err := newSource(newClock()).Open(t.Context(), parse(t, url))
 	if err != nil {
-		return upstream.App{}, err
+		return installed{}, err
 	}
 	version, err := repo.Resolve(tag)
 	if err != nil {
-		return upstream.App{}, err
+		return installed{}, err
 	}
-	return repo.Fetch(t.Context(), version)
+	files, err := repo.Fetch(t.Context(), version)
+	return installed{version, files}, err
 }
 
 // wantFault fails unless err is a fault of the kind on the field whose detail
@@ -117,9 +124,6 @@ func TestInstall(t *testing.T) {
 	}
 	if diff := cmp.Diff(taken, got.Files); diff != "" {
 		t.Errorf("files taken (-want +got):\n%s", diff)
-	}
-	if got.Manifest.Name != "Bar" || string(got.Manifest.Config) != "[]" {
-		t.Errorf("manifest %+v", got.Manifest)
 	}
 }
 
@@ -190,16 +194,10 @@ func TestInstallTagOfFile(t *testing.T) {
 
 func TestInstallWithoutManifest(t *testing.T) {
 	t.Parallel()
-	host := upstreamtest.NewHost(t)
-	none := host.Repo(t, "none")
+	none := upstreamtest.NewHost(t).Repo(t, "none")
 	none.Commit(t, map[string]string{"src/plugin.json": "{}", "site.ts": ""})
 	_, err := install(t, none.URL, "")
 	wantFault(t, err, fault.Invalid, "url", "no plugin.json")
-
-	bad := host.Repo(t, "bad")
-	bad.Commit(t, map[string]string{"plugin.json": "{'name': 1}"})
-	_, err = install(t, bad.URL, "")
-	wantFault(t, err, fault.Invalid, "url", "not a JSON object")
 }
 
 func TestCredentialsStayAtHome(t *testing.T) {

@@ -18,11 +18,10 @@ import (
 
 // What an app may consist of. Files that are not taken do not count.
 const (
-	MaxFiles      = 200
-	MaxFileBytes  = 1 << 20
-	MaxTotalBytes = 10 << 20
-
-	maxPathCharacters = 200
+	MaxFiles          = 200
+	MaxFileBytes      = 1 << 20
+	MaxTotalBytes     = 10 << 20
+	MaxPathCharacters = 200
 
 	// maxEntries bounds the walk: a few trees that name each other's children
 	// can stand for more folders than there are atoms.
@@ -47,7 +46,7 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 			return refusal(fmt.Sprintf("The repository has more than %d files and folders in src/ and its top folder.", maxEntries))
 		}
 		name := prefix + entry.Name
-		if !plain(entry.Name) || utf8.RuneCountInString(name) > maxPathCharacters {
+		if !plain(entry.Name) || utf8.RuneCountInString(name) > MaxPathCharacters {
 			continue
 		}
 		if err := c.entry(entry, name); err != nil {
