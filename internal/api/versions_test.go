@@ -43,7 +43,7 @@ func TestVersions(t *testing.T) {
 		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
 		r.want("POST", apps+id+"/upgrade", `{"accept_changed":1}`, 400, invalid("Must be true or false, not a number.", `"accept_changed"`))
 		r.want("PATCH", apps+id+"/update_source", `{"source":[]}`, 400, invalid("Must be an object, not an array.", `"source"`))
-		r.want("PATCH", apps+id+"/update_source", `{"source":{"a.ts":1}}`, 400, invalid("Must be a string, not a number.", `"source"`))
+		r.want("PATCH", apps+id+"/update_source", `{"source":{"a.ts":1}}`, 400, invalid(`"a.ts": Must be a string, not a number.`, `"source"`))
 		r.want("PATCH", apps+id+"/update_source", `{"b.ts":1}`, 400, invalid("Must be a string, not a number.", `"b.ts"`))
 	})
 }

@@ -144,6 +144,11 @@ func (c *Config) DatabaseSetting() string {
 	return "FOYER_DATABASE"
 }
 
+// CatalogIsFile reports whether the catalog is a file of this machine.
+func (c *Config) CatalogIsFile() bool {
+	return c.Catalog != "" && !strings.HasPrefix(c.Catalog, "https://")
+}
+
 // SQLite reports whether the database is a file of this machine.
 func (c *Config) SQLite() bool { return strings.HasPrefix(c.Database, "sqlite:") }
 

@@ -53,6 +53,14 @@ type Edit struct {
 	Text  patch.Field[string] // null removes the file
 }
 
+// wrong is what is wrong with the text; it says which file, unless the field does.
+func (e Edit) wrong() error {
+	if e.Field == e.Name {
+		return e.Text.Fault
+	}
+	return fault.Field(e.Text.Fault.Kind, e.Field, "%q: %s", e.Name, e.Text.Fault.Detail)
+}
+
 // faults lists what is wrong with edits, whatever they are made to.
 func faults(edits []Edit) fault.List {
 	var all fault.List
@@ -63,7 +71,7 @@ func faults(edits []Edit) fault.List {
 	for _, e := range edits {
 		switch {
 		case e.Text.Fault != nil:
-			all.Add(e.Text.Fault)
+			all.Add(e.wrong())
 		case utf8.RuneCountInString(e.Name) > maxFileName:
 			all.Add(fault.Field(fault.TooLong, e.Field, "A file name must be at most %d characters long.", maxFileName))
 		case !fileName(e.Name):

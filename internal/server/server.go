@@ -49,6 +49,11 @@ func (s Server) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
 	defer ln.Close()
+	if s.Config.CatalogIsFile() { // an address may be down for a while; a file that is wrong stays wrong
+		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
+			return fmt.Errorf("FOYER_CATALOG: %w", err)
+		}
+	}
 	baseURL := s.Config.Base(ln.Addr().String())
 	d.Invites.Links = d.Invites.Links.At(baseURL)
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"foyer/internal/fault"
@@ -27,7 +29,7 @@ func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var fields map[string]json.RawMessage // a struct would take keys in any case
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return Manifest{}, badManifest("is not a JSON object: %v", err)
+		return Manifest{}, badManifest("is not a JSON object%s", whereOf(err))
 	}
 	var m Manifest
 	if err := cmp.Or(
@@ -40,6 +42,14 @@ func ParseManifest(text string) (Manifest, error) {
 		return Manifest{}, err
 	}
 	return m, nil
+}
+
+// whereOf says where the text stops being JSON, if that is what is wrong with it.
+func whereOf(err error) string {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf(": %v (byte %d)", e, e.Offset)
+	}
+	return ""
 }
 
 func readText(fields map[string]json.RawMessage, key string, to *string) error {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -40,6 +41,8 @@ func Parse(raw string) (Remote, error) {
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":
 		return Remote{}, badURL("The url must name a host.")
+	case !validPort(u.Port()):
+		return Remote{}, badURL("The url's port must be a number from 1 to 65535.")
 	case u.Fragment != "":
 		return Remote{}, badURL("The url must not have a fragment (#); name the version in \"tag\".")
 	}
@@ -57,6 +60,11 @@ func Parse(raw string) (Remote, error) {
 		remote.secret = &s
 	}
 	return remote, nil
+}
+
+func validPort(port string) bool {
+	n, err := strconv.Atoi(port)
+	return port == "" || err == nil && n >= 1 && n <= 65535
 }
 
 func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s", detail) }
