@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,7 +100,7 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.
 
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) error {
-	w := worker{Queue: q, log: log, kinds: kinds}
+	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds))}
 	if err := w.schedule(ctx); err != nil {
 		return fmt.Errorf("schedule jobs: %w", err)
 	}
@@ -115,6 +117,7 @@ type worker struct {
 	*Queue
 	log   *slog.Logger
 	kinds map[string]Kind
+	names []string // of kinds, sorted
 }
 
 // schedule puts the jobs that return, unless another server has done it.
@@ -137,7 +140,7 @@ func (w worker) work(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		j, found, err := w.take(ctx)
+		j, found, err := w.take(ctx, w.names)
 		if err != nil && ctx.Err() == nil {
 			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
 		}
@@ -154,14 +157,15 @@ func (w worker) work(ctx context.Context) {
 	}
 }
 
-// take claims the job that has been due longest.
-func (q *Queue) take(ctx context.Context) (j Job, found bool, err error) {
+// take claims the job that has been due longest, of the kinds that this server
+// knows: another one may send mail, or be newer.
+func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, err error) {
 	now := q.db.Now()
-	if found, err = anyDue(ctx, q.db, now); err != nil || !found {
+	if found, err = anyDue(ctx, q.db, now, kinds); err != nil || !found {
 		return Job{}, false, err
 	}
 	err = q.db.InTx(ctx, func(tx *db.Tx) error {
-		j, err = nextDue(ctx, tx, now)
+		j, err = nextDue(ctx, tx, now, kinds)
 		if err != nil {
 			return err
 		}
@@ -176,11 +180,7 @@ func (q *Queue) take(ctx context.Context) (j Job, found bool, err error) {
 
 // do makes one try and writes down how it went.
 func (w worker) do(ctx context.Context, j Job) {
-	kind, known := w.kinds[j.Kind]
-	if !known {
-		// Perhaps a newer server knows it, which is being put in place of this one.
-		kind.Do = func(context.Context, Job) error { return errors.New("no such kind of job") }
-	}
+	kind := w.kinds[j.Kind]
 	failed := attempt(ctx, kind.Do, j)
 	next, again := j.next(kind, failed, w.db.Now())
 	if failed != nil {

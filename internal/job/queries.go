@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"foyer/internal/db"
@@ -24,19 +26,33 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, number, `SELECT COUNT(*) FROM jobs`)
 }
 
+// due is the condition that a job is due at $1 and of one of the kinds, with its
+// arguments.
+func due(now time.Time, kinds []string) (condition string, args []any) {
+	args = []any{now}
+	places := make([]string, len(kinds))
+	for i, kind := range kinds {
+		args = append(args, kind)
+		places[i] = "$" + strconv.Itoa(len(args))
+	}
+	return ` WHERE run_at <= $1 AND kind IN (` + strings.Join(places, ", ") + `)`, args
+}
+
 // anyDue looks before nextDue locks, since mostly there is nothing to do.
-func anyDue(ctx context.Context, q db.Querier, now time.Time) (bool, error) {
-	_, err := db.One(ctx, q, number, `SELECT 1 FROM jobs WHERE run_at <= $1 LIMIT 1`, now)
+func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
+	condition, args := due(now, kinds)
+	_, err := db.One(ctx, q, number, `SELECT 1 FROM jobs`+condition+` LIMIT 1`, args...)
 	if errors.Is(err, db.ErrNoRow) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func nextDue(ctx context.Context, tx *db.Tx, now time.Time) (Job, error) {
+func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job, error) {
+	condition, args := due(now, kinds)
 	return db.One(ctx, tx, (*Job).fields, `
-		SELECT id, kind, item, attempts, created_at FROM jobs
-		WHERE run_at <= $1 ORDER BY run_at, id LIMIT 1`+tx.SkipLocked, now)
+		SELECT id, kind, item, attempts, created_at FROM jobs`+condition+`
+		ORDER BY run_at, id LIMIT 1`+tx.SkipLocked, args...)
 }
 
 func claim(ctx context.Context, tx *db.Tx, j Job, until time.Time) error {
