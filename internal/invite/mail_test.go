@@ -65,6 +65,24 @@ func TestMailThatIsRefused(t *testing.T) {
 	}
 }
 
+// A mail server may repeat the link; what it says is read by many.
+func TestReasonDoesNotHoldTheLink(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.mailedToken(i)
+		r.smtp.Script(mailtest.Refuse(451, "URL blocked: "+baseURL+"/invite/"+token))
+		r.run()
+		i = r.until(inState(invite.Deferred))
+		if strings.Contains(i.Mail.Reason, token) || !strings.Contains(i.Mail.Reason, "URL blocked") {
+			r.Error(i.Mail.Reason)
+		}
+		if _, err := r.invites.Open(r.Context(), token); err != nil {
+			r.Errorf("the test does not know the token: %v", err)
+		}
+	})
+}
+
 func TestDeferredMailIsSentSoon(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

@@ -88,6 +88,7 @@ func (p Post) write(ctx context.Context, i Invite) (mail.Message, error) {
 	return mail.Message{
 		From: p.From, To: i.TargetEmail, ReplyTo: i.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
 		MessageID: i.issueName() + "@" + address.DomainOf(from.Address), Date: i.UpdatedAt, Unsubscribe: link,
+		Secrets: []string{p.Service.Links.token(i, mailed)},
 	}, nil
 }
 

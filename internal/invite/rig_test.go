@@ -2,12 +2,18 @@ package invite_test
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -168,4 +174,18 @@ func (r *rig) handed(i invite.Invite) string {
 func (r *rig) later(d time.Duration) {
 	at := r.db.Now().Add(d)
 	r.db.Now = func() time.Time { return at }
+}
+
+// mailedToken is the token of the link in an invite's first mail, made as the link is documented to be.
+func (r *rig) mailedToken(i invite.Invite) string {
+	r.Helper()
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "foyer invite links v1", sha256.Size)
+	if err != nil {
+		r.Fatal(err)
+	}
+	id := uuid.MustParse(i.ID)
+	code := hmac.New(sha256.New, key)
+	code.Write(id[:])
+	code.Write([]byte{0, 0, 0, 0, 0, 0, 0, byte(i.Issue), 'm'})
+	return base64.RawURLEncoding.EncodeToString(code.Sum(id[:]))
 }

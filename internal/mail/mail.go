@@ -25,6 +25,9 @@ type Message struct {
 	Date      time.Time
 	// Unsubscribe is the url of a page that says no to such mails.
 	Unsubscribe string
+	// Secrets are parts of the texts, of letters, digits, - and _, that no answer
+	// of a mail server may bring back.
+	Secrets []string
 }
 
 // envelope is a message ready to be sent.

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"foyer/internal/plaintext"
-
 	"github.com/wneessen/go-mail/smtp"
 )
 
@@ -28,7 +26,8 @@ type SMTP struct {
 	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
 }
 
-// Error is why a mail was not sent. It never holds the credentials.
+// Error is why a mail was not sent. It never holds the credentials, nor the
+// secrets of the message.
 type Error struct {
 	Code      int    // the mail server's answer, like 451; 0: it gave none
 	Permanent bool   // trying again is of no use
@@ -48,6 +47,14 @@ func (e *Error) Error() string {
 // it was taken over; that is an error too, so a mail may arrive twice but is
 // never lost.
 func (s SMTP) Send(ctx context.Context, m Message) error {
+	if failed := s.send(ctx, m); failed != nil {
+		failed.Text = fit(failed.Text, m.Secrets)
+		return failed
+	}
+	return nil
+}
+
+func (s SMTP) send(ctx context.Context, m Message) *Error {
 	mail, err := m.seal()
 	if err != nil {
 		return &Error{Permanent: true, Text: err.Error()}
@@ -56,16 +63,13 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Settings.address())
 	if err != nil {
-		return &Error{Text: line("connecting to the mail server: " + err.Error())}
+		return &Error{Text: "connecting to the mail server: " + err.Error()}
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // ends whatever waits for an answer
 	defer stop()
 
-	if err := s.converse(ctx, conn, mail); err != nil {
-		return err
-	}
-	return nil
+	return s.converse(ctx, conn, mail)
 }
 
 // converse speaks SMTP on an open connection. What goes wrong before the mail is
@@ -173,9 +177,5 @@ func failure(ctx context.Context, step string, err error) *Error {
 	default:
 		failed.Text = step + ": " + err.Error()
 	}
-	failed.Text = line(failed.Text)
 	return failed
 }
-
-// line keeps what a mail server says fit for a log and a table.
-func line(s string) string { return plaintext.Line(s, 300) }
