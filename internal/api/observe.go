@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,16 +38,20 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 	})
 }
 
-// loggedPath is a request's path without the token of an invite, which opens a
-// door to whoever reads the log.
+// secretive finds paths that hold the token of an invite, or were meant to.
+var secretive = regexp.MustCompile(`(?i)invite|signup`)
+
+// loggedPath is a request's path, unless it may hold the token of an invite, which
+// opens a door to whoever reads the log: then it is the route's. A path without a
+// route is not told at all, since it may be that of a link with a slip in it.
 func loggedPath(r *http.Request) string {
-	path := r.URL.Path
-	for _, before := range []string{"/invite/", "/signup/"} {
-		if i := strings.Index(strings.ToLower(path), before); i >= 0 {
-			return path[:i+len(before)] + "{token}"
-		}
+	switch {
+	case r.Pattern == "" || r.Pattern == "/":
+		return "(unknown)"
+	case secretive.MatchString(r.URL.Path):
+		return r.Pattern
 	}
-	return path
+	return r.URL.Path
 }
 
 // RequestID names the request that w answers.

@@ -1,0 +1,37 @@
+package api_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/api"
+	"foyer/internal/db"
+)
+
+// Whatever a path is like, it is logged, and what follows a word like invite is not.
+func FuzzLoggedPath(f *testing.F) {
+	for _, path := range []string{"/invite/", "/ȺȺȺ/signup/", "/invite;x/", "/INVITE /", "/api/signup2/", "/\xff/invite/", "//", "/a/../invite/"} {
+		f.Add(path)
+	}
+	const canary = "SECRETsecret"
+	f.Fuzz(func(t *testing.T, path string) {
+		var log bytes.Buffer
+		a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: &access.Keys{DB: &db.DB{Now: func() time.Time { return time.Time{} }}}}
+		mux := http.NewServeMux()
+		refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+		mux.HandleFunc("/invite/{token}", refuse)
+		mux.HandleFunc("/", refuse)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.URL.Path = "/" + path + canary
+		a.Observe(mux, func(*http.Request, int, time.Duration) {}).ServeHTTP(httptest.NewRecorder(), r)
+		if text := log.String(); strings.Contains(text, canary) {
+			t.Error(text)
+		}
+	})
+}
