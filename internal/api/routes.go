@@ -114,8 +114,12 @@ func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 		paths[route.Path][route.Method] = g.protect(route)
 	}
 	for path, methods := range paths {
-		mux.Handle(path, methods)
-		mux.Handle(path+"/{$}", methods)
+		var h http.Handler = methods
+		if strings.HasSuffix(path, "/{token}") {
+			h = wire.Secret(h)
+		}
+		mux.Handle(path, h)
+		mux.Handle(path+"/{$}", h)
 	}
 	mux.Handle("/apps/{public_token}/{file}", wire.Methods{http.MethodGet: http.HandlerFunc(a.serveBundle)})
 	more(mux)

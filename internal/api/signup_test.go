@@ -49,6 +49,11 @@ func TestSignup(t *testing.T) {
 			r.compare("used", r.send("", method, path, ""), 404, notFound)
 		}
 		r.wantStatus("", "PATCH", path, "", 405)
+		for _, method := range []string{"GET", "POST", "DELETE", "PATCH", "OPTIONS"} {
+			if h := r.send("", method, path, "").header; h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
+				r.t.Errorf("%s: %v", method, h)
+			}
+		}
 	})
 }
 
@@ -87,9 +92,14 @@ func TestTokensAreNotLogged(t *testing.T) {
 		var log bytes.Buffer
 		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
 		token := r.token(r.invite("ada@x.example"))
-		for _, path := range []string{"/api/signup/" + token, "/api/signup/" + token + "/x", "/api/SIGNUP/" + token, "/api/x//signup/" + token} {
+		for _, before := range []string{
+			"/api/signup/", "/api/SIGNUP/", "/api/x//signup/", "/api/signup2/", "/api/%73ignup/", "/api/%2573ignup/", "/api/ſignup/",
+			"/api/invites/", "/api/organizations/" + r.org.ID + "/invites/", "/api/Ⱥ/signup/", "/api/" + strings.Repeat("Ⱥ", 90) + "/signup/", "/api/invite;x/", "/api/invite%20/",
+			"/api/signup%2f", "/api/",
+		} {
 			for _, method := range []string{"GET", "PUT", "POST", "DELETE"} {
-				r.send("", method, path, "")
+				r.send("", method, before+token, "")
+				r.send("", method, before+token+"/x", "")
 			}
 		}
 		if text := log.String(); !strings.Contains(text, "/api/signup/{token}") || strings.Contains(text, token) {

@@ -32,7 +32,7 @@ const maxForm = 64 << 10
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
-		mux.Handle(path, wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)})
+		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
 }
 

@@ -116,6 +116,10 @@ func TestPagesOfAnInvite(t *testing.T) {
 		s.want(s.get(path), 404, "This link does not work")
 		s.want(s.post(path, url.Values{"answer": {"accept"}}), 404, "This link does not work")
 
+		for _, method := range []string{"PUT", "DELETE", "OPTIONS"} {
+			s.want(s.send(method, path, nil), 405, "use GET, HEAD, POST")
+		}
+
 		path = s.invited("eve@x.example")
 		s.want(s.post(path, url.Values{"answer": {"decline"}}), 200, "You have not joined")
 		s.want(s.get(path), 404, "This link does not work")

@@ -69,14 +69,12 @@ var policy = func() string {
 		"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// headers keeps a page that holds a secret link or key out of caches, frames,
-// search engines and other sites' logs.
+// headers keeps a page that holds a secret link or key out of frames and search
+// engines, beside what wire.Secret does.
 func headers(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex, nofollow")

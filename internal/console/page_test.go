@@ -177,8 +177,6 @@ func TestHeaders(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Content-Type":           "text/html; charset=utf-8",
-		"Cache-Control":          "no-store",
-		"Referrer-Policy":        "no-referrer",
 		"X-Frame-Options":        "DENY",
 		"X-Content-Type-Options": "nosniff",
 	} {
