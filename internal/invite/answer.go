@@ -69,11 +69,8 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	if !ok {
 		return Opened{}, access.ErrNotFound
 	}
-	o := Opened{Invite: i, way: w}
-	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
-		return Opened{}, err
-	}
-	if o.KnownUser, err = userExists(ctx, q, i.TargetEmail); err != nil {
+	o, err := s.opened(ctx, q, i, w)
+	if err != nil {
 		return Opened{}, err
 	}
 	err = s.answerable(ctx, q, o)
@@ -86,6 +83,26 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	return o, err
 }
 
+// opened is an invite as whoever holds a link to it would see it.
+func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
+	o := Opened{Invite: i, way: w}
+	var err error
+	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
+		return Opened{}, err
+	}
+	o.KnownUser, err = userExists(ctx, q, i.TargetEmail)
+	return o, err
+}
+
+// mailable says why a link to an invite that is mailed now could not be answered.
+func (s Service) mailable(ctx context.Context, q db.Querier, i Invite) error {
+	o, err := s.opened(ctx, q, i, mailed)
+	if err != nil {
+		return err
+	}
+	return s.answerable(ctx, q, o)
+}
+
 // answerable says why an invite cannot be answered.
 func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	if o.Expired(s.DB.Now()) {
@@ -95,7 +112,15 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}
+	member := false
+	if o.KnownUser {
+		if member, err = isMember(ctx, q, o.OrganizationID, o.TargetEmail); err != nil {
+			return err
+		}
+	}
 	switch {
+	case member:
+		return fault.New(fault.Denied, "%s is a member of the organization already.", o.TargetEmail)
 	case level < o.Level: // 0: not a member any more
 		return fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
 	case !o.Organization.Admits(o.TargetEmail):

@@ -271,6 +271,19 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 	})
 }
 
+// There is nothing to accept for somebody who has become a member otherwise.
+func TestMemberMeanwhile(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		token := r.mailedToken(r.invite(r.owner, draft("ada@x.example")))
+		r.join(org.Organization{Organization: r.owner.Organization}, "ada@x.example", access.Member)
+		_, err := r.invites.Open(r.Context(), token)
+		r.wantFault(err, fault.Denied)
+		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		r.wantFault(err, fault.Denied)
+	})
+}
+
 func TestAllowedDomainsHoldAtCreate(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

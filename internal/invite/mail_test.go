@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/access"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/mail/mailtest"
+	"foyer/internal/org"
 	"foyer/internal/patch"
 )
 
@@ -160,6 +162,76 @@ func TestResend(t *testing.T) {
 		}
 		if id := r.smtp.Mails()[0].Header(r, "Message-ID"); id != "<"+i.ID+".2@foyer.example>" {
 			r.Error(id)
+		}
+	})
+}
+
+func TestResentMailIsYetToBeTried(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.smtp.Script(mailtest.Refuse(550, "no"))
+		i := r.invite(r.owner, draft("ada@x.example"))
+		r.run()
+		r.until(inState(invite.Failed))
+		r.invites.Mails = false // so that no mail is tried meanwhile
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.EmailAttempted {
+			r.Errorf("%v, %+v", err, again)
+		}
+		r.until(func(i invite.Invite) bool { return i.Issue == 2 && !i.EmailAttempted })
+	})
+}
+
+// What nobody could answer is not mailed again.
+func TestResendOfWhatCannotBeAnswered(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		in := org.Organization{Organization: r.owner.Organization}
+		admin, gone := r.join(in, "admin@acme.example", access.Admin), r.join(in, "gone@acme.example", access.Owner)
+		d := draft("ada@x.example")
+		d.Level = patch.Of("owner")
+		i := r.invite(gone, d)
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, in.ID, "gone@acme.example"); err != nil {
+			r.Fatal(err)
+		}
+		_, err := r.invites.Resend(r.Context(), admin, i.ID)
+		r.wantFault(err, fault.Denied)
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.CreatedBy.ID != r.owner.UserID {
+			r.Fatalf("%v, %+v", err, again.CreatedBy)
+		}
+		r.until(func(i invite.Invite) bool { return i.CreatedBy.ID == r.owner.UserID })
+		if _, err := r.invites.Open(r.Context(), r.mailedToken(again)); err != nil {
+			r.Error(err)
+		}
+		domains := []string{"acme.example"}
+		if _, err := r.orgs.Set(r.Context(), in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+		domains = nil
+		if _, err := r.orgs.Set(r.Context(), in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+			r.Fatal(err)
+		}
+		r.join(in, "ada@x.example", access.Member)
+		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
+func TestInviteThatCannotBeAnsweredIsNotMailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invite(r.owner, draft("ada@x.example"))
+		domains := []string{"acme.example"}
+		if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		i := r.until(inState(invite.Failed))
+		if i.EmailAttempted || r.smtp.Asked() != 0 || !strings.Contains(i.Mail.Reason, "no longer takes members") {
+			r.Errorf("asked %d times, %t, %+v", r.smtp.Asked(), i.EmailAttempted, i.Mail)
 		}
 	})
 }

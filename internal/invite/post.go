@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/address"
 	"foyer/internal/db"
+	"foyer/internal/fault"
 	"foyer/internal/job"
 	"foyer/internal/letter"
 	"foyer/internal/mail"
@@ -38,7 +39,7 @@ func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.note, Told:
 
 var errTooLate = errors.New("the invite expired before the mail server took the mail")
 
-// send mails an invite, unless that issue of it is gone.
+// send mails an invite, unless that issue of it is gone or cannot be answered.
 func (p Post) send(ctx context.Context, j job.Job) error {
 	id, issue, err := parseIssueName(j.Item)
 	if err != nil {
@@ -53,6 +54,12 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	}
 	if i.Expired(p.Service.DB.Now()) {
 		return job.Permanent(errTooLate)
+	}
+	switch err := p.Service.mailable(ctx, p.Service.DB, i); {
+	case fault.Is(err, fault.Internal):
+		return err
+	case err != nil:
+		return job.Permanent(err)
 	}
 	m, err := p.write(ctx, i)
 	if err != nil {

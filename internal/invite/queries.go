@@ -34,8 +34,9 @@ func insert(ctx context.Context, tx *db.Tx, i Invite) error {
 // reissue stores an invite that is sent again.
 func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 	return db.Run(ctx, tx, `
-		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0
-		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State)
+		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0,
+			emailing_attempt_made = FALSE, created_by = $6
+		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
 }
 
 // findIssue is the organization of an invite that still is at an issue, if it is.

@@ -278,7 +278,8 @@ func orNotFound(err error) error {
 }
 
 // Resend gives an invite a new expiry and a new link, which is mailed; links made
-// before are dead.
+// before are dead. If whoever made it may not invite at its level now, and the
+// caller may, it is the caller's from then on.
 func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
 	var i Invite
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
@@ -288,10 +289,9 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		if i, err = s.findOwn(ctx, tx, c, id); err != nil {
 			return err
 		}
-		i.Issue++
-		i.Mail = s.newMail(true)
-		i.UpdatedAt = s.DB.Now()
-		i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
+		if i, err = s.renew(ctx, tx, c, i); err != nil {
+			return err
+		}
 		if s.Mails {
 			if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
 				return err
@@ -309,6 +309,25 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		s.Jobs.Wake()
 	}
 	return i, err
+}
+
+// renew is the next issue of an invite, unless nobody could answer it.
+func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (Invite, error) {
+	level, err := levelOf(ctx, tx, i.OrganizationID, i.CreatedBy.ID)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return Invite{}, err
+	}
+	if level < i.Level && c.Level >= i.Level {
+		if i.CreatedBy, err = s.orgs().User(ctx, tx, c.UserID); err != nil {
+			return Invite{}, err
+		}
+	}
+	i.Issue++
+	i.Mail = s.newMail(true)
+	i.EmailAttempted = false
+	i.UpdatedAt = s.DB.Now()
+	i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
+	return i, s.mailable(ctx, tx, i)
 }
 
 // Link returns the link to an invite, to be passed on by hand, and until when it
