@@ -307,14 +307,36 @@ func TestNamesOfWhoAccepts(t *testing.T) {
 		for _, names := range []invite.Names{
 			{FirstName: patch.Of(strings.Repeat("a", 31))},
 			{LastName: patch.Of(strings.Repeat("a", 151))},
-			{FirstName: patch.Of("a\x00")},
-			{LastName: patch.Of("https://evil.example")},
 		} {
 			if _, err := r.invites.Accept(r.Context(), token, names, ""); err == nil {
 				r.Errorf("%+v was taken", names)
 			}
 		}
+		for _, name := range []string{
+			"a\x00", "a\u202eb", "a\u2066b", "a\u200fb", "a\u2028b", "https://evil.example", "//evil", "evil.example", "Www.x", "J.Robert.example",
+			"evil。example", "evil．example", "evil\u200b.example", "1.2.3.4", "mailto:x@evil", "x@evil", "tel:112", "mailto：x", "t.co", "x\u00ad@evil",
+		} {
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{FirstName: patch.Of(name)}, "")
+			if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "first_name" {
+				r.Errorf("%q: %v", name, err)
+			}
+		}
 		r.accept(token)
+	})
+}
+
+func TestOrdinaryNamesAreTaken(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		for _, name := range []string{
+			"J.Robert", "J.R.R.Tolkien", "St. John", "O'Neil", "Jean-Luc", "Dr. J. Doe", "M.A. Özgür", "李小龍", "می\u200cخواهم", "Nº 1.2", "Ada (she/her)", "王。",
+		} {
+			d := draft("ada@x.example")
+			d.FirstName = patch.Of(name)
+			if i := r.invite(r.owner, d); i.FirstName != name {
+				r.Errorf("%q became %q", name, i.FirstName)
+			}
+		}
 	})
 }
 

@@ -114,7 +114,7 @@ func checkName(field string, f patch.Field[string], limit int) (string, error) {
 	if err := patch.Text(field, f, limit); err != nil {
 		return "", err
 	}
-	if strings.ContainsFunc(f.Value, unicode.IsControl) {
+	if strings.ContainsFunc(f.Value, unnameable) {
 		return "", fault.Field(fault.Invalid, field, "Must not contain control characters.")
 	}
 	if looksLikeURL(f.Value) {
@@ -123,13 +123,37 @@ func checkName(field string, f patch.Field[string], limit int) (string, error) {
 	return f.Value, nil
 }
 
-// hostLike finds words like example.com: mail programs make links of them.
-var hostLike = regexp.MustCompile(`[\pL\pN]\.[\pL]{2,}`)
+// unnameable reports whether a character breaks a line or reorders what is around it.
+func unnameable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}
 
-// looksLikeURL reports whether a mail program might make a link of part of a text.
+// dot is what browsers read as the dot of a host name.
+const dot = `[.\x{2024}\x{3002}\x{FE12}\x{FE52}\x{FF0E}\x{FF61}]`
+
+var (
+	// initials may stand before a name without a space, like J.R.Robert.
+	initials = regexp.MustCompile(`(^|\s)(?:\p{Lu}\.)+(\p{Lu}\p{Ll})`)
+	// link finds what mail programs make links of: example.com, 1.2.3.4, x@y,
+	// mailto:x and //x.
+	link = regexp.MustCompile(`(?i)[\pL\pM\pN_-]` + dot + `\pL[\pL\pM\pN-]` +
+		`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
+		`|\S[@\x{FE6B}\x{FF20}]\S` +
+		`|[a-z][:\x{FE13}\x{FE55}\x{FF1A}]\S` +
+		`|[/\x{FF0F}]{2}` +
+		`|www` + dot)
+)
+
+// looksLikeURL reports whether a mail program might make a link of part of a text,
+// whatever invisible characters are in it.
 func looksLikeURL(text string) bool {
-	lower := strings.ToLower(text)
-	return strings.Contains(lower, "://") || strings.Contains(lower, "www.") || hostLike.MatchString(lower)
+	visible := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		return r
+	}, text)
+	return link.MatchString(initials.ReplaceAllString(visible, "$1$2"))
 }
 
 func checkLevel(f patch.Field[string]) (access.Level, error) {
