@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/db"
@@ -70,19 +71,35 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 		return key, nil
 	case !key.ExpiresAt.After(key.CreatedAt):
 		return Key{}, fault.Field(fault.Invalid, "expires_at", "Must be in the future.")
-	case !c.KeyExpires.IsZero() && key.ExpiresAt.After(c.KeyExpires):
+	case c.endsBefore(key):
 		return Key{}, fault.New(fault.Denied, "A key cannot make one that lives longer than itself.")
 	}
 	return key, nil
 }
 
-// RevokeOwn removes one of the keys that Own lists.
+// RevokeOwn removes one of the keys that Own lists, unless it can do more, or
+// lives longer, than the key asking.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(tx *db.Tx) error {
-		n, err := deleteOwnKey(ctx, tx, c, id)
-		if err == nil && n == 0 {
+		key, err := findOwnKey(ctx, tx, c, id)
+		if errors.Is(err, db.ErrNoRow) {
 			return ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if !c.Scope.Includes(key.Scope) || c.endsBefore(key) {
+			return fault.New(fault.Denied, "A key cannot revoke one that can do more, or lives longer, than itself.")
+		}
+		n, err := deleteKey(ctx, tx, id)
+		if err == nil && n == 0 {
+			return ErrNotFound // another request was quicker
 		}
 		return err
 	})
+}
+
+// endsBefore reports whether the caller's key ends before another.
+func (c Caller) endsBefore(k Key) bool {
+	return !c.KeyExpires.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(c.KeyExpires))
 }

@@ -103,8 +103,8 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 		c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-func deleteOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (int64, error) {
-	return db.Exec(ctx, tx, `DELETE FROM keys`+own+` AND id = $3`, c.UserID, c.BoundTo, id)
+func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {
+	return db.One(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` AND id = $3`, c.UserID, c.BoundTo, id)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {

@@ -60,6 +60,9 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller)
 	})
 }
 
+// lastYear is the last that a time of the API has room for.
+const lastYear = 9999
+
 func readKey(o wire.Object) (access.OwnDraft, error) {
 	var d access.OwnDraft
 	var faults fault.List
@@ -84,7 +87,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 	}
 	if text := expires.Value; text != "" {
 		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
+		if err != nil || at.UTC().Year() > lastYear {
 			faults.Add(fault.Field(fault.Invalid, "expires_at", "Must be a time like 2030-01-31T12:00:00Z."))
 		}
 		d.ExpiresAt = at

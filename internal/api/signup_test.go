@@ -194,7 +194,7 @@ func TestOwnKeys(t *testing.T) {
 			`{"scopes":["*"]}`: 403, `{"scopes":["plugin:write"]}`: 403, `{"scopes":["plugin:read"],"organization_id":"` + r.other.ID + `"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"2101-01-01T00:00:00Z"}`: 403, `{"scopes":["plugin:read"],"expires_at":"2001-01-01T00:00:00Z"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"soon"}`: 400, `{}`: 400, `{"scopes":null}`: 400, `{"scopes":[]}`: 400, `{"scopes":"*"}`: 400,
-			`{"scopes":["*",1]}`: 400, `{"scopes":["all"]}`: 400,
+			`{"scopes":["plugin:read"],"expires_at":"9999-12-31T23:59:59-05:00"}`: 400, `{"scopes":["*",1]}`: 400, `{"scopes":["all"]}`: 400,
 		} {
 			r.wantStatus(bound, "POST", keys, body, status)
 		}
@@ -203,6 +203,13 @@ func TestOwnKeys(t *testing.T) {
 			r.t.Errorf("%s can do more or lives longer", heir.body)
 		}
 		id := between(made.body, `{"id":`, ",")
+		heirID := between(heir.body, `{"id":`, ",")
+		brief := between(r.wantStatus(bound, "POST", keys, `{"scopes":["plugin:read"],"expires_at":"2099-01-01T00:00:00Z"}`, 201).body, `"key":"`, `"`)
+		other := between(r.wantStatus(r.key, "POST", keys, `{"scopes":["organization_member:read"]}`, 201).body, `"key":"`, `"`)
+		for _, narrow := range []string{brief, other} {
+			r.wantStatus(narrow, "DELETE", keys+"/"+heirID, "", 403)
+		}
+		r.wantStatus(bound, "DELETE", keys+"/"+heirID, "", 204)
 		r.wantStatus(r.otherKey, "DELETE", keys+"/"+id, "", 404)
 		r.wantStatus(r.key, "DELETE", keys+"/x", "", 404)
 		r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)
