@@ -63,11 +63,18 @@ func (c activityCommand) Run(ctx context.Context, d *server.Domain, out *output)
 var activities = view[activity.Stored]{
 	columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
 	row: func(e activity.Stored) []any {
-		who := e.User.Email
-		if who == "" {
-			who = "(operator)"
-		}
-		return []any{e.CreatedAt, who, e.Verb, e.Scope, e.ItemID, e.Name}
+		return []any{e.CreatedAt, who(e), e.Verb, e.Scope, e.ItemID, e.Name}
 	},
 	object: api.AppendActivity,
+}
+
+// who made a change. Whoever declines an invite is no user; the name is their address.
+func who(e activity.Stored) string {
+	switch {
+	case e.User.Email != "":
+		return e.User.Email
+	case e.Verb == activity.Declined:
+		return "(invitee)"
+	}
+	return "(operator)"
 }

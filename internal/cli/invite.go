@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"foyer/internal/api"
@@ -25,7 +26,18 @@ func (inviteCommands) Help() string {
 
     foyer invite create --email=ada@example.com --level=admin --message="Welcome!"
     foyer invite list
+
+The mail is sent by the server, but asked for here: give FOYER_SMTP as the server has it, or no mail goes out.
 `
+}
+
+// warnUnmailed says on standard error that an invite is not mailed because this
+// process, unlike perhaps the server, knows no mail server.
+func warnUnmailed(d *server.Domain, to logs) {
+	if !d.Invites.Mails {
+		fmt.Fprintln(to, "foyer: warning: no mail goes out, since FOYER_SMTP is not set here. Set it as the server has it and run `foyer invite resend`,"+
+			" or pass the link on by hand with `foyer invite link`.")
+	}
 }
 
 type inviteCreate struct {
@@ -38,7 +50,7 @@ type inviteCreate struct {
 }
 
 // Run invites somebody.
-func (c inviteCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (c inviteCreate) Run(ctx context.Context, d *server.Domain, out *output, to logs) error {
 	by, err := c.caller(ctx, d)
 	if err != nil {
 		return err
@@ -49,6 +61,9 @@ func (c inviteCreate) Run(ctx context.Context, d *server.Domain, out *output) er
 	})
 	if err != nil {
 		return err
+	}
+	if c.SendEmail {
+		warnUnmailed(d, to)
 	}
 	return invites(d).one(out, i)
 }
@@ -74,7 +89,7 @@ type inviteResend struct {
 }
 
 // Run sends an invite again.
-func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output, to logs) error {
 	by, err := c.caller(ctx, d)
 	if err != nil {
 		return err
@@ -83,6 +98,7 @@ func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output) er
 	if err != nil {
 		return named(err, "invite", c.ID)
 	}
+	warnUnmailed(d, to)
 	return invites(d).one(out, i)
 }
 

@@ -14,7 +14,7 @@ import (
 	"foyer/internal/server"
 )
 
-// logs is where the server's log goes.
+// logs is where the server's log and warnings go.
 type logs struct{ io.Writer }
 
 type serveCommand struct {

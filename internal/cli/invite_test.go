@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/activity"
+)
+
+func TestInviteWithoutAMailServerWarns(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"FOYER_DATA_DIR": filepath.Join(t.TempDir(), "data")}
+	run := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, complaints bytes.Buffer
+		if code := Run(t.Context(), args, func(name string) string { return env[name] }, &out, &complaints); code != OK {
+			t.Fatalf("%v: exit code %d, %s", args, code, complaints.String())
+		}
+		return out.String(), complaints.String()
+	}
+	run("organization", "create", "--name=Acme")
+	run("member", "add", "--email=owner@acme.example", "--level=owner")
+	const warning = "no mail goes out"
+	out, warned := run("invite", "create", "--email=ada@x.example", "--json")
+	if !strings.Contains(warned, warning) || strings.Contains(out, warning) {
+		t.Errorf("create: %q, %q", out, warned)
+	}
+	if _, warned := run("invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
+		t.Errorf("create without mail: %q", warned)
+	}
+	_, id, _ := strings.Cut(out, `"id":`)
+	id, _, _ = strings.Cut(strings.TrimLeft(id, ` "`), `"`)
+	if _, warned := run("invite", "resend", id); !strings.Contains(warned, warning) {
+		t.Errorf("resend: %q", warned)
+	}
+	env["FOYER_SMTP"], env["FOYER_MAIL_FROM"] = "smtp+plain://127.0.0.1:1", "foyer@acme.example"
+	if _, warned := run("invite", "resend", id); warned != "" {
+		t.Errorf("resend with a mail server: %q", warned)
+	}
+}
+
+func TestWhoDeclinesIsTheInvitee(t *testing.T) {
+	t.Parallel()
+	declined, deleted := activity.Entry{Verb: activity.Declined}, activity.Entry{Verb: activity.Deleted}
+	if by := who(activity.Stored{Entry: declined}); by != "(invitee)" {
+		t.Errorf("declined by %s", by)
+	}
+	if by := who(activity.Stored{Entry: deleted}); by != "(operator)" {
+		t.Errorf("deleted by %s", by)
+	}
+}
