@@ -185,7 +185,7 @@ func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders [
 	}
 	var emails []string
 	for _, o := range orders {
-		if o.mail && s.Mails {
+		if o.mail {
 			emails = append(emails, o.email)
 		}
 	}
@@ -292,10 +292,8 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		if i, err = s.renew(ctx, tx, c, i); err != nil {
 			return err
 		}
-		if s.Mails {
-			if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
-				return err
-			}
+		if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
+			return err
 		}
 		if err := reissue(ctx, tx, i); err != nil {
 			return err
