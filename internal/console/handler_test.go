@@ -124,6 +124,13 @@ func TestPagesOfAnInvite(t *testing.T) {
 		s.want(s.post(path, url.Values{"answer": {"decline"}}), 200, "You have not joined")
 		s.want(s.get(path), 404, "This link does not work")
 
+		path = s.invited("here@x.example")
+		orgs := org.Service{DB: d, Keys: s.pages.Invites.Keys}
+		if _, err := orgs.AddMember(t.Context(), access.Caller{}, s.owner.Organization.ID, "here@x.example", access.Member); err != nil {
+			t.Fatal(err)
+		}
+		s.want(s.get(path), 403, "is a member of the organization already")
+
 		path = s.invited("late@x.example")
 		now := d.Now().Add(time.Hour)
 		d.Now = func() time.Time { return now }
