@@ -94,9 +94,9 @@ func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Ope
 	return o, err
 }
 
-// mailable says why a link to an invite that is mailed now could not be answered.
-func (s Service) mailable(ctx context.Context, q db.Querier, i Invite) error {
-	o, err := s.opened(ctx, q, i, mailed)
+// worthLinking says why a link to an invite that goes out now could not be answered.
+func (s Service) worthLinking(ctx context.Context, q db.Querier, i Invite, w way) error {
+	o, err := s.opened(ctx, q, i, w)
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,20 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 	})
 }
 
+// A link that nobody could answer is not handed out.
+func TestLinkOfWhoeverLeft(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
+		i := r.invite(gone, draft("ada@x.example"))
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "gone@acme.example"); err != nil {
+			r.Fatal(err)
+		}
+		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
 func TestUserKeepsTheirNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

@@ -55,7 +55,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if i.Expired(p.Service.DB.Now()) {
 		return job.Permanent(errTooLate)
 	}
-	switch err := p.Service.mailable(ctx, p.Service.DB, i); {
+	switch err := p.Service.worthLinking(ctx, p.Service.DB, i, mailed); {
 	case fault.Is(err, fault.Internal):
 		return err
 	case err != nil:

@@ -325,7 +325,7 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	i.EmailAttempted = false
 	i.UpdatedAt = s.DB.Now()
 	i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
-	return i, s.mailable(ctx, tx, i)
+	return i, s.worthLinking(ctx, tx, i, mailed)
 }
 
 // Link returns the link to an invite, to be passed on by hand, and until when it
@@ -352,6 +352,9 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 		return "", time.Time{}, fault.New(fault.Denied, "%s is a user already, whom whoever holds the link would become: the link goes by mail alone.", i.TargetEmail)
 	case i.Expired(s.DB.Now()):
 		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
+	}
+	if err := s.worthLinking(ctx, s.DB, i, handed); err != nil {
+		return "", time.Time{}, err
 	}
 	return s.Links.url(i, handed), i.ExpiresAt, nil
 }
