@@ -85,6 +85,7 @@ func TestErrors(t *testing.T) {
 			{"wrong type", r.key, "POST", apps, `{"name":"x","is_global":"yes"}`, 400, validation("invalid_input", "Must be true or false, not a string.", "is_global")},
 			{"not a choice", r.key, "POST", invites, `{"target_email":"a@x.example","level":2}`, 400, validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "level")},
 			{"twice in bulk", r.key, "POST", invites + "bulk", `[{"target_email":"a@x.example"},{"target_email":" A@X.example "}]`, 400, validation("unique", "Is there twice in this request.", "1.target_email")},
+			{"upstream", r.key, "POST", apps, `{"plugin_type":"custom","url":"http://nowhere.invalid/a.git"}`, 502, faultBody("server_error", "upstream_unavailable", "nowhere.invalid does not resolve.", "null")},
 			{"limit", r.key, "GET", apps + "?limit=1e3", "", 400, validation("invalid_input", "Must be a whole number from 1 to 1000.", "limit")},
 			{"after", r.key, "GET", apps + "?after=0.x", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
 			{"after an invite", r.key, "GET", invites + "?after=0.9223372036854775807.01a1f900-0000-7000-8000-000000000001", "", 400, validation("invalid_input", "Must be what the url of a next page has.", "after")},
@@ -259,4 +260,17 @@ func (r *rig) drop(table string) {
 	}); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+func TestExpiredLink(t *testing.T) {
+	each(t, func(r *rig) {
+		link := r.send(r.key, "POST", invites+r.invite("a@x.example")+"/link", "")
+		_, token, _ := strings.Cut(between(link.body, `"url":"`, `"`), "/invite/")
+		late := r.db.Now().Add(72 * time.Hour)
+		r.db.Now = func() time.Time { return late }
+		want := invalidRequest("expired", "The invitation has expired: ask whoever sent it to send it again.")
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			r.compare(method, r.send("", method, "/api/signup/"+token, ""), 410, want)
+		}
+	})
 }

@@ -67,8 +67,9 @@ func TestBusy(t *testing.T) {
 		busy := *r.api
 		busy.Plugins.Children = sandbox.New(0, 0)
 		got := r.sendTo(r.serve(&busy), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`)
-		if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"code":"busy"`) {
-			r.t.Errorf("got %+v", got)
+		r.compare("busy", got, 503, faultBody("server_error", "busy", "Too much work of this kind is waiting; try again in a few seconds.", "null"))
+		if got.header.Get("Retry-After") != "5" {
+			r.t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +71,10 @@ func TestLifeOfAnApp(t *testing.T) {
 		repo.Tag(t, "v1.1.0", repo.Commit(t, files("v1.1.0 moved")))
 		_, err = s.UpgradeApp(ctx, app.ID, client.Upgrade{})
 		refused(t, err, http.StatusBadRequest, "content_changed", "tag")
+		if e, _ := errors.AsType[*client.Error](err); e.Type != "validation_error" || !slices.Equal(e.Errors, []client.Fault{e.Fault}) ||
+			!strings.HasPrefix(e.Detail, "The tag v1.1.0 was moved upstream since it was installed: from commit ") {
+			t.Errorf("content changed: %+v", e)
+		}
 		app = must[client.App](t)(s.UpgradeApp(ctx, app.ID, client.Upgrade{AcceptChanged: true}))
 		if app.Description != "Shows v1.1.0 moved." {
 			t.Errorf("accepted %+v", app)
