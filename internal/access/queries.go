@@ -57,7 +57,7 @@ func countChange(ctx context.Context, tx *db.Tx) error {
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {
-	return db.One(ctx, q, func(n *int64) []any { return []any{n} }, `SELECT version FROM access_version WHERE id = 1`)
+	return db.One(ctx, q, db.Value[int64], `SELECT version FROM access_version WHERE id = 1`)
 }
 
 // grant is one organization that a key opens; a key that opens none has one
@@ -92,10 +92,8 @@ func grants(ctx context.Context, q db.Querier, h hash) ([]grant, error) {
 // own is the condition for the keys that a caller may see.
 const own = ` WHERE user_id = $1 AND (CAST($2 AS TEXT) = '' OR organization_id = $2)`
 
-func number(n *int) []any { return []any{n} }
-
 func countOwnKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
-	return db.One(ctx, q, number, `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
 }
 
 func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Key, error) {
@@ -108,6 +106,6 @@ func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {
-	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
+	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
 	return n > 0, err
 }

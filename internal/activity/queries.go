@@ -52,14 +52,12 @@ func (f Filter) where() (condition string, args []any) {
 	return condition, args
 }
 
-func number(n *int) []any { return []any{n} }
-
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	condition, args := f.where()
 	if f.ItemID == "" && f.UserEmail == "" {
-		return db.One(ctx, q, number, `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+condition, args...)
+		return db.One(ctx, q, db.Value[int], `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+condition, args...)
 	}
-	return db.One(ctx, q, number, `SELECT COUNT(*) FROM activity a`+condition, args...)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM activity a`+condition, args...)
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {

@@ -141,14 +141,14 @@ func checkBackup(ctx context.Context, path string) error {
 }
 
 func inspect(ctx context.Context, c *conn) error {
-	found, err := One(ctx, c, name, `PRAGMA integrity_check(1)`)
+	found, err := One(ctx, c, Value[string], `PRAGMA integrity_check(1)`)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBackup, err)
 	}
 	if found != "ok" {
 		return fmt.Errorf("the backup is damaged: %s", found)
 	}
-	done, err := All(ctx, c, name, selectApplied)
+	done, err := All(ctx, c, Value[string], selectApplied)
 	if err != nil || len(done) == 0 {
 		return errors.Join(ErrNoBackup, err)
 	}

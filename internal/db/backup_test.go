@@ -15,8 +15,6 @@ import (
 	"foyer/internal/db/dbtest"
 )
 
-func whole(n *int) []any { return []any{n} }
-
 // addOrganization adds one and counts it, in one transaction.
 func addOrganization(t *testing.T, d *db.DB, id string) {
 	t.Helper()
@@ -38,11 +36,11 @@ func addOrganization(t *testing.T, d *db.DB, id string) {
 // organizations returns how many there are, and how many were counted.
 func organizations(t *testing.T, d *db.DB) (rows, counted int) {
 	t.Helper()
-	rows, err := db.One(t.Context(), d, whole, `SELECT COUNT(*) FROM organizations`)
+	rows, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM organizations`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counted, err = db.One(t.Context(), d, whole, `SELECT own FROM plugin_counts WHERE organization_id = ''`); err != nil {
+	if counted, err = db.One(t.Context(), d, db.Value[int], `SELECT own FROM plugin_counts WHERE organization_id = ''`); err != nil {
 		t.Fatal(err)
 	}
 	return rows, counted

@@ -98,7 +98,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error {
-	_, err := One(ctx, d, func(n *int) []any { return []any{n} }, `SELECT 1`)
+	_, err := One(ctx, d, Value[int], `SELECT 1`)
 	return err
 }
 
@@ -174,6 +174,9 @@ func (t *Tx) run(ctx context.Context, query string, args []any) error {
 	t.db.statements.Add(1)
 	return t.session.run(ctx, query, args)
 }
+
+// Value is the columns of a query that yields one value a row.
+func Value[T any](v *T) []any { return []any{v} }
 
 // One runs a query that yields one row, or ErrNoRow; columns lists the fields it fills.
 func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) (T, error) {

@@ -15,8 +15,6 @@ import (
 	"foyer/internal/db/dbtest"
 )
 
-func number(n *int) []any { return []any{n} }
-
 // exec runs one statement in a transaction of its own.
 func exec(t *testing.T, d *db.DB, query string, args ...any) {
 	t.Helper()
@@ -90,7 +88,7 @@ func TestInTxRollsBack(t *testing.T) {
 				t.Errorf("%s: no error", name)
 			}
 		}
-		if n, err := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users`); err != nil || n != 0 {
+		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 0 {
 			t.Errorf("%d users are left, %v", n, err)
 		}
 	})
@@ -107,7 +105,7 @@ func TestUniqueViolation(t *testing.T) {
 		if !errors.Is(err, db.ErrUnique) {
 			t.Errorf("got %v, want ErrUnique", err)
 		}
-		if _, err := db.One(t.Context(), d, number, `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
+		if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
 			t.Errorf("got %v, want ErrNoRow", err)
 		}
 	})
@@ -135,7 +133,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n, err := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users`); err != nil || n != 133 {
+		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 133 {
 			t.Errorf("%d users, want 133; %v", n, err)
 		}
 	})
@@ -144,7 +142,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 func TestReadsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
-	if _, err := db.One(t.Context(), d, number, makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
+	if _, err := db.One(t.Context(), d, db.Value[int], makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
 		t.Error("a write outside a transaction went through")
 	}
 }
@@ -233,7 +231,7 @@ func TestStatementThatFails(t *testing.T) {
 			_, _ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 			return nil
 		})
-		n, counted := db.One(t.Context(), d, number, `SELECT COUNT(*) FROM users WHERE email = 'b'`)
+		n, counted := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)
 		if counted != nil || (err == nil) != (n == 1) {
 			t.Errorf("ignored: %v, and %d users", err, n)
 		}
@@ -248,7 +246,7 @@ func TestSome(t *testing.T) {
 		}
 		three := func(int) int { return 3 }
 		for budget, want := range map[int]int{0: 1, 3: 2, 100: 5} {
-			some, err := db.Some(t.Context(), d, number, three, budget, `SELECT id FROM users ORDER BY id`)
+			some, err := db.Some(t.Context(), d, db.Value[int], three, budget, `SELECT id FROM users ORDER BY id`)
 			if err != nil || len(some) != want {
 				t.Errorf("budget %d: %v, %v; want %d rows", budget, some, err, want)
 			}

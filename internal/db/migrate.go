@@ -102,9 +102,7 @@ func (d *DB) script(ctx context.Context, statement string) error {
 
 const selectApplied = `SELECT name FROM migrations ORDER BY name`
 
-func name(s *string) []any { return []any{s} }
-
 // Applied names the migrations that have been done, in order.
 func (d *DB) Applied(ctx context.Context) ([]string, error) {
-	return All(ctx, d, name, selectApplied)
+	return All(ctx, d, Value[string], selectApplied)
 }

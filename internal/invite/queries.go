@@ -41,7 +41,7 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 
 // findIssue is the organization of an invite that still is at an issue, if it is.
 func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
-	return db.One(ctx, tx, func(s *string) []any { return []any{s} },
+	return db.One(ctx, tx, db.Value[string],
 		`SELECT organization_id FROM invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
@@ -87,7 +87,7 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, e
 
 // overdue names organizations that have invites which expired before a time.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
-	return db.All(ctx, q, func(s *string) []any { return []any{s} },
+	return db.All(ctx, q, db.Value[string],
 		`SELECT DISTINCT organization_id FROM invites WHERE expires_at < $1 ORDER BY organization_id LIMIT 100`, before)
 }
 
@@ -118,8 +118,6 @@ func use(ctx context.Context, tx *db.Tx, kind, item string, n int, now, dayBefor
 func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time) error {
 	return db.Run(ctx, tx, `DELETE FROM brakes WHERE since <= $1`, before)
 }
-
-func number(n *int) []any { return []any{n} }
 
 // pendingNow is how many invites an organization has, and a number that is another
 // after any of them has changed.
@@ -155,17 +153,17 @@ func touchInvitesOf(ctx context.Context, tx *db.Tx, userID int64) error {
 
 // levelOf is the level of a member; ErrNoRow if a user is none.
 func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
-	return db.One(ctx, q, func(l *access.Level) []any { return []any{l} },
+	return db.One(ctx, q, db.Value[access.Level],
 		`SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
 }
 
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
-	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM users WHERE email = $1`, email)
+	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = $1`, email)
 	return n > 0, err
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID, email string) (bool, error) {
-	n, err := db.One(ctx, q, number, `
+	n, err := db.One(ctx, q, db.Value[int], `
 		SELECT COUNT(*) FROM memberships m JOIN users u ON u.id = m.user_id
 		WHERE m.organization_id = $1 AND u.email = $2`, organizationID, email)
 	return n > 0, err

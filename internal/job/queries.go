@@ -14,8 +14,6 @@ func (j *Job) fields() []any {
 	return []any{&j.ID, &j.Kind, &j.Item, &j.Attempt, &j.CreatedAt}
 }
 
-func number(n *int) []any { return []any{n} }
-
 func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) error {
 	return db.Run(ctx, tx, `
 		INSERT INTO jobs (kind, item, created_at, run_at) VALUES ($1, $2, $3, $3)
@@ -23,7 +21,7 @@ func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) err
 }
 
 func count(ctx context.Context, q db.Querier) (int, error) {
-	return db.One(ctx, q, number, `SELECT COUNT(*) FROM jobs`)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs`)
 }
 
 // due is the condition that a job is due at $1 and of one of the kinds, with its
@@ -41,7 +39,7 @@ func due(now time.Time, kinds []string) (condition string, args []any) {
 // anyDue looks before nextDue locks, since mostly there is nothing to do.
 func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
 	condition, args := due(now, kinds)
-	_, err := db.One(ctx, q, number, `SELECT 1 FROM jobs`+condition+` LIMIT 1`, args...)
+	_, err := db.One(ctx, q, db.Value[int], `SELECT 1 FROM jobs`+condition+` LIMIT 1`, args...)
 	if errors.Is(err, db.ErrNoRow) {
 		return false, nil
 	}

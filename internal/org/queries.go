@@ -55,7 +55,7 @@ func findOrganization(ctx context.Context, q db.Querier, id string) (Organizatio
 }
 
 func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {
-	return db.One(ctx, q, func(b *bool) []any { return []any{b} }, `SELECT EXISTS (SELECT 1 FROM organizations)`)
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM organizations)`)
 }
 
 func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error) {
@@ -106,7 +106,7 @@ const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.
 	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
 
 func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) {
-	return db.One(ctx, q, number, `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
 }
 
 func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
@@ -152,7 +152,7 @@ func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p p
 }
 
 func countMembers(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, number, `SELECT COUNT(*) FROM memberships WHERE organization_id = $1`, organizationID)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships WHERE organization_id = $1`, organizationID)
 }
 
 func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {
@@ -174,8 +174,6 @@ func findMember(ctx context.Context, q db.Querier, organizationID, email string)
 }
 
 func countOwners(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, number,
+	return db.One(ctx, q, db.Value[int],
 		`SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level = $2`, organizationID, access.Owner)
 }
-
-func number(n *int) []any { return []any{n} }

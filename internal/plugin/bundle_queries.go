@@ -23,7 +23,7 @@ func findRef(ctx context.Context, q db.Querier, publicToken, sha256 string) (ref
 }
 
 func findContent(ctx context.Context, q db.Querier, sum string) (string, error) {
-	return db.One(ctx, q, text, `SELECT content FROM contents WHERE sha256 = $1`, sum)
+	return db.One(ctx, q, db.Value[string], `SELECT content FROM contents WHERE sha256 = $1`, sum)
 }
 
 func noteUse(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {

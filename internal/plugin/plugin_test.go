@@ -93,7 +93,7 @@ func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
 
 func (r rig) count(query string) int {
 	r.Helper()
-	n, err := db.One(r.Context(), r.DB, number, query)
+	n, err := db.One(r.Context(), r.DB, db.Value[int], query)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
 			for blocked := tx.ForUpdate == ""; !blocked; { // on SQLite it waits before it has begun
-				n, err := db.One(r.Context(), tx, number, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+				n, err := db.One(r.Context(), tx, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
 				if err != nil {
 					return err
 				}

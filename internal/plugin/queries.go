@@ -23,7 +23,7 @@ func (p *Plugin) fields() []any {
 }
 
 func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	return db.One(ctx, tx, func(n *int64) []any { return []any{n} }, `
+	return db.One(ctx, tx, db.Value[int64], `
 		INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, config_schema, tag, latest_tag,
 			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)
@@ -81,8 +81,6 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
 }
 
-func number(n *int) []any { return []any{n} }
-
 // visibleNow is how many plugins an organization sees, its own and the global ones
 // of others, and a number that is another after any of them has changed.
 type visibleNow struct {
@@ -101,17 +99,17 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 
 // versionOf is the version of a plugin that the organization can see.
 func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64) (int64, error) {
-	return db.One(ctx, q, func(n *int64) []any { return []any{n} },
+	return db.One(ctx, q, db.Value[int64],
 		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`, organizationID, id)
 }
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, number,
+	return db.One(ctx, q, db.Value[int],
 		`SELECT COUNT(*) FROM plugins WHERE exports AND (organization_id = $1 OR is_global)`, organizationID)
 }
 
 func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
-	return db.One(ctx, q, number, `
+	return db.One(ctx, q, db.Value[int], `
 		SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, organizationID, since)
 }
 

@@ -40,12 +40,12 @@ func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
-	return db.All(ctx, q, text, `
+	return db.All(ctx, q, db.Value[string], `
 		SELECT url_key FROM plugin_sources WHERE organization_id = $1 AND url_key IS NOT NULL`, organizationID)
 }
 
 func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (bool, error) {
-	n, err := db.One(ctx, q, number, `SELECT COUNT(*) FROM plugin_sources WHERE organization_id = $1 AND url_key = $2`, organizationID, key)
+	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_sources WHERE organization_id = $1 AND url_key = $2`, organizationID, key)
 	return n > 0, err
 }
 
@@ -68,7 +68,7 @@ func (v *Version) fieldsWithCreator() []any {
 }
 
 func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
-	return db.One(ctx, tx, number64, `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+	return db.One(ctx, tx, db.Value[int64], `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
@@ -76,7 +76,7 @@ func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (i
 	if v.CreatedBy.ID != 0 {
 		createdBy = v.CreatedBy.ID
 	}
-	return db.One(ctx, tx, number64, `
+	return db.One(ctx, tx, db.Value[int64], `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, created_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		RETURNING id`,
@@ -109,12 +109,12 @@ func listVersions(ctx context.Context, q db.Querier, pluginID int64, p page.Page
 }
 
 func countVersions(ctx context.Context, q db.Querier, pluginID int64) (int, error) {
-	return db.One(ctx, q, number, `SELECT COUNT(*) FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
 // listSurplus names the saved versions beyond the newest maxSaved.
 func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
-	return db.All(ctx, tx, number64, `
+	return db.All(ctx, tx, db.Value[int64], `
 		SELECT id FROM plugin_versions WHERE plugin_id = $1 AND commit_name = '' ORDER BY number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
 }
 
@@ -142,14 +142,14 @@ func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, erro
 
 // findText returns the text of one file of a version.
 func findText(ctx context.Context, q db.Querier, versionID int64, name string) (string, error) {
-	return db.One(ctx, q, text, `
+	return db.One(ctx, q, db.Value[string], `
 		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
 }
 
 // sums is the set of the sums of a version's files.
 func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
-	all, err := db.All(ctx, q, text, `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
+	all, err := db.All(ctx, q, db.Value[string], `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
 	set := make(map[string]bool, len(all))
 	for _, sum := range all {
 		set[sum] = true
@@ -160,7 +160,7 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 // lockContents waits for other transactions that add or remove contents to end. It
 // is the first lock that a transaction takes, so that none wait for each other.
 func lockContents(ctx context.Context, tx *db.Tx) error {
-	_, err := db.One(ctx, tx, number, `SELECT id FROM contents_lock WHERE id = 1`+tx.ForUpdate)
+	_, err := db.One(ctx, tx, db.Value[int], `SELECT id FROM contents_lock WHERE id = 1`+tx.ForUpdate)
 	return err
 }
 
@@ -187,16 +187,12 @@ func orphans(which string) string {
 }
 
 func listOrphansOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, text, orphans(`id = $1`), id)
+	return db.All(ctx, tx, db.Value[string], orphans(`id = $1`), id)
 }
 
 func listOrphansOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, text, orphans(`plugin_id = $1`), id)
+	return db.All(ctx, tx, db.Value[string], orphans(`plugin_id = $1`), id)
 }
-
-func text(s *string) []any { return []any{s} }
-
-func number64(n *int64) []any { return []any{n} }
 
 func noteCheck(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {
 	return db.Run(ctx, tx, `UPDATE plugin_sources SET checked_at = $2 WHERE plugin_id = $1`, pluginID, at)
