@@ -121,8 +121,9 @@ func TestHostileWork(t *testing.T) {
 					answered++
 				}
 			}
-			if answered == 0 {
-				t.Error("no other request was answered meanwhile")
+			const pace = 50 // a server that is held up answers one or two; this one hundreds at least
+			if answered < pace {
+				t.Errorf("%d other requests were answered meanwhile, want %d", answered, pace)
 			}
 			if peak := peakMemory(t, pid); peak > 100<<20 && !raceEnabled {
 				t.Errorf("the server took %d MB", peak>>20)
