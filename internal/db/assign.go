@@ -2,77 +2,97 @@ package db
 
 import (
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"reflect"
 	"time"
+
+	"foyer/internal/db/sqlite"
 )
 
 var errWidth = errors.New("scan: not as many fields as columns")
 
-// assign gives a field the value of a column. Fields are texts, whole numbers,
-// booleans, times, and types of those kinds; others bring their own Scan.
-func assign(dest any, value driver.Value) error {
-	switch d := dest.(type) {
-	case sql.Scanner:
-		return d.Scan(value)
-	case *string:
-		if s, ok := value.(string); ok {
-			*d = s
-			return nil
-		}
-	case *int64:
-		if n, ok := value.(int64); ok {
-			*d = n
-			return nil
-		}
-	case *int:
-		if n, ok := value.(int64); ok {
-			*d = int(n)
-			return nil
-		}
-	case *bool:
-		return assignBool(d, value)
-	case *time.Time:
-		if t, ok := value.(time.Time); ok {
-			*d = t.UTC()
-			return nil
-		}
-	default:
-		return assignKind(dest, value)
+func scanRow(row *sqlite.Stmt, dest []any) error {
+	if len(dest) != row.Columns() {
+		return errWidth
 	}
-	return fmt.Errorf("scan %T from a column of %T", dest, value)
-}
-
-// assignBool takes numbers too: SQLite has no booleans, and says so of whatever
-// is computed.
-func assignBool(dest *bool, value driver.Value) error {
-	switch v := value.(type) {
-	case bool:
-		*dest = v
-	case int64:
-		*dest = v != 0
-	default:
-		return fmt.Errorf("scan bool from a column of %T", value)
+	for i, d := range dest {
+		if err := assign(d, row, i); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// assignKind sets a field of a type that is a text or a whole number at heart.
-func assignKind(dest any, value driver.Value) error {
-	field := reflect.ValueOf(dest).Elem()
-	switch v := value.(type) {
-	case string:
-		if field.Kind() == reflect.String {
-			field.SetString(v)
+// assign gives a field the value of a column. Fields are texts, whole numbers,
+// booleans, times, and types of those kinds; others bring their own Scan.
+func assign(dest any, row *sqlite.Stmt, column int) error {
+	kind := row.Kind(column)
+	switch d := dest.(type) {
+	case nullText:
+		*d.s = ""
+		if kind == sqlite.Null {
 			return nil
 		}
-	case int64:
-		if field.CanInt() {
-			field.SetInt(v)
+		return assign(d.s, row, column)
+	case nullTime:
+		*d.t = time.Time{}
+		if kind == sqlite.Null {
 			return nil
 		}
+		return assign(d.t, row, column)
+	case sql.Scanner:
+		return d.Scan(columnValue(row, column, kind))
 	}
-	return fmt.Errorf("scan %T from a column of %T", dest, value)
+	if kind == sqlite.Integer && assignInt(dest, row.Int(column)) || kind == sqlite.Text && assignText(dest, row, column) {
+		return nil
+	}
+	return fmt.Errorf("scan %T: the column is NULL, or of another type", dest)
+}
+
+func columnValue(row *sqlite.Stmt, column int, kind sqlite.Kind) any {
+	switch kind {
+	case sqlite.Integer:
+		return row.Int(column)
+	case sqlite.Text:
+		return row.Text(column)
+	default:
+		return nil
+	}
+}
+
+func assignText(dest any, row *sqlite.Stmt, column int) bool {
+	switch d := dest.(type) {
+	case *string:
+		*d = row.Text(column)
+		return true
+	default:
+		field := reflect.ValueOf(dest).Elem()
+		if field.Kind() != reflect.String {
+			return false
+		}
+		field.SetString(row.Text(column))
+		return true
+	}
+}
+
+// assignInt takes a number for what it stands for, see sqliteValue.
+func assignInt(dest any, n int64) bool {
+	switch d := dest.(type) {
+	case *int64:
+		*d = n
+	case *int:
+		*d = int(n)
+	case *bool:
+		*d = n != 0
+	case *time.Time:
+		*d = time.UnixMicro(n).UTC()
+	default:
+		field := reflect.ValueOf(dest).Elem()
+		if !field.CanInt() {
+			return false
+		}
+		field.SetInt(n)
+	}
+	return true
 }

@@ -44,11 +44,11 @@ func Backup(ctx context.Context, url, path string) error {
 }
 
 func vacuumInto(ctx context.Context, source, path string) error {
-	c, err := openConn(sqliteDSN(source))
+	c, err := openConn(source, sqlitePragmas...)
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.run(ctx, `VACUUM INTO $1`, []any{path}), c.close())
+	return errors.Join(c.run(ctx, `VACUUM INTO $1`, []any{path}), c.Close())
 }
 
 // Restore puts a copy that Backup has written in the place of a SQLite database,
@@ -133,11 +133,11 @@ func copyBeside(target, from string) (partial string, err error) {
 
 // checkBackup finds out whether a file is a whole database that this foyer knows.
 func checkBackup(ctx context.Context, path string) error {
-	c, err := openConn("file:" + escapePath(path) + "?_pragma=journal_mode(DELETE)")
+	c, err := openConn(path, "journal_mode = DELETE")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBackup, err)
 	}
-	return errors.Join(inspect(ctx, c), c.close())
+	return errors.Join(inspect(ctx, c), c.Close())
 }
 
 func inspect(ctx context.Context, c *conn) error {
@@ -161,7 +161,7 @@ func claim(ctx context.Context, path string) (release func() error, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
 	}
-	c, err := openConn("file:" + escapePath(path))
+	c, err := openConn(path)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +172,9 @@ func claim(ctx context.Context, path string) (release func() error, err error) {
 		}
 	}
 	if isBusy(err) {
-		return nil, errors.Join(ErrInUse, c.close())
+		return nil, errors.Join(ErrInUse, c.Close())
 	}
-	return c.close, nil
+	return c.Close, nil
 }
 
 // install gives a finished file its name, for good: once it returns, a power

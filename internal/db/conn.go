@@ -3,149 +3,117 @@ package db
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
-	"io"
+	"fmt"
+	"reflect"
 	"time"
 
-	"modernc.org/sqlite"
+	"foyer/internal/db/sqlite"
 )
 
-// conn is one connection to SQLite, for one goroutine at a time. It goes around
-// database/sql, whose pool, locks and conversions cost about as much as SQLite
-// itself does for a small query, and it keeps every statement prepared: each text
-// is a constant of the program, so their number is bounded.
+// conn is one connection to SQLite, for one goroutine at a time.
 type conn struct {
-	driver driver.Conn
-	stmts  map[string]stmt
-	args   []driver.NamedValue // reused
-	values []driver.Value      // reused
+	*sqlite.Conn
+	values []sqlite.Value // reused
 }
 
-type stmt interface {
-	driver.Stmt
-	driver.StmtExecContext
-	driver.StmtQueryContext
-}
-
-// background is what SQLite's calls get instead of a request's context: they take
-// microseconds, while watching a context costs a goroutine each.
-var background = context.Background()
-
-func openConn(dsn string) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn)
+func openConn(path string, pragmas ...string) (*conn, error) {
+	c, err := sqlite.Open(path, pragmas...)
 	if err != nil {
 		return nil, err
 	}
-	c, err := connector.Connect(background)
+	return &conn{Conn: c}, nil
+}
+
+// start prepares a statement and gives it its arguments. No request's context goes
+// with it: what SQLite does here takes microseconds.
+func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
+	s, err := c.Prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{driver: c, stmts: map[string]stmt{}}, nil
-}
-
-// close closes the statements first: SQLite would keep the file open, and its
-// journal full, for as long as there is one.
-func (c *conn) close() error {
-	var errs []error
-	for _, s := range c.stmts {
-		errs = append(errs, s.Close())
+	c.values = c.values[:0]
+	for _, arg := range args {
+		v, err := sqliteValue(arg)
+		if err != nil {
+			return nil, err
+		}
+		c.values = append(c.values, v)
 	}
-	return errors.Join(append(errs, c.driver.Close())...)
-}
-
-func (c *conn) prepare(query string) (stmt, error) {
-	if s, ok := c.stmts[query]; ok {
-		return s, nil
-	}
-	made, err := c.driver.Prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	s := made.(stmt)
-	c.stmts[query] = s
-	return s, nil
+	return s, s.Bind(c.values)
 }
 
 func (c *conn) query(_ context.Context, query string, args []any, row func(scan scanner) error) error {
-	s, err := c.prepare(query)
+	s, err := c.start(query, args)
 	if err != nil {
 		return err
 	}
-	if err := c.bind(args); err != nil {
-		return err
-	}
-	rows, err := s.QueryContext(background, c.args)
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.each(rows, row), rows.Close())
-}
-
-func (c *conn) each(rows driver.Rows, row func(scan scanner) error) error {
-	if n := len(rows.Columns()); len(c.values) != n {
-		c.values = make([]driver.Value, n)
-	}
+	defer s.Reset()
+	scan := func(dest ...any) error { return scanRow(s, dest) }
 	for {
-		switch err := rows.Next(c.values); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		more, err := s.Step()
+		if err != nil || !more {
 			return err
 		}
-		if err := row(c.scan); err != nil {
+		if err := row(scan); err != nil {
 			return err
 		}
 	}
 }
 
-func (c *conn) exec(_ context.Context, query string, args []any) (int64, error) {
-	s, err := c.prepare(query)
+func (c *conn) run(_ context.Context, query string, args []any) error {
+	s, err := c.start(query, args)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := c.bind(args); err != nil {
-		return 0, err
+	defer s.Reset()
+	for more := true; more && err == nil; {
+		more, err = s.Step()
 	}
-	res, err := s.ExecContext(background, c.args)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-func (c *conn) run(ctx context.Context, query string, args []any) error {
-	_, err := c.exec(ctx, query, args)
 	return err
 }
 
-// bind converts arguments to what a driver takes.
-func (c *conn) bind(args []any) error {
-	c.args = c.args[:0]
-	for i, arg := range args {
-		value := arg
-		switch v := arg.(type) {
-		case string, int64, bool, time.Time, nil:
-		case int:
-			value = int64(v)
-		default:
-			var err error
-			if value, err = driver.DefaultParameterConverter.ConvertValue(arg); err != nil {
-				return err
-			}
-		}
-		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: value})
+func (c *conn) exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := c.run(ctx, query, args); err != nil {
+		return 0, err
 	}
-	return nil
+	return c.Changes(), nil
 }
 
-func (c *conn) scan(dest ...any) error {
-	if len(dest) != len(c.values) {
-		return errWidth
-	}
-	for i, d := range dest {
-		if err := assign(d, c.values[i]); err != nil {
-			return err
+// sqliteValue turns an argument into what SQLite stores: a time is a number of
+// microseconds, a boolean 0 or 1.
+func sqliteValue(arg any) (sqlite.Value, error) {
+	switch v := arg.(type) {
+	case nil:
+		return sqlite.Value{}, nil
+	case string:
+		return textValue(v), nil
+	case int64:
+		return intValue(v), nil
+	case int:
+		return intValue(int64(v)), nil
+	case bool:
+		if v {
+			return intValue(1), nil
 		}
+		return intValue(0), nil
+	case time.Time:
+		return intValue(v.UnixMicro()), nil
+	case driver.Valuer:
+		inner, err := v.Value()
+		if err != nil {
+			return sqlite.Value{}, err
+		}
+		return sqliteValue(inner)
 	}
-	return nil
+	switch v := reflect.ValueOf(arg); {
+	case v.Kind() == reflect.String:
+		return textValue(v.String()), nil
+	case v.CanInt():
+		return intValue(v.Int()), nil
+	}
+	return sqlite.Value{}, fmt.Errorf("an argument cannot be of type %T", arg)
 }
+
+func textValue(s string) sqlite.Value { return sqlite.Value{Kind: sqlite.Text, Text: s} }
+
+func intValue(n int64) sqlite.Value { return sqlite.Value{Kind: sqlite.Integer, Int: n} }

@@ -14,7 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"modernc.org/sqlite"
+
+	"foyer/internal/db/sqlite"
 )
 
 // Errors that mean the same on both engines.
@@ -247,7 +248,7 @@ func Run(ctx context.Context, t *Tx, query string, args ...any) error {
 func isBusy(err error) bool {
 	const sqliteBusy = 5
 	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && e.Code()&0xff == sqliteBusy
+	return ok && e.Code&0xff == sqliteBusy
 }
 
 // classify turns each engine's unique violation into ErrUnique.
@@ -256,7 +257,7 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code() == sqliteUnique || e.Code() == sqlitePrimaryKey) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code == sqliteUnique || e.Code == sqlitePrimaryKey) {
 		return fmt.Errorf("%w: %w", ErrUnique, err)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == postgresUnique {

@@ -3,49 +3,45 @@ package db
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
-// Every connection: a commit is on disk when it returns, times go in and out as
-// time.Time, a lock that another process holds is waited for, and the journal is
-// copied into the database every 16 MB.
-var sqliteParams = url.Values{
-	"_pragma": {
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"temp_store(2)", "wal_autocheckpoint(4000)",
-	},
-	"_time_integer_format": {"unix_micro"},
-	"_inttotime":           {"1"},
-}.Encode()
-
-func sqliteDSN(path string) string { return "file:" + escapePath(path) + "?" + sqliteParams }
-
-func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+// On every connection a commit is on disk when it returns, a lock that another
+// process holds is waited for, and the journal is copied into the database every
+// 16 MB.
+var (
+	sqlitePragmas = []string{
+		"busy_timeout = 10000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
+		"temp_store = MEMORY", "wal_autocheckpoint = 4000",
+	}
+	writerPragmas = slices.Concat(sqlitePragmas, []string{"cache_size = -8192"})
+	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
+)
 
 func (d *DB) openSQLite(ctx context.Context, path string) error {
 	if err := createPrivate(path); err != nil {
 		return err
 	}
-	w, err := startWriter(ctx, sqliteDSN(path)+"&_pragma=cache_size(-8192)")
+	w, err := startWriter(ctx, path)
 	if err != nil {
 		return err
 	}
 	d.engine, d.writer = sqliteEngine, w
-	d.readers = newReaders(sqliteDSN(path)+"&_pragma=query_only(1)", max(4, 2*runtime.GOMAXPROCS(0)))
+	d.readers = newReaders(path, max(4, 2*runtime.GOMAXPROCS(0)))
 	return nil
 }
 
 // readers are connections that only read. Each is opened when it is first needed.
 type readers struct {
-	dsn  string
+	path string
 	free chan *conn // nil stands for one that is not open yet
 }
 
-func newReaders(dsn string, n int) *readers {
-	r := &readers{dsn: dsn, free: make(chan *conn, n)}
+func newReaders(path string, n int) *readers {
+	r := &readers{path: path, free: make(chan *conn, n)}
 	for range n {
 		r.free <- nil
 	}
@@ -66,7 +62,7 @@ func (r *readers) query(ctx context.Context, query string, args []any, row func(
 	defer func() { r.free <- c }()
 	if c == nil {
 		var err error
-		if c, err = openConn(r.dsn); err != nil {
+		if c, err = openConn(r.path, readerPragmas...); err != nil {
 			return err
 		}
 	}
@@ -78,7 +74,7 @@ func (r *readers) close() error {
 	var errs []error
 	for range cap(r.free) {
 		if c := <-r.free; c != nil {
-			errs = append(errs, c.close())
+			errs = append(errs, c.Close())
 		}
 	}
 	close(r.free)

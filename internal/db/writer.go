@@ -36,8 +36,8 @@ var errClosed = errors.New("the database is closed")
 // does not wait for ever.
 const maxShared = 64
 
-func startWriter(ctx context.Context, dsn string) (*writer, error) {
-	c, err := firstConn(ctx, dsn)
+func startWriter(ctx context.Context, path string) (*writer, error) {
+	c, err := firstConn(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +49,13 @@ func startWriter(ctx context.Context, dsn string) (*writer, error) {
 // firstConn opens the connection. Servers that open a new database at once get in
 // each other's way while it is switched to WAL, which SQLite refuses without
 // heeding busy_timeout.
-func firstConn(ctx context.Context, dsn string) (*conn, error) {
+func firstConn(ctx context.Context, path string) (*conn, error) {
 	const (
 		tries = 500
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		c, err := openConn(dsn)
+		c, err := openConn(path, writerPragmas...)
 		if err == nil || !isBusy(err) || try == tries {
 			return c, err
 		}
@@ -87,7 +87,7 @@ func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.quit) })
 	<-w.done
-	return w.conn.close()
+	return w.conn.Close()
 }
 
 func (w *writer) run() {
@@ -176,6 +176,5 @@ func (w *writer) attempt(u *unit) (wrote bool) {
 }
 
 func (w *writer) exec(statement string) error {
-	_, err := w.conn.exec(background, statement, nil)
-	return err
+	return w.conn.run(context.Background(), statement, nil)
 }

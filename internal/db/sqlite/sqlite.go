@@ -1,0 +1,138 @@
+// Package sqlite is a thin layer over SQLite's C interface, in the translation to
+// Go that modernc.org/sqlite carries. The driver above that translation is made
+// for database/sql: it asks for the names and types of all columns at each query,
+// boxes each value and takes a lock at each call, which together cost about as
+// much as a small query does.
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Conn is a connection to a database, for one goroutine at a time.
+type Conn struct {
+	tls   *libc.TLS
+	db    uintptr          // a sqlite3
+	stmts map[string]*Stmt // kept prepared
+}
+
+// Open opens the database in the file at path, which it makes if there is none,
+// and runs the pragmas given, such as "synchronous=FULL".
+func Open(path string, pragmas ...string) (*Conn, error) {
+	c := &Conn{tls: libc.NewTLS(), stmts: map[string]*Stmt{}}
+	err := c.open(path)
+	for _, pragma := range pragmas {
+		if err == nil {
+			err = c.once("PRAGMA " + pragma)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Conn) open(path string) error {
+	const flags = lib.SQLITE_OPEN_READWRITE | lib.SQLITE_OPEN_CREATE | lib.SQLITE_OPEN_NOMUTEX | lib.SQLITE_OPEN_EXRESCODE
+	name, err := libc.CString(path)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, name)
+	var result int32
+	c.db = c.out(func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
+	return c.check(result)
+}
+
+// Close closes the connection and its statements.
+func (c *Conn) Close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.finalize())
+	}
+	errs = append(errs, c.check(lib.Xsqlite3_close(c.tls, c.db)))
+	c.tls.Close()
+	return errors.Join(errs...)
+}
+
+// Prepare returns the statement of a query, which is one SQL statement. It belongs
+// to the connection, and is prepared but once: queries must not contain values, or
+// their number would grow without bound.
+func (c *Conn) Prepare(query string) (*Stmt, error) {
+	if s, ok := c.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := c.prepare(query, lib.SQLITE_PREPARE_PERSISTENT)
+	if err == nil {
+		c.stmts[query] = s
+	}
+	return s, err
+}
+
+func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
+	text, err := libc.CString(query)
+	if err != nil {
+		return nil, err
+	}
+	defer libc.Xfree(c.tls, text)
+	s := &Stmt{conn: c}
+	var result int32
+	s.stmt = c.out(func(stmt uintptr) {
+		result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, 0)
+	})
+	if err := c.check(result); err != nil {
+		return nil, err
+	}
+	if err := s.nameParameters(); err != nil {
+		return nil, errors.Join(err, s.finalize())
+	}
+	return s, nil
+}
+
+// once runs a statement that will not be needed again.
+func (c *Conn) once(query string) error {
+	s, err := c.prepare(query, 0)
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		more, err = s.Step()
+	}
+	return errors.Join(err, s.finalize())
+}
+
+// Changes is how many rows the last INSERT, UPDATE or DELETE has changed.
+func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
+
+// out calls a function that gives its result by writing it to an address.
+func (c *Conn) out(call func(address uintptr)) uintptr {
+	address := c.tls.Alloc(int(unsafe.Sizeof(uintptr(0))))
+	defer c.tls.Free(int(unsafe.Sizeof(uintptr(0))))
+	call(address)
+	return *(*uintptr)(pointer(address))
+}
+
+// Error is what SQLite has answered.
+type Error struct {
+	Code int // extended, https://sqlite.org/rescode.html
+	text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.Code) }
+
+func (c *Conn) check(result int32) error {
+	if result == lib.SQLITE_OK {
+		return nil
+	}
+	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
+}
+
+// pointer is a pointer to memory that Go's collector knows nothing of.
+func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+func memory(address uintptr, size int) []byte { return unsafe.Slice((*byte)(pointer(address)), size) }

@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Stmt is a prepared statement. Bind gives it its arguments, Step runs it row by
+// row, and Reset ends it, whatever has come of it.
+type Stmt struct {
+	conn       *Conn
+	stmt       uintptr // a sqlite3_stmt
+	parameters []int   // the n of each $n, in SQLite's own order
+	texts      uintptr // memory for arguments that are texts
+	capacity   int     // of it, in bytes
+}
+
+// Kind is what an argument or a column is.
+type Kind uint8
+
+// The kinds of values that foyer stores.
+const (
+	Null Kind = iota
+	Integer
+	Text
+)
+
+// Value is an argument.
+type Value struct {
+	Kind Kind
+	Int  int64  // of an Integer
+	Text string // of a Text
+}
+
+// keptTexts is how many bytes of memory a statement keeps for later arguments.
+const keptTexts = 64 << 10
+
+func (s *Stmt) nameParameters() error {
+	for i := range lib.Xsqlite3_bind_parameter_count(s.conn.tls, s.stmt) {
+		name := libc.GoString(lib.Xsqlite3_bind_parameter_name(s.conn.tls, s.stmt, i+1))
+		if len(name) < 2 || name[0] != '$' {
+			return fmt.Errorf("the parameter %q is not of the form $1", name)
+		}
+		n, err := strconv.Atoi(name[1:])
+		if err != nil {
+			return fmt.Errorf("the parameter %q is not of the form $1", name)
+		}
+		s.parameters = append(s.parameters, n)
+	}
+	return nil
+}
+
+// Bind sets the arguments: $1 is values[0].
+func (s *Stmt) Bind(values []Value) error {
+	size := 1 // an empty text has an address, too
+	for _, v := range values {
+		size += len(v.Text)
+	}
+	if err := s.reserve(size); err != nil {
+		return err
+	}
+	free := s.texts
+	for i, n := range s.parameters {
+		if n < 1 || n > len(values) {
+			return fmt.Errorf("there is no argument $%d", n)
+		}
+		v := values[n-1]
+		copy(memory(free, len(v.Text)), v.Text)
+		if err := s.conn.check(s.bind(int32(i+1), v, free)); err != nil {
+			return err
+		}
+		free += uintptr(len(v.Text))
+	}
+	return nil
+}
+
+// bind sets one argument; its text is a copy at an address, which SQLite goes on
+// using until the statement is reset.
+func (s *Stmt) bind(i int32, v Value, address uintptr) (result int32) {
+	switch v.Kind {
+	case Integer:
+		return lib.Xsqlite3_bind_int64(s.conn.tls, s.stmt, i, v.Int)
+	case Text:
+		return lib.Xsqlite3_bind_text(s.conn.tls, s.stmt, i, address, int32(len(v.Text)), lib.SQLITE_STATIC)
+	default:
+		return lib.Xsqlite3_bind_null(s.conn.tls, s.stmt, i)
+	}
+}
+
+// reserve makes room for texts.
+func (s *Stmt) reserve(size int) error {
+	if size <= s.capacity {
+		return nil
+	}
+	s.release()
+	size = max(size, 512)
+	if s.texts = lib.Xsqlite3_malloc(s.conn.tls, int32(size)); s.texts == 0 {
+		return errors.New("no memory for the arguments of a statement")
+	}
+	s.capacity = size
+	return nil
+}
+
+func (s *Stmt) release() {
+	lib.Xsqlite3_free(s.conn.tls, s.texts)
+	s.texts, s.capacity = 0, 0
+}
+
+// Step runs the statement up to its next row, and reports whether there is one.
+func (s *Stmt) Step() (row bool, err error) {
+	switch result := lib.Xsqlite3_step(s.conn.tls, s.stmt); result {
+	case lib.SQLITE_ROW:
+		return true, nil
+	case lib.SQLITE_DONE:
+		return false, nil
+	default:
+		return false, s.conn.check(result)
+	}
+}
+
+// Reset makes the statement ready for other arguments.
+func (s *Stmt) Reset() {
+	lib.Xsqlite3_reset(s.conn.tls, s.stmt) // answers with the error that Step has returned
+	if s.capacity > keptTexts {
+		s.release()
+	}
+}
+
+// Columns is how many columns a row has.
+func (s *Stmt) Columns() int { return int(lib.Xsqlite3_column_count(s.conn.tls, s.stmt)) }
+
+// Kind is what a column of the current row is; the first column is 0.
+func (s *Stmt) Kind(column int) Kind {
+	switch lib.Xsqlite3_column_type(s.conn.tls, s.stmt, int32(column)) {
+	case lib.SQLITE_NULL:
+		return Null
+	case lib.SQLITE_INTEGER:
+		return Integer
+	default:
+		return Text
+	}
+}
+
+// Int is the value of a column of the current row, as an integer.
+func (s *Stmt) Int(column int) int64 {
+	return lib.Xsqlite3_column_int64(s.conn.tls, s.stmt, int32(column))
+}
+
+// Text is the value of a column of the current row, as a text.
+func (s *Stmt) Text(column int) string {
+	address := lib.Xsqlite3_column_text(s.conn.tls, s.stmt, int32(column))
+	return string(memory(address, int(lib.Xsqlite3_column_bytes(s.conn.tls, s.stmt, int32(column)))))
+}
+
+func (s *Stmt) finalize() error {
+	s.release()
+	return s.conn.check(lib.Xsqlite3_finalize(s.conn.tls, s.stmt))
+}
