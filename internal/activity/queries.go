@@ -30,10 +30,10 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 
 // count keeps activity_counts exact: n entries more.
 func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope, n int64) error {
-	return db.Run(ctx, tx, `
+	return db.Add(ctx, tx, `
 		INSERT INTO activity_counts (organization_id, scope, part, entries) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (organization_id, scope, part) DO UPDATE SET entries = activity_counts.entries + $4`,
-		organizationID, s, tx.Part, n)
+		[]any{organizationID, s, tx.Part}, n)
 }
 
 // where is the condition that a filter is, with its arguments. Each of its few

@@ -14,6 +14,8 @@ import (
 type conn struct {
 	*sqlite.Conn
 	values []sqlite.Value // reused
+
+	additions []addition // put off until the commit
 }
 
 func openConn(path string, pragmas ...string) (*conn, error) {

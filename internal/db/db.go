@@ -38,6 +38,8 @@ type session interface {
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	// run may put a statement off until the next one, or the commit.
 	run(ctx context.Context, query string, args []any) error
+	// add may put an addition off until the commit.
+	add(ctx context.Context, a addition) error
 }
 
 // DB is an open database whose schema is up to date.
@@ -152,28 +154,27 @@ type Tx struct {
 	Part int
 
 	session
-	db    *DB
-	wrote bool
+	db *DB
 }
 
 func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	if !strings.HasPrefix(strings.TrimLeft(query, "\n\t "), "SELECT") {
-		t.wrote = true
-	}
 	t.db.statements.Add(1)
 	return t.session.query(ctx, query, args, row)
 }
 
 func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
-	t.wrote = true
 	t.db.statements.Add(1)
 	return t.session.exec(ctx, query, args)
 }
 
 func (t *Tx) run(ctx context.Context, query string, args []any) error {
-	t.wrote = true
 	t.db.statements.Add(1)
 	return t.session.run(ctx, query, args)
+}
+
+func (t *Tx) add(ctx context.Context, a addition) error {
+	t.db.statements.Add(1)
+	return t.session.add(ctx, a)
 }
 
 // Value is the columns of a query that yields one value a row.

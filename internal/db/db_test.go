@@ -139,6 +139,56 @@ func TestTransactionsAtOnce(t *testing.T) {
 	})
 }
 
+// What is added to a row must come out right, whoever else adds to it at the same
+// time, and nothing of a transaction that fails.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const add = `INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, $3)
+			ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Go(func() {
+				err := d.InTx(t.Context(), func(tx *db.Tx) error {
+					for _, row := range []string{"even", "odd"}[i%2:] {
+						if err := db.Add(t.Context(), tx, add, []any{row}, int64(i), 1); err != nil {
+							return err
+						}
+					}
+					if i%5 == 0 {
+						if _, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now()); err != nil {
+							return err
+						}
+					}
+					if i%3 == 0 {
+						return errors.New("refused")
+					}
+					return nil
+				})
+				if (err != nil) != (i%3 == 0) {
+					t.Errorf("transaction %d: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		want := map[string][2]int64{}
+		for i := range int64(200) {
+			for _, row := range []string{"even", "odd"}[i%2:] {
+				if i%3 != 0 {
+					want[row] = [2]int64{want[row][0] + i, want[row][1] + 1}
+				}
+			}
+		}
+		for row, n := range want {
+			got, err := db.One(t.Context(), d, func(v *[2]int64) []any { return []any{&v[0], &v[1]} },
+				`SELECT pending, version FROM invite_counts WHERE organization_id = $1`, row)
+			if err != nil || got != n {
+				t.Errorf("%s: got %v, %v; want %v", row, got, err, n)
+			}
+		}
+	})
+}
+
 func TestReadsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))

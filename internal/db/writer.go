@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -118,15 +119,12 @@ func (w *writer) share(batch []*unit) []*unit {
 			return batch
 		}
 		if len(batch) < maxShared {
-			select {
-			case u := <-w.queue:
+			if u := w.waiting(); u != nil {
 				batch = append(batch, u)
-			default:
 			}
 		}
 	}
-	if err := w.exec(`COMMIT`); err != nil {
-		err = errors.Join(err, w.exec(`ROLLBACK`))
+	if err := w.commit(); err != nil {
 		for _, u := range batch {
 			u.err = errors.Join(u.err, err)
 		}
@@ -134,10 +132,24 @@ func (w *writer) share(batch []*unit) []*unit {
 	return batch
 }
 
+// waiting is a unit that waits, if there is one. Before it says no, whoever is ready
+// to run gets a turn, and may come with one: a commit costs more than a few turns.
+func (w *writer) waiting() *unit {
+	for range 2 {
+		select {
+		case u := <-w.queue:
+			return u
+		default:
+			runtime.Gosched()
+		}
+	}
+	return nil
+}
+
 // apart undoes a batch in which a unit has failed, and runs the others again, each
 // in a commit of its own.
 func (w *writer) apart(batch []*unit) {
-	undone := w.exec(`ROLLBACK`)
+	undone := w.rollback()
 	for _, u := range batch {
 		switch {
 		case u.err != nil:
@@ -154,25 +166,42 @@ func (w *writer) alone(u *unit) error {
 		return err
 	}
 	if w.attempt(u); u.err != nil {
-		return errors.Join(u.err, w.exec(`ROLLBACK`))
+		return errors.Join(u.err, w.rollback())
 	}
-	if err := w.exec(`COMMIT`); err != nil {
-		return errors.Join(err, w.exec(`ROLLBACK`))
-	}
-	return nil
+	return w.commit()
 }
 
-// attempt calls u's function; its panic is its own, not the writer's.
+// attempt calls u's function, and reports whether it has changed the database; its
+// panic is its own, not the writer's.
 func (w *writer) attempt(u *unit) (wrote bool) {
-	u.tx.wrote = false
+	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	defer func() {
 		if p := recover(); p != nil {
 			u.err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
-		wrote = u.tx.wrote
+		if u.err != nil {
+			w.conn.additions = w.conn.additions[:additions]
+		}
+		wrote = w.conn.TotalChanges() != changes
 	}()
 	u.err = u.fn(u.tx)
-	return u.tx.wrote
+	return false // set above
+}
+
+func (w *writer) commit() error {
+	err := w.conn.addUp()
+	if err == nil {
+		err = w.exec(`COMMIT`)
+	}
+	if err != nil {
+		return errors.Join(err, w.rollback())
+	}
+	return nil
+}
+
+func (w *writer) rollback() error {
+	w.conn.additions = w.conn.additions[:0]
+	return w.exec(`ROLLBACK`)
 }
 
 func (w *writer) exec(statement string) error {

@@ -137,10 +137,10 @@ func countPending(ctx context.Context, q db.Querier, organizationID string) (pen
 // addCount keeps invite_counts exact. A transaction does it before anything else:
 // it then has the organization's invites to itself until it ends.
 func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) error {
-	return db.Run(ctx, tx, `
-		INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, 1)
-		ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + 1`,
-		organizationID, n)
+	return db.Add(ctx, tx, `
+		INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, $3)
+		ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`,
+		[]any{organizationID}, int64(n), 1)
 }
 
 // touchInvitesOf makes memories forget pages of invites that show a user as the

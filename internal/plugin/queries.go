@@ -34,7 +34,7 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 
 // update writes a plugin; global is 1 if it has just become global, -1 if it is no
 // longer, else 0.
-func update(ctx context.Context, tx *db.Tx, p Plugin, global int) error {
+func update(ctx context.Context, tx *db.Tx, p Plugin, global int64) error {
 	if err := count(ctx, tx, p, 0, global); err != nil {
 		return err
 	}
@@ -115,13 +115,13 @@ func countUnused(ctx context.Context, q db.Querier, organizationID string, since
 
 // count keeps plugin_counts exact: a plugin was added, changed or removed. Few
 // are global, so the row that all organizations share is seldom touched.
-func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int) error {
+func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int64) error {
 	const add = `
-		INSERT INTO plugin_counts (organization_id, part, own, global, version) VALUES ($1, $4, $2, $3, 1)
+		INSERT INTO plugin_counts (organization_id, part, own, global, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (organization_id, part) DO UPDATE
-		SET own = plugin_counts.own + $2, global = plugin_counts.global + $3, version = plugin_counts.version + 1`
-	if err := db.Run(ctx, tx, add, p.OrganizationID, own, global, tx.Part); err != nil || !p.IsGlobal && global == 0 {
+		SET own = plugin_counts.own + $3, global = plugin_counts.global + $4, version = plugin_counts.version + $5`
+	if err := db.Add(ctx, tx, add, []any{p.OrganizationID, tx.Part}, own, global, 1); err != nil || !p.IsGlobal && global == 0 {
 		return err
 	}
-	return db.Run(ctx, tx, add, "", 0, global, tx.Part)
+	return db.Add(ctx, tx, add, []any{"", tx.Part}, 0, global, 1)
 }

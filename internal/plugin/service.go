@@ -325,7 +325,7 @@ func notFound(err error) error {
 	return err
 }
 
-func one(b bool) int {
+func one(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -109,6 +109,9 @@ func (c *Conn) once(query string) error {
 // Changes is how many rows the last INSERT, UPDATE or DELETE has changed.
 func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
+// TotalChanges is how many rows have been changed since the connection was opened.
+func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
 // out calls a function that gives its result by writing it to an address.
 func (c *Conn) out(call func(address uintptr)) uintptr {
 	address := c.tls.Alloc(int(unsafe.Sizeof(uintptr(0))))
