@@ -38,6 +38,7 @@ type session interface {
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	// run may put a statement off until the next one, or the commit.
 	run(ctx context.Context, query string, args []any) error
+	insert(ctx context.Context, query string, args []any) (id int64, err error)
 	// add may put an addition off until the commit.
 	add(ctx context.Context, a addition) error
 }
@@ -172,6 +173,11 @@ func (t *Tx) run(ctx context.Context, query string, args []any) error {
 	return t.session.run(ctx, query, args)
 }
 
+func (t *Tx) insert(ctx context.Context, query string, args []any) (id int64, err error) {
+	t.db.statements.Add(1)
+	return t.session.insert(ctx, query, args)
+}
+
 func (t *Tx) add(ctx context.Context, a addition) error {
 	t.db.statements.Add(1)
 	return t.session.add(ctx, a)
@@ -238,6 +244,12 @@ var errEnough = errors.New("enough rows")
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	n, err := t.exec(ctx, query, args)
 	return n, classify(err)
+}
+
+// Insert runs an INSERT of one row, and returns the id that the row gets.
+func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
+	id, err = t.insert(ctx, query, args)
+	return id, classify(err)
 }
 
 // Run runs a statement whose result nobody waits for: on PostgreSQL it travels with

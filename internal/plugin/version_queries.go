@@ -76,10 +76,9 @@ func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (i
 	if v.CreatedBy.ID != 0 {
 		createdBy = v.CreatedBy.ID
 	}
-	return db.One(ctx, tx, db.Value[int64], `
+	return db.Insert(ctx, tx, `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		RETURNING id`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Text(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, createdBy, v.CreatedAt)
 }
 

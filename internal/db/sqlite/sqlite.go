@@ -112,6 +112,9 @@ func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 // TotalChanges is how many rows have been changed since the connection was opened.
 func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
 
+// LastInsertID is the number of the row that the last INSERT has made.
+func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
+
 // out calls a function that gives its result by writing it to an address.
 func (c *Conn) out(call func(address uintptr)) uintptr {
 	address := c.tls.Alloc(int(unsafe.Sizeof(uintptr(0))))
