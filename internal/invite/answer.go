@@ -200,7 +200,7 @@ func (s Service) Decline(ctx context.Context, token, requestID string) (Opened, 
 		if o, err = s.use(ctx, tx, token); err != nil {
 			return err
 		}
-		return record(ctx, tx, access.Caller{RequestID: requestID}, o.Invite, activity.Declined, s.DB.Now())
+		return record(ctx, tx, access.Caller{RequestID: requestID}, o.pending(), activity.Declined, s.DB.Now())
 	})
 	return o, err
 }

@@ -49,6 +49,18 @@ const (
 	Failed   MailState = "failed"   // will not be tried again
 )
 
+// pending is what must be known of an invite to take it back.
+type pending struct {
+	organizationID string
+	id             string
+	email          string
+	createdBy      int64
+}
+
+func (i Invite) pending() pending {
+	return pending{organizationID: i.OrganizationID, id: i.ID, email: i.TargetEmail, createdBy: i.CreatedBy.ID}
+}
+
 // Expired reports whether the invite's time is over.
 func (i Invite) Expired(now time.Time) bool { return !now.Before(i.ExpiresAt) }
 
@@ -175,8 +187,8 @@ func MayInvite(c access.Caller) error {
 }
 
 // mayDelete reports whether a caller may take back an invite.
-func mayDelete(c access.Caller, i Invite) error {
-	if c.Level < access.Admin && i.CreatedBy.ID != c.UserID {
+func mayDelete(c access.Caller, p pending) error {
+	if c.Level < access.Admin && p.createdBy != c.UserID {
 		return fault.New(fault.Denied, "Only admins, owners and whoever made it may take back an invite.")
 	}
 	return nil

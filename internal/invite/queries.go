@@ -67,8 +67,29 @@ func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite,
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
 }
 
-func findByEmail(ctx context.Context, q db.Querier, organizationID, email string) (Invite, error) {
-	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.target_email = $2`, organizationID, email)
+func (p *pending) fields() []any { return []any{&p.organizationID, &p.id, &p.email, &p.createdBy} }
+
+func findPending(ctx context.Context, q db.Querier, organizationID, id string) (pending, error) {
+	return db.One(ctx, q, (*pending).fields,
+		`SELECT organization_id, id, target_email, created_by FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+// target is what an address is to an organization already.
+type target struct {
+	member  bool
+	pending pending // without an id if there is none
+}
+
+func (t *target) fields() []any {
+	return append(t.pending.fields(), &t.member)
+}
+
+func findTarget(ctx context.Context, q db.Querier, organizationID, email string) (target, error) {
+	return db.One(ctx, q, (*target).fields, `
+		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), EXISTS (
+			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email)
+		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
+		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email)
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {

@@ -162,11 +162,7 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 
 // placeAll makes the invites of all orders.
 func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, orders []order, invites []Invite, blame func(int, error) error) error {
-	by, err := s.orgs().User(ctx, tx, c.UserID)
-	if err != nil {
-		return err
-	}
-	in, err := s.orgs().Find(ctx, tx, c.Organization.ID)
+	by, in, err := s.orgs().Hosts(ctx, tx, c)
 	if err != nil {
 		return err
 	}
@@ -198,19 +194,17 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, in org.O
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
 			strings.Join(in.AllowedDomains, " or "))
 	}
-	switch member, err := isMember(ctx, tx, in.ID, o.email); {
-	case err != nil:
+	t, err := findTarget(ctx, tx, in.ID, o.email)
+	if err != nil {
 		return Invite{}, err
-	case member:
+	}
+	if t.member {
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "%s is a member of this organization already.", o.email)
 	}
-	switch old, err := findByEmail(ctx, tx, in.ID, o.email); {
-	case err == nil:
-		if err := s.replace(ctx, tx, c, old); err != nil {
+	if t.pending.id != "" {
+		if err := s.replace(ctx, tx, c, t.pending); err != nil {
 			return Invite{}, err
 		}
-	case !errors.Is(err, db.ErrNoRow):
-		return Invite{}, err
 	}
 	now := s.DB.Now()
 	i := Invite{
@@ -224,7 +218,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, in org.O
 	if err := s.post(ctx, tx, i); err != nil {
 		return Invite{}, err
 	}
-	return i, record(ctx, tx, c, i, activity.Created, now)
+	return i, record(ctx, tx, c, i.pending(), activity.Created, now)
 }
 
 // newMail is the mail of an issue that is being made.
@@ -243,9 +237,9 @@ func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
 	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
 }
 
-func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old Invite) error {
+func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
 	if mayDelete(c, old) != nil {
-		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.TargetEmail)
+		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
 	}
 	return s.remove(ctx, tx, c, old)
 }
@@ -253,21 +247,15 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old In
 // Delete takes an invite back.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		i, err := s.findOwn(ctx, tx, c, id)
+		p, err := findPending(ctx, tx, c.Organization.ID, id)
 		if err != nil {
+			return orNotFound(err)
+		}
+		if err := mayDelete(c, p); err != nil {
 			return err
 		}
-		return s.remove(ctx, tx, c, i)
+		return s.remove(ctx, tx, c, p)
 	})
-}
-
-// findOwn finds an invite that the caller may take back.
-func (s Service) findOwn(ctx context.Context, tx *db.Tx, c access.Caller, id string) (Invite, error) {
-	i, err := find(ctx, tx, c.Organization.ID, id)
-	if err != nil {
-		return Invite{}, orNotFound(err)
-	}
-	return i, mayDelete(c, i)
 }
 
 func orNotFound(err error) error {
@@ -286,7 +274,10 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		if err := addCount(ctx, tx, c.Organization.ID, 0); err != nil { // nobody else changes it meanwhile
 			return err
 		}
-		if i, err = s.findOwn(ctx, tx, c, id); err != nil {
+		if i, err = find(ctx, tx, c.Organization.ID, id); err != nil {
+			return orNotFound(err)
+		}
+		if err := mayDelete(c, i.pending()); err != nil {
 			return err
 		}
 		if i, err = s.renew(ctx, tx, c, i); err != nil {
@@ -301,7 +292,7 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		if err := s.post(ctx, tx, i); err != nil {
 			return err
 		}
-		return record(ctx, tx, c, i, activity.Resent, i.UpdatedAt)
+		return record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
 	})
 	if err == nil {
 		s.Jobs.Wake()
@@ -369,23 +360,23 @@ func MaySeeLinks(c access.Caller) error {
 	return nil
 }
 
-func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) error {
-	if err := addCount(ctx, tx, i.OrganizationID, -1); err != nil {
+func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, p pending) error {
+	if err := addCount(ctx, tx, p.organizationID, -1); err != nil {
 		return err
 	}
-	n, err := remove(ctx, tx, i.OrganizationID, i.ID)
+	n, err := remove(ctx, tx, p.organizationID, p.id)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return access.ErrNotFound // another request was quicker
 	}
-	return record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
+	return record(ctx, tx, c, p, activity.Deleted, s.DB.Now())
 }
 
-func record(ctx context.Context, tx *db.Tx, c access.Caller, i Invite, verb activity.Verb, at time.Time) error {
+func record(ctx context.Context, tx *db.Tx, c access.Caller, p pending, verb activity.Verb, at time.Time) error {
 	return activity.Record(ctx, tx, activity.Entry{
-		OrganizationID: i.OrganizationID, Scope: activity.Invite, ItemID: i.ID, Verb: verb,
-		User: activity.User{ID: c.UserID}, Name: i.TargetEmail, RequestID: c.RequestID,
+		OrganizationID: p.organizationID, Scope: activity.Invite, ItemID: p.id, Verb: verb,
+		User: activity.User{ID: c.UserID}, Name: p.email, RequestID: c.RequestID,
 	}, at)
 }

@@ -38,6 +38,12 @@ func (s Service) Find(ctx context.Context, q db.Querier, id string) (Organizatio
 	return findOrganization(ctx, q, id)
 }
 
+// Hosts returns the user and the organization of a caller, read with q.
+func (s Service) Hosts(ctx context.Context, q db.Querier, c access.Caller) (User, Organization, error) {
+	h, err := findHosts(ctx, q, c.UserID, c.Organization.ID)
+	return h.user, h.organization, err
+}
+
 // MemberPage returns a page of the members, in the order of joining, and how many
 // there are.
 func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) ([]Membership, int, error) {

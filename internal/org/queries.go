@@ -98,6 +98,22 @@ func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
 }
 
+// joinedOrgColumns are orgColumns, for whoever joins organizations AS o.
+const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.created_at`
+
+// hosts are a user and an organization that invite together.
+type hosts struct {
+	user         User
+	organization Organization
+}
+
+func (h *hosts) fields() []any { return append(h.user.Fields(), h.organization.fields()...) }
+
+func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID string) (hosts, error) {
+	return db.One(ctx, q, (*hosts).fields, `
+		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
+}
+
 func (m *Mine) fields() []any { return append(m.Organization.fields(), &m.Level) }
 
 // mine selects the organizations of a caller's user, of which a key that is bound
@@ -111,8 +127,7 @@ func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) 
 
 func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
 	return db.All(ctx, q, (*Mine).fields, `
-		SELECT o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.created_at, m.level`+
-		mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
+		SELECT `+joinedOrgColumns+`, m.level`+mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
 const memberColumns = `m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns
