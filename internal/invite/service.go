@@ -3,6 +3,7 @@ package invite
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -156,8 +157,15 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	if err != nil {
 		return nil, err
 	}
-	s.Jobs.Wake()
+	s.wake(invites...)
 	return invites, nil
+}
+
+// wake has the mails of invites sent now; without it they wait until somebody looks.
+func (s Service) wake(invites ...Invite) {
+	if slices.ContainsFunc(invites, func(i Invite) bool { return i.Mail.State == Queued }) {
+		s.Jobs.Wake()
+	}
 }
 
 // placeAll makes the invites of all orders.
@@ -295,7 +303,7 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		return record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
 	})
 	if err == nil {
-		s.Jobs.Wake()
+		s.wake(i)
 	}
 	return i, err
 }
