@@ -106,16 +106,19 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, e
 	return db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// overdue names organizations that have invites which expired before a time.
+// overdue names organizations that have invites which expired before a time. Those
+// were made before it, too: that is what there is an index for.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
-	return db.All(ctx, q, db.Value[string],
-		`SELECT DISTINCT organization_id FROM invites WHERE expires_at < $1 ORDER BY organization_id LIMIT 100`, before)
+	return db.All(ctx, q, db.Value[string], `
+		SELECT c.organization_id FROM invite_counts c WHERE EXISTS (
+			SELECT 1 FROM invites i WHERE i.organization_id = c.organization_id AND i.created_at < $1 AND i.expires_at < $1)
+		ORDER BY c.organization_id LIMIT 100`, before)
 }
 
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
 	return db.Exec(ctx, tx, `
 		DELETE FROM invites WHERE id IN (
-			SELECT id FROM invites WHERE organization_id = $1 AND expires_at < $2 ORDER BY id LIMIT $3)
+			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3)
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
