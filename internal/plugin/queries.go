@@ -97,9 +97,9 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 }
 
 // versionOf is the version of a plugin that the organization can see.
-func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64) (int64, error) {
+func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (int64, error) {
 	return db.One(ctx, q, db.Value[int64],
-		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`, organizationID, id)
+		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
 }
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {

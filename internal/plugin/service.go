@@ -90,7 +90,7 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
-	version, err := versionOf(ctx, s.DB, c.Organization.ID, id)
+	version, err := versionOf(ctx, s.DB, c.Organization.ID, id, "")
 	if err != nil {
 		return Plugin{}, notFound(err)
 	}
@@ -186,7 +186,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	}
 	var p Plugin
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p, err = own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
 			return err
 		}
 		before := p
@@ -200,7 +200,11 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 		}
 		return s.save(ctx, tx, c, before, &p, verb, changes)
 	})
-	return p, err
+	if err != nil {
+		return Plugin{}, err
+	}
+	s.Memory.one.Put(id, p.Version, p)
+	return p, nil
 }
 
 // checkAlone finds the faults that need no plugin to be seen.
@@ -250,7 +254,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err != nil {
 		return err
 	}
-	p, err := own(ctx, tx, c, id, tx.ForUpdate)
+	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
 	if err != nil {
 		return err
 	}
@@ -271,10 +275,16 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 
 // own returns a plugin that the caller is going to change: a global one of
 // another organization can be seen, but not that.
-func own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
-	p, err := find(ctx, q, c.Organization.ID, id, lock)
+func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+	version, err := versionOf(ctx, q, c.Organization.ID, id, lock)
 	if err != nil {
 		return Plugin{}, notFound(err)
+	}
+	p, ok := s.Memory.one.Get(id, version)
+	if !ok {
+		if p, err = find(ctx, q, c.Organization.ID, id, lock); err != nil {
+			return Plugin{}, notFound(err)
+		}
 	}
 	if p.OrganizationID != c.Organization.ID {
 		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, which alone may change it.")

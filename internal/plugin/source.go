@@ -83,7 +83,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 // editSource compiles outside the transaction, which finds out whether the files
 // are still those that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) error {
-	p, err := own(ctx, s.DB, c, id, "")
+	p, err := s.own(ctx, s.DB, c, id, "")
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, bef
 			return err
 		}
 	}
-	p, err := own(ctx, tx, c, before.ID, tx.ForUpdate)
+	p, err := s.own(ctx, tx, c, before.ID, tx.ForUpdate)
 	if err != nil {
 		return err
 	}

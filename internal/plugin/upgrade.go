@@ -53,7 +53,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if err := m.check(); err != nil {
 		return Plugin{}, err
 	}
-	p, err := own(ctx, s.DB, c, id, "")
+	p, err := s.own(ctx, s.DB, c, id, "")
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -181,7 +181,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 			return Plugin{}, err
 		}
 	}
-	p, err := own(ctx, tx, c, id, tx.ForUpdate)
+	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
 	if err != nil {
 		return Plugin{}, err
 	}
