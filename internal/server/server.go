@@ -27,6 +27,7 @@ const (
 	maxHeaderBytes = 64 << 10
 	grace          = 30 * time.Second // for requests in flight at the end
 	flushEvery     = 10 * time.Second // of what is only noted in memory
+	startOver      = time.Second      // after it listens: by then what only a start needs has been used
 )
 
 // Server is foyer, ready to run.
@@ -74,6 +75,11 @@ func (s Server) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	defer time.AfterFunc(startOver, func() {
+		if err := releaseProgram(); err != nil {
+			s.Log.DebugContext(ctx, "the program's memory could not be released", "error", err.Error())
+		}
+	}).Stop()
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
 }
