@@ -9,12 +9,12 @@ import (
 func (o Object) Object(name string) patch.Field[Object] {
 	f, v := field[Object](o, name)
 	switch {
-	case v == nil:
+	case v == "":
 		return f
-	case v.Kind() != '{':
+	case v.kind() != '{':
 		return wrong[Object](name, "an object", v)
 	}
-	inner, err := members(v)
+	inner, err := v.members()
 	if err != nil { // too many: it was parsed before
 		return refused[Object](fault.Invalid, name, fault.Of(err)[0].Detail)
 	}

@@ -26,87 +26,76 @@ const (
 // Object is a JSON object as it was sent: its members in order, none twice.
 type Object []Member
 
-// Member is one name and its value, which is valid JSON.
+// Member is one name and its value, both of them parts of the body.
 type Member struct {
 	Name  string
-	value jsontext.Value
+	value value
 }
 
 // ReadObject reads a request body that is one JSON object of at most limit bytes.
 // No body at all is an empty object.
 func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
 	body, err := readBody(w, r, limit)
-	if err != nil || len(body) == 0 {
+	if err != nil || body == "" {
 		return nil, err
 	}
-	o, other, err := parse(body)
-	if err == nil && other != nil {
-		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", kindWord(other))
+	if body.kind() != '{' {
+		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", body.kindWord())
 	}
-	return o, err
+	return body.members()
 }
 
 // ReadObjects reads a body that is one object or an array of at most limit
 // objects; many tells the two apart.
 func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []Object, many bool, err error) {
 	body, err := readBody(w, r, MaxBody)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(body) == 0 {
-		return []Object{nil}, false, nil
-	}
-	o, other, err := parse(body)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case other == nil:
-		return []Object{o}, false, nil
-	case other.Kind() == '[':
-		objects, err := items(other, limit)
+	case body == "":
+		return []Object{nil}, false, nil
+	case body.kind() == '{':
+		o, err := body.members()
+		return []Object{o}, false, err
+	case body.kind() == '[':
+		objects, err := body.objects(limit)
 		return objects, true, err
 	}
-	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", kindWord(other))
+	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
 }
 
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+// readBody returns the JSON value that a request has; "": it has no body.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
 	if r.ContentLength == 0 {
-		return nil, nil
+		return "", nil
 	}
 	if r.ContentLength > 0 {
 		if err := checkMediaType(r.Header.Get("Content-Type")); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	if r.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return "", tooLarge(limit)
 	}
-	body, err := slurp(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
-	if r.ContentLength < 0 && (len(body) > 0 || err != nil) {
+	buf := getBuffer()
+	defer buf.put()
+	err := buf.readFrom(http.MaxBytesReader(w, r.Body, limit))
+	if r.ContentLength < 0 && (len(buf.b) > 0 || err != nil) {
 		if err := checkMediaType(r.Header.Get("Content-Type")); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooLarge(limit)
+		return "", tooLarge(limit)
 	}
 	if err != nil {
-		return nil, fault.New(fault.Unparsable, "The body ended before it was complete.")
+		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
-	return body, nil
+	return parse(buf.b)
 }
 
 func tooLarge(limit int64) error {
 	return fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
-}
-
-// slurp reads everything. How much is expected spares growing, up to a bound: a
-// length that is only announced must cost nothing.
-func slurp(r io.Reader, expected int64) ([]byte, error) {
-	const maxTrusted = 64 << 10
-	buf := bytes.NewBuffer(make([]byte, 0, min(max(expected, 0), maxTrusted)+bytes.MinRead))
-	_, err := buf.ReadFrom(r)
-	return buf.Bytes(), err
 }
 
 func checkMediaType(header string) error {
@@ -119,21 +108,45 @@ func checkMediaType(header string) error {
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
 }
 
-// parse returns the one value of body: an object, or else some other value.
-func parse(body []byte) (o Object, other jsontext.Value, err error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	if d.PeekKind() == '{' {
-		o, err = readMembers(d, body)
-	} else {
-		other, err = d.ReadValue()
+// parse checks that a body is one JSON value; an empty body is none. IsValid is the
+// quick way, but does not say what is wrong: only a small body is worth a try.
+func parse(body []byte) (value, error) {
+	const small = 64 << 10 // bytes
+	if len(body) == 0 {
+		return "", nil
 	}
-	if err != nil {
-		return nil, nil, syntaxFault(body, err)
+	if len(body) <= small && jsontext.Value(body).IsValid() {
+		return value(bytes.Trim(body, space)), nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	if err := readValue(d); err != nil {
+		return "", syntaxFault(body, err)
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, nil, fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
+		return "", fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
 	}
-	return o, other, nil
+	return value(bytes.Trim(body, space)), nil
+}
+
+// readValue reads a value, an object member by member, as far as it is right.
+func readValue(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		_, err := d.ReadValue()
+		return err
+	}
+	_, err := d.ReadToken()
+	for n := 0; err == nil && d.PeekKind() != '}'; n++ {
+		if n == maxMembers {
+			return errTooMany
+		}
+		if _, err = d.ReadToken(); err == nil {
+			_, err = d.ReadValue()
+		}
+	}
+	if err == nil {
+		_, err = d.ReadToken()
+	}
+	return err
 }
 
 func syntaxFault(body []byte, err error) error {
@@ -155,17 +168,12 @@ func syntaxFault(body []byte, err error) error {
 
 // topField is the field of a body that a pointer goes into; items of an array are none.
 func topField(body []byte, p jsontext.Pointer) string {
-	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+	if bytes.HasPrefix(bytes.TrimLeft(body, space), []byte("{")) {
 		for name := range p.Tokens() {
 			return name
 		}
 	}
 	return ""
-}
-
-// members splits an object that parse has checked.
-func members(object jsontext.Value) (Object, error) {
-	return readMembers(jsontext.NewDecoder(bytes.NewBuffer(object)), object)
 }
 
 // maxMembers is how many fields an object may have that is read field by field: a
@@ -174,74 +182,38 @@ const maxMembers = 1000
 
 var errTooMany = fault.New(fault.Invalid, "Must have at most %d fields.", maxMembers)
 
-// readMembers reads the object that begins text, which is what d decodes.
-func readMembers(d *jsontext.Decoder, text []byte) (Object, error) {
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
+// members splits an object.
+func (v value) members() (Object, error) {
 	o := make(Object, 0, 16)
-	for d.PeekKind() != '}' {
+	for rest := v.inside(); rest != ""; {
 		if len(o) == maxMembers {
 			return nil, errTooMany
 		}
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		m := Member{Name: name.String()}
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		end := int(d.InputOffset()) // what ReadValue returns is good until the next call alone
-		m.value = text[end-len(value) : end]
-		o = append(o, m)
+		var key, member value
+		key, rest = rest.next()
+		member, rest = rest.next()
+		o = append(o, Member{Name: key.name(), value: member})
 	}
-	_, err := d.ReadToken()
-	return o, err
+	return o, nil
 }
 
-func items(array jsontext.Value, limit int) ([]Object, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(array))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
+// objects splits an array of at most limit objects.
+func (v value) objects(limit int) ([]Object, error) {
 	objects := []Object{}
 	var wrong fault.List
-	for i := 0; d.PeekKind() != ']'; i++ {
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
+	for i, item := range v.items() {
 		if i >= limit {
 			return nil, fault.New(fault.TooLong, "At most %d items fit in one request.", limit)
 		}
-		if value.Kind() != '{' {
-			wrong.Add(fault.Field(fault.Invalid, strconv.Itoa(i), "Must be an object, not %s.", kindWord(value)))
+		if item.kind() != '{' {
+			wrong.Add(fault.Field(fault.Invalid, strconv.Itoa(i), "Must be an object, not %s.", item.kindWord()))
 			continue
 		}
-		o, err := members(value.Clone())
+		o, err := item.members()
 		if err != nil {
 			return nil, err
 		}
 		objects = append(objects, o)
 	}
 	return objects, wrong.Err()
-}
-
-func kindWord(v jsontext.Value) string {
-	switch v.Kind() {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '0':
-		return "a number"
-	case '"':
-		return "a string"
-	case '[':
-		return "an array"
-	default:
-		return "an object"
-	}
 }

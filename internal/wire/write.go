@@ -3,23 +3,15 @@ package wire
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// buffers are reused: a page of apps is 67 kB.
-var buffers = sync.Pool{New: func() any { return new(buffer) }}
-
-type buffer struct{ b []byte }
-
-// maxKept is the largest buffer that is worth keeping, in bytes.
-const maxKept = 1 << 20
-
 // Write sends the JSON that body appends, and a line feed.
 func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
-	buf := buffers.Get().(*buffer)
+	buf := getBuffer()
+	defer buf.put()
 	buf.b = append(body(buf.b[:0]), '\n')
 	h := w.Header()
 	h["Content-Type"] = jsonType
@@ -27,9 +19,6 @@ func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error 
 	h["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
 	w.WriteHeader(status)
 	_, err := w.Write(buf.b)
-	if cap(buf.b) <= maxKept {
-		buffers.Put(buf)
-	}
 	return err
 }
 

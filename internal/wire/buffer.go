@@ -1,0 +1,34 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// buffer is memory for one body, a request's or an answer's: a page of apps is 67 kB.
+type buffer struct{ b []byte }
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// getBuffer returns an empty buffer, to be put back when its body is done with.
+func getBuffer() *buffer {
+	buf := buffers.Get().(*buffer)
+	buf.b = buf.b[:0]
+	return buf
+}
+
+func (buf *buffer) put() {
+	const maxKept = 1 << 20 // bytes that are worth keeping
+	if cap(buf.b) <= maxKept {
+		buffers.Put(buf)
+	}
+}
+
+// readFrom reads all that r has.
+func (buf *buffer) readFrom(r io.Reader) error {
+	all := bytes.NewBuffer(buf.b)
+	_, err := all.ReadFrom(r)
+	buf.b = all.Bytes()
+	return err
+}
