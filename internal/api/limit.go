@@ -19,7 +19,7 @@ import (
 // may make all of them at once.
 type limiter[K comparable] struct {
 	perMinute int
-	policy    string
+	policy    []string // the header's values
 
 	mu      sync.Mutex
 	buckets map[K]*rate.Limiter
@@ -29,7 +29,7 @@ type limiter[K comparable] struct {
 func newLimiter[K comparable](perMinute int) *limiter[K] {
 	return &limiter[K]{
 		perMinute: perMinute,
-		policy:    fmt.Sprintf(`"default";q=%d;w=60`, perMinute),
+		policy:    []string{fmt.Sprintf(`"default";q=%d;w=60`, perMinute)},
 		buckets:   map[K]*rate.Limiter{},
 	}
 }
@@ -45,9 +45,9 @@ func (l *limiter[K]) take(w http.ResponseWriter, key K, now time.Time) error {
 	left := bucket.TokensAt(now)
 	perSecond := float64(bucket.Limit())
 	full := time.Duration((float64(l.perMinute) - left) / perSecond * float64(time.Second))
-	h := w.Header()
-	h.Set("RateLimit-Policy", l.policy)
-	h.Set("RateLimit", `"default";r=`+strconv.Itoa(max(0, int(left)))+`;t=`+strconv.Itoa(int(math.Ceil(full.Seconds()))))
+	h := w.Header() // the names as Set would spell them
+	h["Ratelimit-Policy"] = l.policy
+	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(max(0, int(left))) + `;t=` + strconv.Itoa(int(math.Ceil(full.Seconds())))}
 	if allowed {
 		return nil
 	}
