@@ -108,6 +108,11 @@ func sqliteValue(arg any) (sqlite.Value, error) {
 		return intValue(0), nil
 	case time.Time:
 		return intValue(v.UnixMicro()), nil
+	case nullText:
+		if *v.s == "" {
+			return sqlite.Value{}, nil
+		}
+		return textValue(*v.s), nil
 	case driver.Valuer:
 		inner, err := v.Value()
 		if err != nil {
