@@ -46,7 +46,11 @@ func (f Filter) where() (condition string, args []any) {
 			condition += strings.Replace(column, "?", "$"+strconv.Itoa(len(args)), 1)
 		}
 	}
-	and(` AND a.scope = ?`, string(f.Scope))
+	if f.Scope == Plugin && f.ItemID != "" {
+		condition += ` AND a.scope = 'Plugin'` // in so many words: the index for it is partial
+	} else {
+		and(` AND a.scope = ?`, string(f.Scope))
+	}
 	and(` AND a.item_id = ?`, f.ItemID)
 	and(` AND a.user_id = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
 	return condition, args
