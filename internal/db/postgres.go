@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -85,21 +86,16 @@ func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, tx *Tx, fn func(*Tx) 
 }
 
 func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	return t.send(ctx, query, args, func(results pgx.BatchResults) error {
-		rows, err := results.Query()
-		if err != nil {
-			return err
-		}
-		return each(rows, row)
-	})
+	t.queue(query, args).Query(func(rows pgx.Rows) error { return each(rows, row) })
+	return t.send(ctx)
 }
 
 func (t *postgresTx) exec(ctx context.Context, query string, args []any) (changed int64, err error) {
-	err = t.send(ctx, query, args, func(results pgx.BatchResults) error {
-		tag, err := results.Exec()
+	t.queue(query, args).Exec(func(tag pgconn.CommandTag) error {
 		changed = tag.RowsAffected()
-		return err
+		return nil
 	})
+	err = t.send(ctx)
 	return changed, err
 }
 
@@ -109,52 +105,36 @@ func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id i
 }
 
 func (t *postgresTx) run(_ context.Context, query string, args []any) error {
+	t.queue(query, args)
+	return nil
+}
+
+// queue has a statement sent with the next one whose result somebody waits for.
+func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 	if !t.begun && t.batch.Len() == 0 {
 		t.batch.Queue("BEGIN")
 	}
-	t.batch.Queue(query, args...)
-	return nil
+	return t.batch.Queue(query, args...)
 }
 
-// send sends what waits and one more statement, whose result last reads.
-func (t *postgresTx) send(ctx context.Context, query string, args []any, last func(pgx.BatchResults) error) error {
-	if err := t.run(ctx, query, args); err != nil {
-		return err
-	}
+// send sends what is queued, and reads the results.
+func (t *postgresTx) send(ctx context.Context) error {
 	batch := t.batch
 	t.batch, t.begun = pgx.Batch{}, true
-	results := t.conn.SendBatch(ctx, &batch)
-	err := skip(results, batch.Len()-1)
-	if err == nil {
-		err = last(results)
-	}
-	if closed := results.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
-// skip reads results that nobody waits for: an error may be among them.
-func skip(results pgx.BatchResults, n int) error {
-	for range n {
-		if _, err := results.Exec(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.conn.SendBatch(ctx, &batch).Close()
 }
 
 func (t *postgresTx) commit(ctx context.Context) error {
 	if !t.begun && t.batch.Len() == 0 {
 		return nil
 	}
-	return t.send(ctx, "COMMIT", nil, func(results pgx.BatchResults) error {
-		tag, err := results.Exec()
-		if err == nil && tag.String() != "COMMIT" {
-			err = errAborted
+	t.queue("COMMIT", nil).Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() != "COMMIT" {
+			return errAborted
 		}
-		return err
+		return nil
 	})
+	return t.send(ctx)
 }
 
 // errAborted: a statement has failed and the function has gone on as if it had not.
