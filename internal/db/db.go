@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,6 +48,7 @@ type DB struct {
 
 	engine  engine
 	pool    *pgxpool.Pool // PostgreSQL alone
+	parts   chan int      // PostgreSQL alone: where no transaction counts now
 	readers *readers      // SQLite alone
 	writer  *writer       // SQLite alone
 
@@ -137,11 +137,8 @@ func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
 	}
-	return classify(inPostgresTx(ctx, d.pool, &Tx{db: d, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED", Part: rand.IntN(parts)}, fn))
+	return classify(d.inPostgresTx(ctx, fn))
 }
-
-// parts is how many parts a count has on PostgreSQL.
-const parts = 16
 
 // Tx is a transaction under way.
 type Tx struct {
@@ -152,8 +149,9 @@ type Tx struct {
 	// wait for those another transaction is about to change.
 	SkipLocked string
 
-	// Part is where this transaction counts, in tables of counts that have parts. It
-	// is always 0 on SQLite, where transactions do not wait for each other's rows.
+	// Part is where this transaction counts, in tables of counts that have parts: on
+	// PostgreSQL no other one of this server does so meanwhile, and waits for its
+	// rows. It is always 0 on SQLite, where transactions do not wait for rows.
 	Part int
 
 	session

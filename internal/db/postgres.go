@@ -30,7 +30,10 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 		pool.Close()
 		return err
 	}
-	d.engine, d.pool = postgresEngine, pool
+	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, maxPostgresConns)
+	for part := range maxPostgresConns {
+		d.parts <- part
+	}
 	return nil
 }
 
@@ -61,14 +64,16 @@ type postgresTx struct {
 	batch pgx.Batch // not sent yet
 }
 
-func inPostgresTx(ctx context.Context, pool *pgxpool.Pool, tx *Tx, fn func(*Tx) error) (err error) {
-	conn, err := pool.Acquire(ctx)
+func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
+	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
+	part := <-d.parts // there is one for each connection
+	defer func() { d.parts <- part }()
 	session := &postgresTx{conn: conn}
-	tx.session = session
+	tx := &Tx{db: d, session: session, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED", Part: part}
 	done := false
 	defer func() {
 		if !done {
