@@ -94,12 +94,24 @@ type Filter struct {
 
 // Record writes an entry in the transaction that makes the change.
 func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
+	return record(ctx, tx, e, at, `$9`, e.ItemID)
+}
+
+// RecordInserted is Record for the row that the transaction has inserted last, into
+// the table given: nobody may know its id yet.
+func RecordInserted(ctx context.Context, tx *db.Tx, table string, e Entry, at time.Time) error {
+	return record(ctx, tx, e, at, `CAST(`+tx.LastID(table)+` AS TEXT)`)
+}
+
+// record writes an entry about the item that an expression is, of which args are
+// the arguments.
+func record(ctx context.Context, tx *db.Tx, e Entry, at time.Time, item string, args ...any) error {
 	changes, err := marshal(e.Changes)
 	if err != nil {
 		return err
 	}
 	e.CreatedAt = at
-	if err := insert(ctx, tx, e, changes); err != nil {
+	if err := insert(ctx, tx, e, changes, item, args); err != nil {
 		return err
 	}
 	return count(ctx, tx, e.OrganizationID, e.Scope, 1)

@@ -17,15 +17,15 @@ func (s *Stored) fields() []any {
 	}
 }
 
-func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
+func insert(ctx context.Context, tx *db.Tx, e Entry, changes, item string, itemArgs []any) error {
 	var user any
 	if e.User.ID != 0 {
 		user = e.User.ID
 	}
+	args := []any{e.OrganizationID, e.Scope, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt}
 	return db.Run(ctx, tx, `
-		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, name, changes, request_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		e.OrganizationID, e.Scope, e.ItemID, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
+		INSERT INTO activity (organization_id, scope, activity, user_id, name, changes, request_id, created_at, item_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+item+`)`, append(args, itemArgs...)...)
 }
 
 // count keeps activity_counts exact: n entries more.

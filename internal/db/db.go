@@ -37,7 +37,7 @@ type session interface {
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	// run may put a statement off until the next one, or the commit.
 	run(ctx context.Context, query string, args []any) error
-	insert(ctx context.Context, query string, args []any) (id int64, err error)
+	insertLater(ctx context.Context, id *int64, query string, args []any) error
 	// add may put an addition off until the commit.
 	add(ctx context.Context, a addition) error
 }
@@ -173,9 +173,9 @@ func (t *Tx) run(ctx context.Context, query string, args []any) error {
 	return t.session.run(ctx, query, args)
 }
 
-func (t *Tx) insert(ctx context.Context, query string, args []any) (id int64, err error) {
+func (t *Tx) insertLater(ctx context.Context, id *int64, query string, args []any) error {
 	t.db.statements.Add(1)
-	return t.session.insert(ctx, query, args)
+	return t.session.insertLater(ctx, id, query, args)
 }
 
 func (t *Tx) add(ctx context.Context, a addition) error {
@@ -244,12 +244,6 @@ var errEnough = errors.New("enough rows")
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	n, err := t.exec(ctx, query, args)
 	return n, classify(err)
-}
-
-// Insert runs an INSERT of one row, and returns the id that the row gets.
-func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
-	id, err = t.insert(ctx, query, args)
-	return id, classify(err)
 }
 
 // Run runs a statement whose result nobody waits for: on PostgreSQL it travels with

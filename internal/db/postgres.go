@@ -104,11 +104,6 @@ func (t *postgresTx) exec(ctx context.Context, query string, args []any) (change
 	return changed, err
 }
 
-func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id int64, err error) {
-	err = t.query(ctx, query+" RETURNING id", args, func(scan scanner) error { return scan(&id) })
-	return id, err
-}
-
 func (t *postgresTx) run(_ context.Context, query string, args []any) error {
 	t.queue(query, args)
 	return nil

@@ -67,21 +67,26 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	}
 	p.URL = remote.URL
 	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: s.DB.Now()}
-	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
-		if err := lockContents(ctx, tx); err != nil {
-			return err
-		}
-		if err := s.insert(ctx, tx, c, &p); err != nil {
-			return err
-		}
-		o := o // without a public token, should this run again
-		o.PluginID = p.ID
-		return s.add(ctx, tx, c, &o, f.version(), f.build)
-	})
+	err = s.DB.InTx(ctx, func(tx *db.Tx) error { return s.insertInstalled(ctx, tx, c, &p, o, f) })
 	if errors.Is(err, db.ErrUnique) {
 		return Plugin{}, errInstalled
 	}
 	return p, err
+}
+
+// insertInstalled stores a new plugin with its first version.
+func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o origin, f fetched) error {
+	if err := lockContents(ctx, tx); err != nil {
+		return err
+	}
+	if err := s.insert(ctx, tx, c, p); err != nil {
+		return err
+	}
+	if err := db.Flush(ctx, tx); err != nil {
+		return err
+	}
+	o.PluginID = p.ID
+	return s.add(ctx, tx, c, &o, f.version(), f.build)
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")

@@ -22,13 +22,14 @@ func (p *Plugin) fields() []any {
 	}
 }
 
-func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	return db.Insert(ctx, tx, `
+// insert stores a plugin, whose id is set once the statement has run.
+func insert(ctx context.Context, tx *db.Tx, p *Plugin) error {
+	return db.InsertLater(ctx, tx, &p.ID, `
 		INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, config_schema, tag, latest_tag,
 			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`,
 		p.OrganizationID, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag, p.LatestTag,
-		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.CreatedAt)
+		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt)
 }
 
 // update writes a plugin; global is 1 if it has just become global, -1 if it is no

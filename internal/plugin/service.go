@@ -49,15 +49,16 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	return p, err
 }
 
-// insert stores a new plugin, and the activity that tells of it.
-func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) (err error) {
-	if p.ID, err = insert(ctx, tx, *p); err != nil {
+// insert stores a new plugin, and the activity that tells of it. The plugin gets its
+// id at the next flush or commit.
+func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) error {
+	if err := insert(ctx, tx, p); err != nil {
 		return err
 	}
 	if err := count(ctx, tx, *p, 1, one(p.IsGlobal)); err != nil {
 		return err
 	}
-	return record(ctx, tx, c, *p, activity.Installed, nil)
+	return activity.RecordInserted(ctx, tx, "plugins", entry(c, *p, activity.Installed, nil), p.CreatedAt)
 }
 
 // draw makes a plugin out of a draft.
@@ -322,10 +323,17 @@ func diff(before, after Plugin) []activity.Change {
 }
 
 func record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
-	return activity.Record(ctx, tx, activity.Entry{
-		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
+	e := entry(c, p, verb, changes)
+	e.ItemID = strconv.FormatInt(p.ID, 10)
+	return activity.Record(ctx, tx, e, p.UpdatedAt)
+}
+
+// entry tells of a change to a plugin, but not yet to which.
+func entry(c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) activity.Entry {
+	return activity.Entry{
+		OrganizationID: p.OrganizationID, Scope: activity.Plugin, Verb: verb,
 		User: activity.User{ID: c.UserID}, Name: p.Name, Changes: changes, RequestID: c.RequestID,
-	}, p.UpdatedAt)
+	}
 }
 
 func notFound(err error) error {

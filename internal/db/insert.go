@@ -1,0 +1,52 @@
+package db
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Insert runs an INSERT of one row, and returns the id that the row gets.
+func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
+	if err := InsertLater(ctx, t, &id, query, args...); err != nil {
+		return 0, err
+	}
+	err = Flush(ctx, t)
+	return id, err
+}
+
+// InsertLater is Insert for an id that nobody needs before the commit, which sets
+// it: on PostgreSQL the statement travels with the next one.
+func InsertLater(ctx context.Context, t *Tx, id *int64, query string, args ...any) error {
+	return classify(t.insertLater(ctx, id, query, args))
+}
+
+// Flush has the statements run that wait for others to travel with, and so sets
+// the ids of InsertLater.
+func Flush(ctx context.Context, t *Tx) error {
+	if p, ok := t.session.(*postgresTx); ok && p.batch.Len() > 0 {
+		return classify(p.send(ctx))
+	}
+	return nil
+}
+
+// LastID is what in SQL stands for the id of the row that this transaction has
+// inserted last, which must be one of the table.
+func (t *Tx) LastID(table string) string {
+	if t.db.engine.sqlite {
+		return "last_insert_rowid()"
+	}
+	return "currval('" + table + "_id_seq')"
+}
+
+func (t *postgresTx) insertLater(_ context.Context, id *int64, query string, args []any) error {
+	t.queue(query+" RETURNING id", args).Query(func(rows pgx.Rows) error {
+		return each(rows, func(scan scanner) error { return scan(id) })
+	})
+	return nil
+}
+
+func (c *conn) insertLater(ctx context.Context, id *int64, query string, args []any) (err error) {
+	*id, err = c.insert(ctx, query, args)
+	return err
+}
