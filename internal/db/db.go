@@ -118,7 +118,7 @@ func (d *DB) Close() error {
 }
 
 // Statements is how many statements have been run since the database was opened,
-// BEGIN and COMMIT aside.
+// BEGIN, COMMIT and locks aside.
 func (d *DB) Statements() int64 { return d.statements.Load() }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {

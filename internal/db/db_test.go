@@ -144,8 +144,8 @@ func TestTransactionsAtOnce(t *testing.T) {
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		const add = `INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, $3)
-			ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
+		const add = `INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, 0, $2, $3)
+			ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
 		var wg sync.WaitGroup
 		for i := range 200 {
 			wg.Go(func() {

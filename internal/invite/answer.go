@@ -172,14 +172,13 @@ func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, erro
 	if err != nil {
 		return Opened{}, err
 	}
-	if err := addCount(ctx, tx, o.OrganizationID, -1); err != nil {
+	switch n, err := removeIssue(ctx, tx, o.ID, o.Issue); {
+	case err != nil:
 		return Opened{}, err
+	case n == 0:
+		return Opened{}, access.ErrNotFound
 	}
-	n, err := removeIssue(ctx, tx, o.ID, o.Issue)
-	if err == nil && n == 0 {
-		err = access.ErrNotFound
-	}
-	return o, err
+	return o, addCount(ctx, tx, o.OrganizationID, -1)
 }
 
 // scopeOf is what a new member's first key can do: as much as the level can use.

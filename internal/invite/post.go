@@ -119,10 +119,10 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 	if err != nil {
 		return err
 	}
-	if err := addCount(ctx, tx, organizationID, 0); err != nil {
+	if err := noteMail(ctx, tx, id, issue, m, asked); err != nil {
 		return err
 	}
-	return noteMail(ctx, tx, id, issue, m, asked)
+	return addCount(ctx, tx, organizationID, 0)
 }
 
 // tell counts tries that failed; send has counted the others, since it knows of

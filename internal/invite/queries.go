@@ -69,9 +69,25 @@ func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite,
 
 func (p *pending) fields() []any { return []any{&p.organizationID, &p.id, &p.email, &p.createdBy} }
 
-func findPending(ctx context.Context, q db.Querier, organizationID, id string) (pending, error) {
-	return db.One(ctx, q, (*pending).fields,
-		`SELECT organization_id, id, target_email, created_by FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+// findPending finds an invite that the transaction is going to change.
+func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pending, error) {
+	return db.One(ctx, tx, (*pending).fields, `
+		SELECT organization_id, id, target_email, created_by FROM invites
+		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
+}
+
+// lock makes others wait who want to change an invite.
+func lock(ctx context.Context, tx *db.Tx, organizationID, id string) error {
+	return db.LockRows(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+// lockTarget makes others wait who want to invite an address, or to change the
+// invite that is there for it.
+func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
+	if err := db.Lock(ctx, tx, "invite to "+organizationID+" "+email); err != nil {
+		return err
+	}
+	return db.LockRows(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`, organizationID, email)
 }
 
 // target is what an address is to an organization already.
@@ -84,8 +100,8 @@ func (t *target) fields() []any {
 	return append(t.pending.fields(), &t.member)
 }
 
-func findTarget(ctx context.Context, q db.Querier, organizationID, email string) (target, error) {
-	return db.One(ctx, q, (*target).fields, `
+func askTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (answer func() (target, error)) {
+	return db.Ask(ctx, tx, (*target).fields, `
 		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), EXISTS (
 			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email)
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
@@ -101,16 +117,16 @@ func list(ctx context.Context, q db.Querier, organizationID string, after cursor
 		WHERE i.organization_id = $1`+condition+` ORDER BY i.created_at DESC, i.id DESC LIMIT $2 OFFSET $3`, args...)
 }
 
-// remove reports how many it removed: another request may have been quicker.
-func remove(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, error) {
-	return db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+// remove removes an invite that the transaction has locked.
+func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
+	return db.Run(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // overdue names organizations that have invites which expired before a time. Those
 // were made before it, too: that is what there is an index for.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
-		SELECT c.organization_id FROM invite_counts c WHERE EXISTS (
+		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
 			SELECT 1 FROM invites i WHERE i.organization_id = c.organization_id AND i.created_at < $1 AND i.expires_at < $1)
 		ORDER BY c.organization_id LIMIT 100`, before)
 }
@@ -118,7 +134,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
 	return db.Exec(ctx, tx, `
 		DELETE FROM invites WHERE id IN (
-			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3)
+			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.SkipLocked+`)
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
@@ -158,21 +174,22 @@ func countPending(ctx context.Context, q db.Querier, organizationID string) (pen
 		FROM invite_counts WHERE organization_id = $1`, organizationID)
 }
 
-// addCount keeps invite_counts exact. A transaction does it before anything else:
-// it then has the organization's invites to itself until it ends.
+// addCount keeps invite_counts exact: a transaction changes invites, and makes n
+// more of them.
 func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) error {
 	return db.Add(ctx, tx, `
-		INSERT INTO invite_counts (organization_id, pending, version) VALUES ($1, $2, $3)
-		ON CONFLICT (organization_id) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`,
-		[]any{organizationID}, int64(n), 1)
+		INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $3, version = invite_counts.version + $4`,
+		[]any{organizationID, tx.Part}, int64(n), 1)
 }
 
 // touchInvitesOf makes memories forget pages of invites that show a user as the
 // one who made them.
 func touchInvitesOf(ctx context.Context, tx *db.Tx, userID int64) error {
 	return db.Run(ctx, tx, `
-		UPDATE invite_counts SET version = version + 1
-		WHERE organization_id IN (SELECT organization_id FROM memberships WHERE user_id = $1)`, userID)
+		INSERT INTO invite_counts (organization_id, part, pending, version)
+		SELECT organization_id, CAST($2 AS INTEGER), 0, 1 FROM memberships WHERE user_id = $1
+		ON CONFLICT (organization_id, part) DO UPDATE SET version = invite_counts.version + 1`, userID, tx.Part)
 }
 
 // levelOf is the level of a member; ErrNoRow if a user is none.

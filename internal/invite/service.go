@@ -3,12 +3,8 @@ package invite
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
@@ -134,124 +130,6 @@ func atItem(i int, err error) error {
 	return faults
 }
 
-// create carries out all orders or none; blame says of a fault whose it is.
-func (s Service) create(ctx context.Context, c access.Caller, orders []order, blame func(int, error) error) ([]Invite, error) {
-	if err := MayInvite(c); err != nil {
-		return nil, err
-	}
-	for i, o := range orders {
-		if o.level > c.Level {
-			return nil, blame(i, fault.New(fault.Denied, "You may invite people up to your own level, %d (%s).", c.Level, c.Level))
-		}
-	}
-	invites := make([]Invite, len(orders))
-	err := s.DB.InTx(ctx, func(tx *db.Tx) error {
-		if err := addCount(ctx, tx, c.Organization.ID, len(orders)); err != nil {
-			return err
-		}
-		if err := s.brake(ctx, tx, c, orders); err != nil {
-			return err
-		}
-		return s.placeAll(ctx, tx, c, orders, invites, blame)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.wake(invites...)
-	return invites, nil
-}
-
-// wake has the mails of invites sent now; without it they wait until somebody looks.
-func (s Service) wake(invites ...Invite) {
-	if slices.ContainsFunc(invites, func(i Invite) bool { return i.Mail.State == Queued }) {
-		s.Jobs.Wake()
-	}
-}
-
-// placeAll makes the invites of all orders.
-func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, orders []order, invites []Invite, blame func(int, error) error) error {
-	by, in, err := s.orgs().Hosts(ctx, tx, c)
-	if err != nil {
-		return err
-	}
-	for i, o := range orders {
-		if invites[i], err = s.place(ctx, tx, c, in, by, o); err != nil {
-			return blame(i, err)
-		}
-	}
-	return nil
-}
-
-// brake counts what orders ask for.
-func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) error {
-	if err := s.brakeInvites(ctx, tx, c.Organization.ID, len(orders)); err != nil {
-		return err
-	}
-	var emails []string
-	for _, o := range orders {
-		if o.mail {
-			emails = append(emails, o.email)
-		}
-	}
-	return s.brakeMails(ctx, tx, emails)
-}
-
-// place makes one invite, in place of a pending one for the same address.
-func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, by org.User, o order) (Invite, error) {
-	if !in.Admits(o.email) {
-		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
-			strings.Join(in.AllowedDomains, " or "))
-	}
-	t, err := findTarget(ctx, tx, in.ID, o.email)
-	if err != nil {
-		return Invite{}, err
-	}
-	if t.member {
-		return Invite{}, fault.Field(fault.Invalid, "target_email", "%s is a member of this organization already.", o.email)
-	}
-	if t.pending.id != "" {
-		if err := s.replace(ctx, tx, c, t.pending); err != nil {
-			return Invite{}, err
-		}
-	}
-	now := s.DB.Now()
-	i := Invite{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: in.ID, TargetEmail: o.email, FirstName: o.firstName,
-		Level: o.level, Message: o.message, CreatedBy: by, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(s.TTL),
-		Issue: 1, Mail: s.newMail(o.mail),
-	}
-	if err := insert(ctx, tx, i); err != nil {
-		return Invite{}, err
-	}
-	if err := s.post(ctx, tx, i); err != nil {
-		return Invite{}, err
-	}
-	return i, record(ctx, tx, c, i.pending(), activity.Created, now)
-}
-
-// newMail is the mail of an issue that is being made.
-func (s Service) newMail(wanted bool) Mail {
-	if wanted && s.Mails {
-		return Mail{State: Queued}
-	}
-	return Mail{State: NoMail}
-}
-
-// post has an invite's mail sent once tx has been committed.
-func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
-	if i.Mail.State != Queued {
-		return nil
-	}
-	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
-}
-
-func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
-	if mayDelete(c, old) != nil {
-		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
-	}
-	return s.remove(ctx, tx, c, old)
-}
-
 // Delete takes an invite back.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
@@ -279,33 +157,42 @@ func orNotFound(err error) error {
 func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
 	var i Invite
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if err := addCount(ctx, tx, c.Organization.ID, 0); err != nil { // nobody else changes it meanwhile
-			return err
-		}
-		if i, err = find(ctx, tx, c.Organization.ID, id); err != nil {
-			return orNotFound(err)
-		}
-		if err := mayDelete(c, i.pending()); err != nil {
-			return err
-		}
-		if i, err = s.renew(ctx, tx, c, i); err != nil {
-			return err
-		}
-		if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
-			return err
-		}
-		if err := reissue(ctx, tx, i); err != nil {
-			return err
-		}
-		if err := s.post(ctx, tx, i); err != nil {
-			return err
-		}
-		return record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
+		i, err = s.resend(ctx, tx, c, id)
+		return err
 	})
 	if err == nil {
 		s.wake(i)
 	}
 	return i, err
+}
+
+func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id string) (Invite, error) {
+	if err := lock(ctx, tx, c.Organization.ID, id); err != nil {
+		return Invite{}, err
+	}
+	i, err := find(ctx, tx, c.Organization.ID, id)
+	if err != nil {
+		return Invite{}, orNotFound(err)
+	}
+	if err := mayDelete(c, i.pending()); err != nil {
+		return Invite{}, err
+	}
+	if i, err = s.renew(ctx, tx, c, i); err != nil {
+		return Invite{}, err
+	}
+	if err := s.brakeMails(ctx, tx, []string{i.TargetEmail}); err != nil {
+		return Invite{}, err
+	}
+	if err := addCount(ctx, tx, i.OrganizationID, 0); err != nil {
+		return Invite{}, err
+	}
+	if err := reissue(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	if err := s.post(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	return i, record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
 }
 
 // renew is the next issue of an invite, unless nobody could answer it.
@@ -368,16 +255,13 @@ func MaySeeLinks(c access.Caller) error {
 	return nil
 }
 
+// remove removes an invite that the transaction has locked.
 func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, p pending) error {
 	if err := addCount(ctx, tx, p.organizationID, -1); err != nil {
 		return err
 	}
-	n, err := remove(ctx, tx, p.organizationID, p.id)
-	if err != nil {
+	if err := remove(ctx, tx, p.organizationID, p.id); err != nil {
 		return err
-	}
-	if n == 0 {
-		return access.ErrNotFound // another request was quicker
 	}
 	return record(ctx, tx, c, p, activity.Deleted, s.DB.Now())
 }

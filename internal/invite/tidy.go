@@ -38,9 +38,6 @@ func (s Service) Tidy(ctx context.Context) error {
 // tidyOne removes one batch of an organization's invites.
 func (s Service) tidyOne(ctx context.Context, organizationID string, before time.Time) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
-		if err := addCount(ctx, tx, organizationID, 0); err != nil { // nobody else changes them meanwhile
-			return err
-		}
 		n, err := removeOverdue(ctx, tx, organizationID, before, tidyBatch)
 		if err != nil {
 			return err

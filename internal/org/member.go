@@ -38,10 +38,15 @@ func (s Service) Find(ctx context.Context, q db.Querier, id string) (Organizatio
 	return findOrganization(ctx, q, id)
 }
 
-// Hosts returns the user and the organization of a caller, read with q.
-func (s Service) Hosts(ctx context.Context, q db.Querier, c access.Caller) (User, Organization, error) {
-	h, err := findHosts(ctx, q, c.UserID, c.Organization.ID)
-	return h.user, h.organization, err
+// Hosts are a user and an organization that invite together.
+type Hosts struct {
+	User         User
+	Organization Organization
+}
+
+// AskHosts asks for the user and the organization of a caller: see db.Ask.
+func (s Service) AskHosts(ctx context.Context, tx *db.Tx, c access.Caller) (answer func() (Hosts, error)) {
+	return askHosts(ctx, tx, c.UserID, c.Organization.ID)
 }
 
 // MemberPage returns a page of the members, in the order of joining, and how many

@@ -101,16 +101,10 @@ func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 // joinedOrgColumns are orgColumns, for whoever joins organizations AS o.
 const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.created_at`
 
-// hosts are a user and an organization that invite together.
-type hosts struct {
-	user         User
-	organization Organization
-}
+func (h *Hosts) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
 
-func (h *hosts) fields() []any { return append(h.user.Fields(), h.organization.fields()...) }
-
-func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID string) (hosts, error) {
-	return db.One(ctx, q, (*hosts).fields, `
+func askHosts(ctx context.Context, tx *db.Tx, userID int64, organizationID string) (answer func() (Hosts, error)) {
+	return db.Ask(ctx, tx, (*Hosts).fields, `
 		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
 }
 

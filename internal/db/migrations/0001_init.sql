@@ -107,9 +107,11 @@ CREATE TABLE invites (
 CREATE INDEX invites_newest ON invites (organization_id, created_at, id);
 
 CREATE TABLE invite_counts (
-	organization_id TEXT PRIMARY KEY,
+	organization_id TEXT NOT NULL,
+	part            INTEGER NOT NULL,
 	pending         BIGINT NOT NULL,
-	version         BIGINT NOT NULL
+	version         BIGINT NOT NULL,
+	PRIMARY KEY (organization_id, part)
 ) {{clustered}};
 
 CREATE TABLE activity (

@@ -1,0 +1,35 @@
+package db
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Ask is One for somebody who has more to ask before the answer matters: on
+// PostgreSQL all that is asked travels together, when the first answer is called for.
+func Ask[T any](ctx context.Context, t *Tx, columns func(*T) []any, query string, args ...any) (answer func() (T, error)) {
+	p, ok := t.session.(*postgresTx)
+	if !ok {
+		v, err := One(ctx, t, columns, query, args...)
+		return func() (T, error) { return v, err }
+	}
+	t.db.statements.Add(1)
+	var v T
+	answered, err := false, ErrNoRow
+	p.queue(query, args).Query(func(rows pgx.Rows) error {
+		answered = true
+		return each(rows, func(scan scanner) error {
+			err = nil
+			return scan(columns(&v)...)
+		})
+	})
+	return func() (T, error) {
+		if !answered {
+			if err := Flush(ctx, t); err != nil {
+				return v, err
+			}
+		}
+		return v, err
+	}
+}

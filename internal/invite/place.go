@@ -1,0 +1,164 @@
+package invite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"foyer/internal/access"
+	"foyer/internal/activity"
+	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/org"
+)
+
+// create carries out all orders or none; blame says of a fault whose it is.
+func (s Service) create(ctx context.Context, c access.Caller, orders []order, blame func(int, error) error) ([]Invite, error) {
+	if err := MayInvite(c); err != nil {
+		return nil, err
+	}
+	for i, o := range orders {
+		if o.level > c.Level {
+			return nil, blame(i, fault.New(fault.Denied, "You may invite people up to your own level, %d (%s).", c.Level, c.Level))
+		}
+	}
+	invites := make([]Invite, len(orders))
+	err := s.DB.InTx(ctx, func(tx *db.Tx) error {
+		q, err := s.ask(ctx, tx, c, orders)
+		if err != nil {
+			return err
+		}
+		if err := s.brake(ctx, tx, c, orders); err != nil {
+			return err
+		}
+		return s.placeAll(ctx, tx, c, q, orders, invites, blame)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.wake(invites...)
+	return invites, nil
+}
+
+// wake has the mails of invites sent now; without it they wait until somebody looks.
+func (s Service) wake(invites ...Invite) {
+	if slices.ContainsFunc(invites, func(i Invite) bool { return i.Mail.State == Queued }) {
+		s.Jobs.Wake()
+	}
+}
+
+// questions are what must be known to make invites.
+type questions struct {
+	hosts   func() (org.Hosts, error)
+	targets []func() (target, error) // of each order
+}
+
+// ask asks all there is to ask, in one trip, and makes others wait who invite the
+// same people or change their invites. Locks are taken in an order that is the same
+// for all: people by their addresses, then brakes, then counts.
+func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) (q questions, err error) {
+	emails := make([]string, len(orders))
+	for i, o := range orders {
+		emails[i] = o.email
+	}
+	for _, email := range slices.Sorted(slices.Values(emails)) {
+		if err := lockTarget(ctx, tx, c.Organization.ID, email); err != nil {
+			return questions{}, err
+		}
+	}
+	q.hosts = s.orgs().AskHosts(ctx, tx, c)
+	for _, email := range emails {
+		q.targets = append(q.targets, askTarget(ctx, tx, c.Organization.ID, email))
+	}
+	return q, nil
+}
+
+// placeAll makes the invites of all orders.
+func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, q questions, orders []order, invites []Invite, blame func(int, error) error) error {
+	hosts, err := q.hosts()
+	if err != nil {
+		return err
+	}
+	if err := addCount(ctx, tx, c.Organization.ID, len(orders)); err != nil {
+		return err
+	}
+	for i, o := range orders {
+		t, err := q.targets[i]()
+		if err != nil {
+			return err
+		}
+		if invites[i], err = s.place(ctx, tx, c, hosts, o, t); err != nil {
+			return blame(i, err)
+		}
+	}
+	return nil
+}
+
+// brake counts what orders ask for.
+func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) error {
+	if err := s.brakeInvites(ctx, tx, c.Organization.ID, len(orders)); err != nil {
+		return err
+	}
+	var emails []string
+	for _, o := range orders {
+		if o.mail {
+			emails = append(emails, o.email)
+		}
+	}
+	return s.brakeMails(ctx, tx, emails)
+}
+
+// place makes one invite, in place of a pending one for the same address.
+func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
+	in := by.Organization
+	if !in.Admits(o.email) {
+		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
+			strings.Join(in.AllowedDomains, " or "))
+	}
+	if t.member {
+		return Invite{}, fault.Field(fault.Invalid, "target_email", "%s is a member of this organization already.", o.email)
+	}
+	if t.pending.id != "" {
+		if err := s.replace(ctx, tx, c, t.pending); err != nil {
+			return Invite{}, err
+		}
+	}
+	now := s.DB.Now()
+	i := Invite{
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: in.ID, TargetEmail: o.email, FirstName: o.firstName,
+		Level: o.level, Message: o.message, CreatedBy: by.User, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(s.TTL),
+		Issue: 1, Mail: s.newMail(o.mail),
+	}
+	if err := insert(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	if err := s.post(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	return i, record(ctx, tx, c, i.pending(), activity.Created, now)
+}
+
+// newMail is the mail of an issue that is being made.
+func (s Service) newMail(wanted bool) Mail {
+	if wanted && s.Mails {
+		return Mail{State: Queued}
+	}
+	return Mail{State: NoMail}
+}
+
+// post has an invite's mail sent once tx has been committed.
+func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
+	if i.Mail.State != Queued {
+		return nil
+	}
+	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
+}
+
+func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
+	if mayDelete(c, old) != nil {
+		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
+	}
+	return s.remove(ctx, tx, c, old)
+}

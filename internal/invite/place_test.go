@@ -1,0 +1,65 @@
+package invite_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"foyer/internal/db/dbtest"
+	"foyer/internal/fault"
+	"foyer/internal/invite"
+	"foyer/internal/page"
+)
+
+// Whatever is done to invites for the same few people at the same time, by two
+// servers, each succeeds or finds that another was quicker, and the count is exact.
+func TestInvitesAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		r.invites.Limits = invite.Limits{Invites: 10_000, Mails: 10_000}
+		other := r.invites
+		other.DB = dbtest.Open(t, url)
+		drafts := []invite.Draft{draft("ada@x.example"), draft("ben@x.example"), draft("cem@x.example"), draft("dee@x.example")}
+		var all sync.WaitGroup
+		for i := range 120 {
+			s := []invite.Service{r.invites, other}[i%2]
+			all.Go(func() {
+				if err := disturb(r, s, drafts, i/2); err != nil && !fault.Is(err, fault.NotFound) {
+					r.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := r.invites.CreateBulk(r.Context(), r.owner, drafts); err != nil {
+			r.Fatal(err)
+		}
+		invites, n, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || n != len(drafts) || len(invites) != n {
+			r.Errorf("%d counted, %d there, want %d, %v", n, len(invites), len(drafts), err)
+		}
+	})
+}
+
+// disturb does one of the things that can be done to invites, the i-th.
+func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
+	at := i % len(drafts)
+	switch i % 3 {
+	case 0:
+		_, err := s.CreateBulk(r.Context(), r.owner, slices.Concat(drafts[at:], drafts[:at]))
+		return err
+	case 1:
+		_, err := s.Create(r.Context(), r.owner, drafts[at])
+		return err
+	}
+	invites, _, err := s.List(r.Context(), r.owner, page.First)
+	if err != nil || len(invites) == 0 {
+		return err
+	}
+	found := invites[i%len(invites)]
+	if i%2 == 0 {
+		return s.Delete(r.Context(), r.owner, found.ID)
+	}
+	_, err = s.Resend(r.Context(), r.owner, found.ID)
+	return err
+}
