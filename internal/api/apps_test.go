@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +209,32 @@ func TestPages(t *testing.T) {
 			past := r.send(r.key, "GET", path+"?limit=10&offset=99", "")
 			want := `{"count":25,"next":null,"previous":"` + baseURL + "/api/organizations/" + r.org.ID + path + `?limit=10&offset=89","results":[]}`
 			r.compare("past the end", past, 200, want)
+		}
+	})
+}
+
+// Whoever deletes what each page shows, and then follows next, comes to the end.
+func TestDeleteWhileWalking(t *testing.T) {
+	each(t, func(r *rig) {
+		for i := range 25 {
+			r.app(fmt.Sprintf(`{"name":"app %d"}`, i))
+			r.invite(fmt.Sprintf("p%d@x.example", i))
+		}
+		for path, item := range map[string]*regexp.Regexp{
+			apps: regexp.MustCompile(`"id":(\d+),"plugin_type"`), invites: regexp.MustCompile(`"id":"([^"]+)","target_email"`),
+		} {
+			for next := path + "?limit=7"; next != "null"; {
+				got := r.send(r.key, "GET", next, "")
+				for _, id := range item.FindAllStringSubmatch(got.body, -1) {
+					if got := r.send(r.key, "DELETE", path+id[1], ""); got.status != 204 {
+						r.t.Fatalf("delete %s%s: %d", path, id[1], got.status)
+					}
+				}
+				next = strings.TrimPrefix(strings.Trim(between(got.body, `"next":`, `,"previous"`), `"`), baseURL)
+			}
+			if got := r.send(r.key, "GET", path, ""); !strings.HasPrefix(got.body, `{"count":0,`) {
+				r.t.Errorf("left of %s: %.100s", path, got.body)
+			}
 		}
 	})
 }

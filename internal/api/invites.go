@@ -56,11 +56,11 @@ func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	invites, count, err := a.Invites.List(r.Context(), c, p)
+	found, err := a.Invites.List(r.Context(), c, p)
 	if err != nil {
 		return err
 	}
-	return wire.WriteWalk(w, r, a.BaseURL, p, count, invites, InviteAppender(a.Keys.DB.Now()), invite.Invite.Cursor)
+	return wire.WriteWalk(w, r, a.BaseURL, p, found, InviteAppender(a.Keys.DB.Now()), invite.Invite.Cursor)
 }
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {

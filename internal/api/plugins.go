@@ -53,11 +53,11 @@ func (a *API) listPlugins(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	plugins, count, err := a.Plugins.List(r.Context(), c, p)
+	found, err := a.Plugins.List(r.Context(), c, p)
 	if err != nil {
 		return err
 	}
-	return wire.WriteWalk(w, r, a.BaseURL, p, count, plugins, AppendPlugin, plugin.Plugin.Cursor)
+	return wire.WriteWalk(w, r, a.BaseURL, p, found, AppendPlugin, plugin.Plugin.Cursor)
 }
 
 func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

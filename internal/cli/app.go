@@ -35,25 +35,27 @@ func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) ([]plugin.Plugin, int, error) { return d.Plugins.List(ctx, by, p) })
+	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.List(ctx, by, p) }, plugin.Plugin.Cursor)
 	if err != nil {
 		return err
 	}
 	return apps.all(out, all)
 }
 
-// everyPage collects a list from its pages.
-func everyPage[T any](list func(page.Page) ([]T, int, error)) ([]T, error) {
+// everyPage collects a list from its pages; name names an item to go on after.
+func everyPage[T any](list func(page.Page) (page.Found[T], error), name func(T) string) ([]T, error) {
 	var all []T
-	for p := (page.Page{Limit: page.MaxLimit}); ; p.Offset += p.Limit {
-		items, count, err := list(p)
+	p := page.Page{Limit: page.MaxLimit}
+	for {
+		found, err := list(p)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, items...)
-		if p.Offset+p.Limit >= count {
+		all = append(all, found.Items...)
+		if !found.More {
 			return all, nil
 		}
+		p.Offset, p.After = len(all), name(all[len(all)-1])
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,15 +78,22 @@ func TestCellsCannotCommandTheTerminal(t *testing.T) {
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{0, 1, page.MaxLimit, page.MaxLimit + 1, 2 * page.MaxLimit} {
-		all, err := everyPage(func(p page.Page) ([]int, int, error) {
-			return make([]int, max(0, min(p.Limit, count-p.Offset))), count, nil
-		})
-		if err != nil || len(all) != count {
-			t.Errorf("%d items, %v; want %d", len(all), err, count)
+		for _, early := range []int{0, 1} { // how many items a page ends early
+			all, err := everyPage(func(p page.Page) (page.Found[int], error) {
+				after, _ := strconv.Atoi(p.After)
+				items := []int{}
+				for i := after + 1; i <= count && len(items) < p.Limit-early; i++ {
+					items = append(items, i)
+				}
+				return page.Cut(items, p, count), nil
+			}, strconv.Itoa)
+			if err != nil || len(all) != count || count > 0 && all[count-1] != count {
+				t.Errorf("%d items, %v; want %d", len(all), err, count)
+			}
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := everyPage(func(page.Page) ([]int, int, error) { return nil, 0, broken }); !errors.Is(err, broken) {
+	if _, err := everyPage(func(page.Page) (page.Found[int], error) { return page.Found[int]{}, broken }, strconv.Itoa); !errors.Is(err, broken) {
 		t.Errorf("error %v; want %v", err, broken)
 	}
 }

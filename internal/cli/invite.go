@@ -76,7 +76,7 @@ func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) erro
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) ([]invite.Invite, int, error) { return d.Invites.List(ctx, by, p) })
+	all, err := everyPage(func(p page.Page) (page.Found[invite.Invite], error) { return d.Invites.List(ctx, by, p) }, invite.Invite.Cursor)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func TestAcceptMakesAMember(t *testing.T) {
 		if c, err := r.invites.Keys.Enter(r.Context(), id, access.Current); err != nil || c.Level != access.Admin || c.BoundTo != a.Organization.ID {
 			r.Errorf("%+v, %v", c, err)
 		}
-		if _, n, err := r.invites.List(r.Context(), r.owner, page.First); n != 0 || err != nil {
-			r.Errorf("%d invites are left, %v", n, err)
+		if left, err := r.invites.List(r.Context(), r.owner, page.First); left.Count != 0 || err != nil {
+			r.Errorf("%d invites are left, %v", left.Count, err)
 		}
 		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
 		r.wantFault(err, fault.NotFound)
@@ -255,7 +255,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 			if o.Organization.Name != "Acme" || o.CreatedBy.Email != "admin@acme.example" {
 				r.Errorf("%+v does not say whom to ask", o)
 			}
-			if _, n, _ := r.invites.List(r.Context(), r.owner, page.First); n != 1 {
+			if left, _ := r.invites.List(r.Context(), r.owner, page.First); left.Count != 1 {
 				r.Error("the invite is gone")
 			}
 		}
@@ -369,12 +369,12 @@ func TestTidy(t *testing.T) {
 		if err := r.invites.Tidy(r.Context()); err != nil {
 			r.Fatal(err)
 		}
-		left, n, err := r.invites.List(r.Context(), r.owner, page.First)
-		if err != nil || n != 1 || !slices.ContainsFunc(left, func(i invite.Invite) bool { return i.ID == fresh.ID }) {
-			r.Errorf("%d left: %+v, %v", n, left, err)
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != 1 || !slices.ContainsFunc(left.Items, func(i invite.Invite) bool { return i.ID == fresh.ID }) {
+			r.Errorf("left: %+v, %v", left, err)
 		}
-		if _, n, _ := r.invites.List(r.Context(), other, page.First); n != 0 {
-			r.Errorf("%d left of the other organization", n)
+		if left, _ := r.invites.List(r.Context(), other, page.First); left.Count != 0 {
+			r.Errorf("%d left of the other organization", left.Count)
 		}
 	})
 }

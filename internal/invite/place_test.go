@@ -34,9 +34,9 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		if _, err := r.invites.CreateBulk(r.Context(), r.owner, drafts); err != nil {
 			r.Fatal(err)
 		}
-		invites, n, err := r.invites.List(r.Context(), r.owner, page.First)
-		if err != nil || n != len(drafts) || len(invites) != n {
-			r.Errorf("%d counted, %d there, want %d, %v", n, len(invites), len(drafts), err)
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
+			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
 		}
 	})
 }
@@ -52,11 +52,11 @@ func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 		_, err := s.Create(r.Context(), r.owner, drafts[at])
 		return err
 	}
-	invites, _, err := s.List(r.Context(), r.owner, page.First)
-	if err != nil || len(invites) == 0 {
+	all, err := s.List(r.Context(), r.owner, page.First)
+	if err != nil || len(all.Items) == 0 {
 		return err
 	}
-	found := invites[i%len(invites)]
+	found := all.Items[i%len(all.Items)]
 	if i%2 == 0 {
 		return s.Delete(r.Context(), r.owner, found.ID)
 	}

@@ -109,7 +109,7 @@ func askTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (an
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {
-	condition, args := ``, []any{organizationID, p.Limit, p.Skip()}
+	condition, args := ``, []any{organizationID, p.Peek(), p.Skip()}
 	if after.id != "" {
 		condition, args = ` AND (i.created_at, i.id) < ($4, $5)`, append(args, after.createdAt, after.id)
 	}

@@ -127,11 +127,11 @@ func (r *rig) until(want func(invite.Invite) bool) invite.Invite {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		all, _, err := r.invites.List(r.Context(), r.owner, page.First)
+		all, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil {
 			r.Fatal(err)
 		}
-		for _, i := range all {
+		for _, i := range all.Items {
 			if want(i) {
 				return i
 			}

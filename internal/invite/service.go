@@ -55,27 +55,26 @@ func NewMemory() *Memory {
 
 func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys} }
 
-// List returns a page of an organization's invites, the newest first, and how
-// many there are.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Invite, int, error) {
+// List returns a page of an organization's invites, the newest first.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Invite], error) {
 	after, err := parseCursor(p.After)
 	if err != nil {
-		return nil, 0, err
+		return page.Found[Invite]{}, err
 	}
 	now, err := countPending(ctx, s.DB, c.Organization.ID)
-	if err != nil || now.count <= p.Offset {
-		return nil, now.count, err
+	if err != nil || p.Beyond(now.count) {
+		return page.Found[Invite]{Count: now.count}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if invites, ok := s.Memory.Get(key, now.version); ok {
-		return invites, now.count, nil
+		return page.Cut(invites, p, now.count), nil
 	}
 	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
-		return nil, 0, err
+		return page.Found[Invite]{}, err
 	}
 	s.Memory.Put(key, now.version, invites)
-	return invites, now.count, nil
+	return page.Cut(invites, p, now.count), nil
 }
 
 // Create makes one invite. It replaces a pending one for the same address.

@@ -23,6 +23,29 @@ func (p Page) Skip() int {
 	return p.Offset
 }
 
+// Peek is how many items to read: one after the page tells that there are more.
+func (p Page) Peek() int { return p.Limit + 1 }
+
+// Found is what is on a page.
+type Found[T any] struct {
+	Items []T
+	Count int  // of the whole list
+	More  bool // come after these
+}
+
+// Cut makes a page out of the items that were read for it, up to Peek, from a list
+// of count. The list may have become shorter while somebody walks through it, which
+// an Offset does not know; a page may have ended early, see MaxBytes.
+func Cut[T any](items []T, p Page, count int) Found[T] {
+	if len(items) > p.Limit {
+		return Found[T]{Items: items[:p.Limit], Count: count, More: true}
+	}
+	return Found[T]{Items: items, Count: count, More: len(items) > 0 && p.Offset+len(items) < count}
+}
+
+// Beyond reports whether the page begins at or after the end of a list of count.
+func (p Page) Beyond(count int) bool { return p.After == "" && p.Offset >= count }
+
 // MaxBytes is about how much the items of a page may weigh: a page ends early when
 // its items are that large, and the next one goes on there.
 const MaxBytes = 16 << 20

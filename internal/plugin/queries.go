@@ -68,7 +68,7 @@ func visible(condition string) string {
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) ([]Plugin, error) {
-	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND id > $4`), organizationID, p.Limit, p.Skip(), after)
+	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND id > $4`), organizationID, p.Peek(), p.Skip(), after)
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {

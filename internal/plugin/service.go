@@ -106,29 +106,29 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	return p, nil
 }
 
-// List returns a page of what the caller's organization can see, and its number.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+// List returns a page of what the caller's organization can see.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
+		return page.Found[Plugin]{}, err
 	}
 	after, err := parseCursor(p.After)
 	if err != nil {
-		return nil, 0, err
+		return page.Found[Plugin]{}, err
 	}
 	now, err := countVisible(ctx, s.DB, c.Organization.ID)
-	if err != nil || now.count <= p.Offset {
-		return nil, now.count, err
+	if err != nil || p.Beyond(now.count) {
+		return page.Found[Plugin]{Count: now.count}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
-		return plugins, now.count, nil
+		return page.Cut(plugins, p, now.count), nil
 	}
 	plugins, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
-		return nil, 0, err
+		return page.Found[Plugin]{}, err
 	}
 	s.Memory.pages.Put(key, now.version, plugins)
-	return plugins, now.count, nil
+	return page.Cut(plugins, p, now.count), nil
 }
 
 // Exporting returns a page of the plugins that would stop with a paid export plan.

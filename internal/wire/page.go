@@ -78,14 +78,14 @@ func wholeNumber(s string) (n int, ok bool) {
 // in all, the urls of the neighbouring pages on baseURL, and the items of this
 // one, each appended by item.
 func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) []byte {
-	return appendPage(b, r, baseURL, p, count, items, item, "")
+	return appendPage(b, r, baseURL, p, page.Cut(items, p, count), item, "")
 }
 
-func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte, last string) []byte {
-	b = AppendInt(b, "count", int64(count))
+func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte, last string) []byte {
+	b = AppendInt(b, "count", int64(f.Count))
 	b = AppendName(b, "next")
-	if further := p.Offset + len(items); len(items) > 0 && further < count {
-		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: further, After: last})
+	if f.More {
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: last})
 	} else {
 		b = append(b, "null"...)
 	}
@@ -95,7 +95,7 @@ func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, c
 	} else {
 		b = append(b, "null"...)
 	}
-	return AppendList(AppendName(b, "results"), items, item)
+	return AppendList(AppendName(b, "results"), f.Items, item)
 }
 
 // AppendList appends items as an array.
@@ -123,13 +123,13 @@ func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p 
 }
 
 // WriteWalk is WritePage for a list that can go on after an item, which name names.
-func WriteWalk[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte, name func(T) string) error {
+func WriteWalk[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte, name func(T) string) error {
 	last := ""
-	if len(items) > 0 {
-		last = name(items[len(items)-1])
+	if n := len(f.Items); n > 0 {
+		last = name(f.Items[n-1])
 	}
 	return Write(w, http.StatusOK, func(b []byte) []byte {
-		return append(appendPage(append(b, '{'), r, baseURL, p, count, items, item, last), '}')
+		return append(appendPage(append(b, '{'), r, baseURL, p, f, item, last), '}')
 	})
 }
 
