@@ -35,6 +35,6 @@ func NewMemory() *Memory {
 // size is about how many bytes a plugin takes.
 func (p Plugin) size() int {
 	const fixed = 400
-	return fixed + len(p.Name) + len(p.Description) + len(p.URL) + len(p.Icon) + len(p.ConfigSchema) +
-		len(p.Capabilities) + len(p.Metrics) + len(p.PublicJobs)
+	return fixed + len(p.Name) + len(p.Description) + len(p.URL) + len(p.Icon) + len(p.Tag) + len(p.LatestTag) +
+		len(p.ConfigSchema) + len(p.Capabilities) + len(p.Metrics) + len(p.PublicJobs)
 }

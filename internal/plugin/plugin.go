@@ -89,7 +89,7 @@ const (
 // faults lists what is wrong with the draft by itself, in the order of the contract.
 func (d *Draft) faults() fault.List {
 	var faults fault.List
-	d.Name.Value = strings.TrimSpace(d.Name.Value)
+	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value)) // it is kept in memory, see Memory: without the spaces
 	faults.Add(patch.RequiredText("name", d.Name, maxName))
 	faults.Add(patch.Text("description", d.Description, maxDescription))
 	faults.Add(patch.Text("icon", d.Icon, maxIcon))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"foyer/internal/access"
 	"foyer/internal/bundle"
@@ -282,4 +283,17 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 			r.Errorf("%d plugins and %d contents are left", plugins, texts)
 		}
 	})
+}
+
+// What is kept in memory must not keep the megabyte that it was cut out of.
+func TestNameIsACopy(t *testing.T) {
+	t.Parallel()
+	sent := strings.Repeat(" ", 1<<20) + "x"
+	d := Draft{Name: patch.Of(sent)}
+	if faults := d.faults(); len(faults) > 0 && faults[0] != nil || d.Name.Value != "x" {
+		t.Fatalf("%v, %q", faults, d.Name.Value)
+	}
+	if unsafe.StringData(d.Name.Value) == unsafe.StringData(sent[1<<20:]) {
+		t.Error("the name is a part of what was sent")
+	}
 }

@@ -163,7 +163,7 @@ func (v value) compact() (text string, depth int) {
 		return strings.Clone(string(v)), depth
 	}
 	out.WriteString(string(v[done:]))
-	return out.String(), depth
+	return strings.Clone(out.String()), depth // without the room for the white space
 }
 
 // hasNUL looks in all strings of a value for the escape of U+0000, not for the same
