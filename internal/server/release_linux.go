@@ -53,7 +53,10 @@ func unchanged(smaps io.Reader, file string) ([]mapping, error) {
 			if len(fields) == 6 && fields[5] == file && strings.HasPrefix(fields[1], "r-") {
 				current = parseRange(fields[0])
 			}
-		case fields[0] == "Anonymous:" && fields[1] == "0" && current != nil:
+		case current == nil:
+		case fields[0] == "Anonymous:" && fields[1] != "0":
+			current = nil
+		case fields[0] == "Swap:" && fields[1] == "0": // comes later, and is where changed pages may be, too
 			found = append(found, *current)
 		}
 	}

@@ -14,17 +14,26 @@ func TestUnchanged(t *testing.T) {
 Size:              13264 kB
 Rss:                9800 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 VmFlags: rd ex mr mw me
 010f4000-01300000 r--p 00cf4000 fe:01 123   /usr/bin/foyer
 Anonymous:             8 kB
+Swap:                  0 kB
 01300000-01400000 r--p 00cf4000 fe:01 123   /usr/bin/foyer
 Anonymous:             0 kB
+Swap:                  0 kB
+01400000-01500000 r--p 00cf4000 fe:01 123   /usr/bin/foyer
+Anonymous:             0 kB
+Swap:                  8 kB
 01bd6000-01c85000 rw-p 017d6000 fe:01 123   /usr/bin/foyer
 Anonymous:             0 kB
+Swap:                  0 kB
 c000000000-c000800000 rw-p 00000000 00:00 0
 Anonymous:             0 kB
+Swap:                  0 kB
 7f0000000000-7f0000001000 r--p 00000000 fe:01 9   /usr/bin/other
 Anonymous:             0 kB
+Swap:                  0 kB
 `
 	got, err := unchanged(strings.NewReader(smaps), "/usr/bin/foyer")
 	want := []mapping{{0x400000, 0x10f4000}, {0x1300000, 0x1400000}}
