@@ -20,8 +20,8 @@ func Ask[T any](ctx context.Context, t *Tx, columns func(*T) []any, query string
 	p.queue(query, args).Query(func(rows pgx.Rows) error {
 		answered = true
 		return each(rows, func(scan scanner) error {
-			err = nil
-			return scan(columns(&v)...)
+			err = scan(columns(&v)...)
+			return err
 		})
 	})
 	return func() (T, error) {
@@ -29,6 +29,9 @@ func Ask[T any](ctx context.Context, t *Tx, columns func(*T) []any, query string
 			if err := Flush(ctx, t); err != nil {
 				return v, err
 			}
+		}
+		if !answered {
+			return v, errAborted
 		}
 		return v, err
 	}

@@ -8,6 +8,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -60,7 +61,7 @@ func (c *Conn) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prepare returns the statement of a query, which is one SQL statement. It belongs
+// Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
 // to the connection, and is prepared but once: queries must not contain values, or
 // their number would grow without bound.
 func (c *Conn) Prepare(query string) (*Stmt, error) {
@@ -82,11 +83,16 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 	defer libc.Xfree(c.tls, text)
 	s := &Stmt{conn: c}
 	var result int32
-	s.stmt = c.out(func(stmt uintptr) {
-		result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, 0)
+	tail := c.out(func(tail uintptr) {
+		s.stmt = c.out(func(stmt uintptr) {
+			result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, tail)
+		})
 	})
 	if err := c.check(result); err != nil {
 		return nil, err
+	}
+	if s.stmt == 0 || strings.TrimSpace(libc.GoString(tail)) != "" {
+		return nil, errors.Join(fmt.Errorf("%.100q is not one statement", query), s.finalize())
 	}
 	if err := s.nameParameters(); err != nil {
 		return nil, errors.Join(err, s.finalize())
@@ -111,6 +117,10 @@ func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
 // TotalChanges is how many rows have been changed since the connection was opened.
 func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
+// InTransaction reports whether a transaction is under way. SQLite ends one by itself
+// when the disk is full or fails, or memory runs out.
+func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
 // LastInsertID is the number of the row that the last INSERT has made.
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }

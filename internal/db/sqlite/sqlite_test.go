@@ -81,7 +81,7 @@ func TestWrongStatements(t *testing.T) {
 	if _, err := run(t, c, `SELECT $2`, text("a")); err == nil {
 		t.Error("an argument that is not there went through")
 	}
-	for _, query := range []string{`SELECT ?`, `SELECT $a`, `SELECT $1x`, `SELECT FROM`} {
+	for _, query := range []string{`SELECT ?`, `SELECT $a`, `SELECT $1x`, `SELECT $01`, `SELECT FROM`, `SELECT 1; SELECT 2`, ``, `-- none`} {
 		if _, err := run(t, c, query, text("a")); err == nil {
 			t.Errorf("%s went through", query)
 		}

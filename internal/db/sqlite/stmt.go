@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
@@ -42,11 +43,8 @@ const keptTexts = 64 << 10
 func (s *Stmt) nameParameters() error {
 	for i := range lib.Xsqlite3_bind_parameter_count(s.conn.tls, s.stmt) {
 		name := libc.GoString(lib.Xsqlite3_bind_parameter_name(s.conn.tls, s.stmt, i+1))
-		if len(name) < 2 || name[0] != '$' {
-			return fmt.Errorf("the parameter %q is not of the form $1", name)
-		}
-		n, err := strconv.Atoi(name[1:])
-		if err != nil {
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "$"))
+		if err != nil || name != "$"+strconv.Itoa(n) {
 			return fmt.Errorf("the parameter %q is not of the form $1", name)
 		}
 		s.parameters = append(s.parameters, n)
@@ -54,7 +52,8 @@ func (s *Stmt) nameParameters() error {
 	return nil
 }
 
-// Bind sets the arguments: $1 is values[0].
+// Bind sets all arguments: $1 is values[0]. The statement must not be between two
+// rows.
 func (s *Stmt) Bind(values []Value) error {
 	size := 1 // an empty text has an address, too
 	for _, v := range values {
@@ -79,7 +78,7 @@ func (s *Stmt) Bind(values []Value) error {
 }
 
 // bind sets one argument; its text is a copy at an address, which SQLite goes on
-// using until the statement is reset.
+// using until the next one is bound.
 func (s *Stmt) bind(i int32, v Value, address uintptr) (result int32) {
 	switch v.Kind {
 	case Integer:
