@@ -131,8 +131,8 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
 // rolled back. On SQLite fn shares its commit with others (see writer), so it
-// must do nothing slow, and may be run a second time: whatever it changes outside
-// of the database it must set anew. fn must use tx, never d.
+// must do nothing slow, and may be run again: whatever it changes outside of the
+// database it must set anew. fn must use tx, never d.
 func (d *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
 		return d.writer.do(ctx, &Tx{db: d, session: d.writer.conn}, fn)
@@ -149,9 +149,9 @@ type Tx struct {
 	// wait for those another transaction is about to change.
 	SkipLocked string
 
-	// Part is where this transaction counts, in tables of counts that have parts: on
-	// PostgreSQL no other one of this server does so meanwhile, and waits for its
-	// rows. It is always 0 on SQLite, where transactions do not wait for rows.
+	// Part is where this transaction counts, in tables of counts that have parts. On
+	// PostgreSQL no other transaction of this server counts there meanwhile, so none
+	// waits for its rows; on SQLite, where none waits for rows, it is always 0.
 	Part int
 
 	session

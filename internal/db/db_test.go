@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,6 +186,79 @@ func TestAdd(t *testing.T) {
 			if err != nil || got != n {
 				t.Errorf("%s: got %v, %v; want %v", row, got, err, n)
 			}
+		}
+	})
+}
+
+// On a full disk SQLite undoes a whole transaction by itself. What shares a commit
+// with that must be on disk if it was told so, and only then.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "full.db"))
+	const add = `INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, 0, $2, 0)
+		ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $2`
+	pages, err := db.One(t.Context(), d, db.Value[int], `PRAGMA page_count`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, d, fmt.Sprintf(`PRAGMA max_page_count = %d`, pages+40))
+	var done, failed atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for j := range 10 {
+				name := fmt.Sprintf("%d.%d.%s", i, j, strings.Repeat("x", 100+2000*(i%3)))
+				err := d.InTx(t.Context(), func(tx *db.Tx) error {
+					if err := db.Add(t.Context(), tx, add, []any{"x"}, 1); err != nil {
+						return err
+					}
+					_, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now())
+					if i%7 == 0 {
+						return errors.Join(err, errors.New("refused"))
+					}
+					return err
+				})
+				if err != nil {
+					failed.Add(1)
+				} else {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	exec(t, d, `PRAGMA max_page_count = 1000000`)
+	users, err := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM users`)
+	counted, countErr := db.One(t.Context(), d, db.Value[int64], `SELECT pending FROM invite_counts`)
+	if err != nil || countErr != nil || users != done.Load() || counted != users {
+		t.Errorf("%d were told that they are on disk, %d are, %d are counted; %v %v", done.Load(), users, counted, err, countErr)
+	}
+	if failed.Load() < 64/7*10+10 || done.Load() == 0 {
+		t.Errorf("%d failed, %d did not: the disk was not full", failed.Load(), done.Load())
+	}
+}
+
+// What is asked after a statement that has failed has no answer: least of all that
+// there is no such row.
+func TestAskAfterFailure(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			failed := db.Run(t.Context(), tx, makeUser, "a", false, d.Now())
+			first := db.Ask(t.Context(), tx, db.Value[int], `SELECT 1`)
+			second := db.Ask(t.Context(), tx, db.Value[int], `SELECT 2`)
+			_, firstErr := first()
+			if failed == nil && firstErr == nil {
+				t.Error("no error")
+			}
+			if n, err := second(); errors.Is(err, db.ErrNoRow) || err == nil && n != 2 {
+				t.Errorf("got %d, %v", n, err)
+			}
+			return errors.Join(failed, firstErr)
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("got %v, want ErrUnique", err)
 		}
 	})
 }

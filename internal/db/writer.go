@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
 // writer owns SQLite's one writing connection. Transactions that are waiting
 // share a commit, because a commit is a wait for the disk that many can share;
 // one that comes alone is committed at once. When one fails after it has written,
-// the others are undone with it and run once more without it: that is rare, while
-// a savepoint for each would cost every one of them a fifth of its time.
+// the others are undone with it and run again without it: that is rare, while a
+// savepoint for each would cost every one of them a fifth of its time.
 type writer struct {
 	conn  *conn
 	queue chan *unit
 	quit  chan struct{}
 	done  chan struct{}
-	once  sync.Once
 }
 
 // unit is one caller's transaction, waiting for its turn.
@@ -86,7 +84,7 @@ func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 }
 
 func (w *writer) close() error {
-	w.once.Do(func() { close(w.quit) })
+	close(w.quit)
 	<-w.done
 	return w.conn.Close()
 }
@@ -114,8 +112,8 @@ func (w *writer) share(batch []*unit) []*unit {
 		return batch
 	}
 	for i := 0; i < len(batch); i++ {
-		if wrote := w.attempt(batch[i]); wrote && batch[i].err != nil {
-			w.apart(batch)
+		if broken := w.attempt(batch[i]); broken {
+			w.withoutFailed(batch)
 			return batch
 		}
 		if len(batch) < maxShared {
@@ -146,43 +144,57 @@ func (w *writer) waiting() *unit {
 	return nil
 }
 
-// apart undoes a batch in which a unit has failed, and runs the others again, each
-// in a commit of its own.
-func (w *writer) apart(batch []*unit) {
-	undone := w.rollback()
+// withoutFailed undoes a batch that a unit has broken, and runs the others again, in
+// one commit, or each in its own if that fails.
+func (w *writer) withoutFailed(batch []*unit) {
+	var others []*unit
 	for _, u := range batch {
-		switch {
-		case u.err != nil:
-		case undone != nil:
-			u.err = undone
-		default:
-			u.err = w.alone(u)
+		if u.err == nil {
+			others = append(others, u)
+		}
+	}
+	undone := w.rollback()
+	if len(others) == 0 || undone == nil && w.together(others) == nil {
+		return
+	}
+	for _, u := range others {
+		if u.err = undone; undone == nil {
+			u.err = w.together([]*unit{u})
 		}
 	}
 }
 
-func (w *writer) alone(u *unit) error {
+// together runs all of some units in one commit, or none.
+func (w *writer) together(units []*unit) error {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
-	if w.attempt(u); u.err != nil {
-		return errors.Join(u.err, w.rollback())
+	for _, u := range units {
+		u.err = nil
+		if w.attempt(u); u.err != nil {
+			return errors.Join(u.err, w.rollback())
+		}
 	}
 	return w.commit()
 }
 
-// attempt calls u's function, and reports whether it has changed the database; its
-// panic is its own, not the writer's.
-func (w *writer) attempt(u *unit) (wrote bool) {
+// attempt calls u's function, and reports whether it has failed with something to be
+// undone; its panic is its own, not the writer's. SQLite ends a transaction by itself
+// when the disk is full, for one.
+func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	defer func() {
 		if p := recover(); p != nil {
 			u.err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
+		ended := !w.conn.InTransaction()
+		if ended && u.err == nil {
+			u.err = errAborted
+		}
 		if u.err != nil {
 			w.conn.additions = w.conn.additions[:additions]
+			broken = ended || w.conn.TotalChanges() != changes
 		}
-		wrote = w.conn.TotalChanges() != changes
 	}()
 	u.err = u.fn(u.tx)
 	return false // set above
@@ -201,6 +213,9 @@ func (w *writer) commit() error {
 
 func (w *writer) rollback() error {
 	w.conn.additions = w.conn.additions[:0]
+	if !w.conn.InTransaction() {
+		return nil
+	}
 	return w.exec(`ROLLBACK`)
 }
 
