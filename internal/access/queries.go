@@ -53,7 +53,7 @@ func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Run(ctx, tx, `UPDATE access_version SET version = version + 1 WHERE id = 1`)
+	return db.Add(ctx, tx, `UPDATE access_version SET version = version + $2 WHERE id = $1`, []any{1}, 1)
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {
