@@ -2,6 +2,7 @@ package invite
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -36,16 +37,22 @@ func (s Service) brakeMails(ctx context.Context, tx *db.Tx, emails []string) err
 	return nil
 }
 
-// count notes n more uses and refuses them if that is over the limit: then the
-// transaction is undone, and the count with it.
+// count notes n more uses, or refuses them if that would be over the limit.
 func (s Service) count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, what string) error {
 	if limit == 0 {
 		return nil
 	}
 	now := s.DB.Now()
-	b, err := use(ctx, tx, kind, item, n, now, now.Add(-day))
-	if err != nil || b.used <= limit {
+	if ok, err := use(ctx, tx, kind, item, n, limit, now, now.Add(-day)); ok || err != nil {
 		return err
 	}
-	return fault.Later(fault.Throttled, b.since.Add(day).Sub(now), "At most %d %s: try again later.", limit, what)
+	since, err := brakedSince(ctx, tx, kind, item)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return err
+	}
+	wait := since.Add(day).Sub(now)
+	if wait <= 0 { // more than a day allows
+		wait = day
+	}
+	return fault.Later(fault.Throttled, wait, "At most %d %s: try again later.", limit, what)
 }

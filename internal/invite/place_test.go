@@ -2,9 +2,11 @@ package invite_test
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
+	"foyer/internal/activity"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
@@ -37,6 +39,40 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
 			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
+		}
+	})
+}
+
+// A resend that comes beside a delete either was first, or finds nothing.
+func TestResendBesideDelete(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		other := r.invites
+		other.DB = dbtest.Open(t, url)
+		for i := range 40 {
+			made, err := r.invites.Create(r.Context(), r.owner, draft("ada"+strconv.Itoa(i)+"@x.example"))
+			if err != nil {
+				r.Fatal(err)
+			}
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := r.invites.Delete(r.Context(), r.owner, made.ID); err != nil {
+					r.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, err := other.Resend(r.Context(), r.owner, made.ID); err != nil && !fault.Is(err, fault.NotFound) {
+					r.Error(err)
+				}
+			})
+			both.Wait()
+			told, _, err := activity.List(r.Context(), r.db, activity.Filter{
+				OrganizationID: r.owner.Organization.ID, Scope: activity.Invite, ItemID: made.ID,
+			}, page.First)
+			if err != nil || len(told) < 2 || told[0].Verb != activity.Deleted {
+				r.Fatalf("after it was deleted: %+v, %v", told, err)
+			}
 		}
 	})
 }

@@ -123,7 +123,8 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 }
 
 // overdue names organizations that have invites which expired before a time. Those
-// were made before it, too: that is what there is an index for.
+// were made before it, too, unless a clock was set back: that is what there is an
+// index for.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
@@ -138,25 +139,31 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
-// brake is how often something was done in the day that began at since.
-type brake struct {
-	since time.Time
-	used  int
-}
-
-// use counts n more uses of a brake whose day, if it began at or before dayBefore,
-// begins anew.
-func use(ctx context.Context, tx *db.Tx, kind, item string, n int, now, dayBefore time.Time) (brake, error) {
-	return db.One(ctx, tx, func(b *brake) []any { return []any{&b.since, &b.used} }, `
+// use counts n more uses of a brake, up to a limit, and reports whether that was
+// possible. A day that began at or before dayBefore begins anew.
+func use(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
+	if n > limit {
+		return false, nil
+	}
+	changed, err := db.Exec(ctx, tx, `
 		INSERT INTO brakes (kind, item, since, used) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (kind, item) DO UPDATE SET
 			since = CASE WHEN brakes.since <= $5 THEN excluded.since ELSE brakes.since END,
 			used = CASE WHEN brakes.since <= $5 THEN 0 ELSE brakes.used END + excluded.used
-		RETURNING since, used`, kind, item, now, n, dayBefore)
+		WHERE CASE WHEN brakes.since <= $5 THEN 0 ELSE brakes.used END + excluded.used <= $6`,
+		kind, item, now, n, dayBefore, limit)
+	return changed == 1, err
 }
 
+// brakedSince is when the day of a brake began; ErrNoRow if nothing was counted.
+func brakedSince(ctx context.Context, tx *db.Tx, kind, item string) (time.Time, error) {
+	return db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM brakes WHERE kind = $1 AND item = $2`, kind, item)
+}
+
+// forgetBrakes leaves those alone that are being counted up.
 func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Run(ctx, tx, `DELETE FROM brakes WHERE since <= $1`, before)
+	return db.Run(ctx, tx, `
+		DELETE FROM brakes WHERE (kind, item) IN (SELECT kind, item FROM brakes WHERE since <= $1`+tx.SkipLocked+`) AND since <= $1`, before)
 }
 
 // pendingNow is how many invites an organization has, and a number that is another
@@ -184,7 +191,8 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 }
 
 // touchInvitesOf makes memories forget pages of invites that show a user as the
-// one who made them.
+// one who made them, in the organizations that the user is in: one they have left
+// shows them as they were, until its invites change.
 func touchInvitesOf(ctx context.Context, tx *db.Tx, userID int64) error {
 	return db.Run(ctx, tx, `
 		INSERT INTO invite_counts (organization_id, part, pending, version)
