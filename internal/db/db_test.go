@@ -308,6 +308,58 @@ func TestOpenAtOnce(t *testing.T) {
 	})
 }
 
+// What an earlier foyer has stored must survive that rows and tables are arranged
+// anew; a plugin's versions hang on a table that is changed in place.
+func TestMigrateOlderSchema(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.OpenAt(t.Context(), url, "0001_init.sql", "0002_versions.sql", "0003_mail.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const now = `CURRENT_TIMESTAMP`
+		for _, statement := range []string{
+			`INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+				VALUES ('o', 'Acme', 9, TRUE, TRUE, '', ` + now + `)`,
+			`INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+				VALUES ('u', 'u', 'u', '', '', TRUE, ` + now + `)`,
+			`INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at)
+				VALUES ('o', 'local', 'x', '', '', '', '', '', FALSE, FALSE, ` + now + `, ` + now + `)`,
+			`INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle_integrity, bundle_size, created_at)
+				VALUES (1, 1, '', '', '', '', 0, ` + now + `)`,
+			`INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at, issue)
+				VALUES ('i', 'o', 'a@x.example', 'Ada', 1, 'Hi', 1, ` + now + `, ` + now + `, ` + now + `, 3)`,
+			`INSERT INTO invite_counts (organization_id, pending, version) VALUES ('o', 1, 7)`,
+		} {
+			exec(t, d, statement)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d = dbtest.Open(t, url)
+		for query, want := range map[string]int{
+			`SELECT COUNT(*) FROM plugin_versions v JOIN plugins p ON p.id = v.plugin_id`:                              1,
+			`SELECT COUNT(*) FROM invites WHERE id = 'i' AND first_name = 'Ada' AND issue = 3 AND mail_state = 'none'`: 1,
+			`SELECT SUM(pending) FROM invite_counts WHERE organization_id = 'o' AND part = 0 AND version = 7`:          1,
+		} {
+			if n, err := db.One(t.Context(), d, db.Value[int], query); err != nil || n != want {
+				t.Errorf("%s: %d, %v; want %d", query, n, err, want)
+			}
+		}
+		exec(t, d, `INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at)
+			VALUES ('nobody', 'local', 'x', '', '', '', '', '', FALSE, FALSE, `+now+`, `+now+`)`) // there is no reference
+		exec(t, d, `DELETE FROM plugins WHERE id = 1`)
+		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM plugin_versions`); err != nil || n != 0 {
+			t.Errorf("%d versions of a plugin that is gone, %v", n, err)
+		}
+		if strings.HasPrefix(url, "sqlite:") {
+			if found, err := db.One(t.Context(), d, db.Value[string], `PRAGMA integrity_check`); err != nil || found != "ok" {
+				t.Errorf("integrity: %s, %v", found, err)
+			}
+		}
+	})
+}
+
 func TestOpenRefusesNewerSchema(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -82,16 +83,19 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	})
 }
 
-// statements splits a migration at the semicolons that end a line.
+// statements splits a migration at the semicolons that end a line. Lines that are
+// comments are left out: a statement for the other engine is one.
 func statements(script string) []string {
 	var all []string
-	for s := range strings.SplitSeq(script, ";\n") {
+	for s := range strings.SplitSeq(comments.ReplaceAllString(script, ""), ";\n") {
 		if s = strings.TrimSpace(s); s != "" {
 			all = append(all, s)
 		}
 	}
 	return all
 }
+
+var comments = regexp.MustCompile(`(?m)^--.*\n`)
 
 func (d *DB) script(ctx context.Context, statement string) error {
 	return d.InTx(ctx, func(tx *Tx) error {

@@ -49,12 +49,9 @@ CREATE TABLE access_version (
 );
 INSERT INTO access_version (id, version) VALUES (1, 1);
 
--- Plugins, invites and activity name organizations and users without references:
--- none of those is ever removed, and each insert would look them up, and on
--- PostgreSQL lock the one row that all of an organization's inserts name.
 CREATE TABLE plugins (
 	id              {{identity}},
-	organization_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	version         BIGINT NOT NULL DEFAULT 1, -- counted up by each change
 	plugin_type     TEXT NOT NULL,
 	name            TEXT NOT NULL,
@@ -87,33 +84,32 @@ CREATE TABLE plugin_counts (
 	global          BIGINT NOT NULL,
 	version         BIGINT NOT NULL,
 	PRIMARY KEY (organization_id, part)
-) {{clustered}};
+);
 INSERT INTO plugin_counts (organization_id, part, own, global, version) VALUES ('', 0, 0, 0, 1);
 
 CREATE TABLE invites (
 	id                     TEXT PRIMARY KEY,
-	organization_id        TEXT NOT NULL,
+	organization_id        TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	target_email           TEXT NOT NULL,
 	first_name             TEXT NOT NULL,
 	emailing_attempt_made  BOOLEAN NOT NULL DEFAULT FALSE,
 	level                  INTEGER NOT NULL,
 	message                TEXT NOT NULL,
-	created_by             BIGINT NOT NULL,
+	created_by             BIGINT NOT NULL REFERENCES users (id),
 	created_at             {{timestamp}} NOT NULL,
 	updated_at             {{timestamp}} NOT NULL,
 	expires_at             {{timestamp}} NOT NULL,
 	UNIQUE (organization_id, target_email)
-) {{clustered}};
+);
 CREATE INDEX invites_newest ON invites (organization_id, created_at, id);
 
 CREATE TABLE invite_counts (
-	organization_id TEXT NOT NULL,
-	part            INTEGER NOT NULL,
+	organization_id TEXT PRIMARY KEY,
 	pending         BIGINT NOT NULL,
-	version         BIGINT NOT NULL,
-	PRIMARY KEY (organization_id, part)
-) {{clustered}};
+	version         BIGINT NOT NULL
+);
 
+-- Without references: it outlives what it tells of, and every change would pay.
 CREATE TABLE activity (
 	id              {{counter}},
 	organization_id TEXT NOT NULL,
@@ -127,9 +123,7 @@ CREATE TABLE activity (
 	created_at      {{timestamp}} NOT NULL
 );
 CREATE INDEX activity_scope ON activity (organization_id, scope, id);
--- Only the history of one plugin is asked for often. An entry's item may be any, so
--- that each one would change another page of an index on all.
-CREATE INDEX activity_plugin ON activity (organization_id, scope, item_id, id) WHERE scope = 'Plugin';
+CREATE INDEX activity_item ON activity (organization_id, scope, item_id, id);
 
 CREATE TABLE activity_counts (
 	organization_id TEXT NOT NULL,
@@ -137,4 +131,4 @@ CREATE TABLE activity_counts (
 	part            INTEGER NOT NULL,
 	entries         BIGINT NOT NULL,
 	PRIMARY KEY (organization_id, scope, part)
-) {{clustered}};
+);

@@ -16,6 +16,7 @@ ALTER TABLE invites ADD COLUMN issue BIGINT NOT NULL DEFAULT 1;
 ALTER TABLE invites ADD COLUMN mail_state TEXT NOT NULL DEFAULT 'none';
 ALTER TABLE invites ADD COLUMN mail_reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE invites ADD COLUMN mail_attempts INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX invites_expires ON invites (expires_at);
 
 -- How often something has been done within a day, which began at the first time.
 CREATE TABLE brakes (

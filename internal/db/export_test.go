@@ -1,0 +1,23 @@
+package db
+
+import (
+	"context"
+	"errors"
+)
+
+// OpenAt is Open with the first migrations alone, as an earlier foyer had them.
+func OpenAt(ctx context.Context, url string, names ...string) (*DB, error) {
+	d, err := connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.script(ctx, `CREATE TABLE migrations (name TEXT PRIMARY KEY)`); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	for _, name := range names {
+		if err := d.migrateFile(ctx, name); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
