@@ -57,7 +57,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
-		Installs: NewInstalls(16), Bundles: NewBundles(d), Memory: NewMemory(),
+		Installs: NewPlaces(16, "Full"), Saves: NewPlaces(16, "Full"), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
 	o, err := orgs.Create(tb.Context(), "Acme")
@@ -202,7 +202,12 @@ func TestBusy(t *testing.T) {
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
 		}
-		r.Installs = NewInstalls(0)
+		r.Saves = NewPlaces(0, "No place")
+		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
+		if !fault.Is(err, fault.Busy) || err.Error() != "No place; try again in a few seconds." {
+			r.Errorf("got %v", err)
+		}
+		r.Installs = NewPlaces(0, "No place")
 		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)

@@ -22,7 +22,8 @@ type Service struct {
 	Catalog  *upstream.Catalog
 	Sealer   *upstream.Sealer
 	Children *sandbox.Pool // compile; must know bundle.TaskName
-	Installs *Installs
+	Installs *Places       // of installs and upgrades
+	Saves    *Places       // of sources that are edited
 	Bundles  *Bundles
 	Memory   *Memory
 }

@@ -100,7 +100,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	}
 	var made *build // nil: no file is another
 	if !same(before.Files, texts) {
-		b, err := s.compile(ctx, texts)
+		b, err := s.compileSave(ctx, p, texts)
 		if err != nil {
 			return err
 		}
@@ -108,6 +108,15 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	}
 	defer s.Bundles.forget()
 	return s.DB.InTx(ctx, func(tx *db.Tx) error { return s.saveSource(ctx, tx, c, before, d, made) })
+}
+
+func (s Service) compileSave(ctx context.Context, p Plugin, texts map[string]string) (build, error) {
+	end, err := s.Saves.begin(p.OrganizationID)
+	if err != nil {
+		return build{}, err
+	}
+	defer end()
+	return s.compile(ctx, texts)
 }
 
 // describeEdited has the plugin.json among edits say the name and the config schema.

@@ -18,6 +18,7 @@ import (
 const (
 	maxWaiting  = 32 // callers that wait for a child process
 	maxInstalls = 16 // installations at once, each with a pack on disk
+	maxSaves    = 32 // sources that are compiled, or wait for it
 )
 
 // Tasks is the work that is done in child processes of this program.
@@ -38,7 +39,8 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 		DB: d, Children: children, Sealer: sealer,
 		Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
-		Installs: plugin.NewInstalls(maxInstalls),
+		Installs: plugin.NewPlaces(maxInstalls, "Too many apps are being installed"),
+		Saves:    plugin.NewPlaces(maxSaves, "Too many sources are being compiled"),
 		Bundles:  plugin.NewBundles(d),
 		Memory:   plugin.NewMemory(),
 	}, nil

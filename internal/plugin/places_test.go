@@ -7,12 +7,12 @@ import (
 )
 
 // One organization leaves three quarters of the places to others.
-func TestInstallsShare(t *testing.T) {
+func TestPlacesShare(t *testing.T) {
 	t.Parallel()
-	installs := NewInstalls(8)
+	places := NewPlaces(8, "Full")
 	begin := func(organizationID string, fits bool) func() {
 		t.Helper()
-		end, err := installs.begin(organizationID)
+		end, err := places.begin(organizationID)
 		if (err == nil) != fits || err != nil && !fault.Is(err, fault.Busy) {
 			t.Errorf("%s: %v", organizationID, err)
 		}
@@ -31,7 +31,7 @@ func TestInstallsShare(t *testing.T) {
 	end()
 	end = begin("e", true)
 	end()
-	if n := len(installs.byOrganization); n != 4 {
+	if n := len(places.byOrganization); n != 4 {
 		t.Errorf("%d organizations are remembered", n)
 	}
 }
