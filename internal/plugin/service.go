@@ -92,19 +92,26 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
-	version, err := versionOf(ctx, s.DB, c.Organization.ID, id, "")
+	p, known, err := s.recall(ctx, s.DB, c, id, "")
+	if err == nil && !known {
+		s.Memory.one.Put(id, p.Version, p)
+	}
+	return p, err
+}
+
+// recall returns a plugin that the caller's organization can see, from memory if
+// that is known to hold. What a transaction has read may yet be undone: it must not
+// be put there.
+func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
+	version, err := versionOf(ctx, q, c.Organization.ID, id, lock)
 	if err != nil {
-		return Plugin{}, notFound(err)
+		return Plugin{}, false, notFound(err)
 	}
-	if p, ok := s.Memory.one.Get(id, version); ok {
-		return p, nil
+	if p, known = s.Memory.one.Get(id, version); known {
+		return p, true, nil
 	}
-	p, err := find(ctx, s.DB, c.Organization.ID, id, "")
-	if err != nil {
-		return Plugin{}, notFound(err)
-	}
-	s.Memory.one.Put(id, p.Version, p)
-	return p, nil
+	p, err = find(ctx, q, c.Organization.ID, id, lock)
+	return p, false, notFound(err)
 }
 
 // List returns a page of what the caller's organization can see.
@@ -278,15 +285,9 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 // own returns a plugin that the caller is going to change: a global one of
 // another organization can be seen, but not that.
 func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
-	version, err := versionOf(ctx, q, c.Organization.ID, id, lock)
+	p, _, err := s.recall(ctx, q, c, id, lock)
 	if err != nil {
-		return Plugin{}, notFound(err)
-	}
-	p, ok := s.Memory.one.Get(id, version)
-	if !ok {
-		if p, err = find(ctx, q, c.Organization.ID, id, lock); err != nil {
-			return Plugin{}, notFound(err)
-		}
+		return Plugin{}, err
 	}
 	if p.OrganizationID != c.Organization.ID {
 		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, which alone may change it.")
