@@ -112,28 +112,37 @@ func TestUniqueViolation(t *testing.T) {
 	})
 }
 
+// atOnce runs 200 transactions at the same time. Each third is refused after its fn.
+func atOnce(t *testing.T, d *db.DB, fn func(tx *db.Tx, i int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			err := d.InTx(t.Context(), func(tx *db.Tx) error {
+				if err := fn(tx, i); err != nil {
+					return err
+				}
+				if i%3 == 0 {
+					return errors.New("refused")
+				}
+				return nil
+			})
+			if (err != nil) != (i%3 == 0) {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Transactions that share a commit must not share a failure.
 func TestTransactionsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		var wg sync.WaitGroup
-		for i := range 200 {
-			wg.Go(func() {
-				err := d.InTx(t.Context(), func(tx *db.Tx) error {
-					if _, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now()); err != nil {
-						return err
-					}
-					if i%3 == 0 {
-						return errors.New("refused")
-					}
-					return nil
-				})
-				if (err != nil) != (i%3 == 0) {
-					t.Errorf("transaction %d: %v", i, err)
-				}
-			})
-		}
-		wg.Wait()
+		atOnce(t, d, func(tx *db.Tx, i int) error {
+			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
+			return err
+		})
 		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 133 {
 			t.Errorf("%d users, want 133; %v", n, err)
 		}
@@ -147,31 +156,18 @@ func TestAdd(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const add = `INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, 0, $2, $3)
 			ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
-		var wg sync.WaitGroup
-		for i := range 200 {
-			wg.Go(func() {
-				err := d.InTx(t.Context(), func(tx *db.Tx) error {
-					for _, row := range []string{"even", "odd"}[i%2:] {
-						if err := db.Add(t.Context(), tx, add, []any{row}, int64(i), 1); err != nil {
-							return err
-						}
-					}
-					if i%5 == 0 {
-						if _, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now()); err != nil {
-							return err
-						}
-					}
-					if i%3 == 0 {
-						return errors.New("refused")
-					}
-					return nil
-				})
-				if (err != nil) != (i%3 == 0) {
-					t.Errorf("transaction %d: %v", i, err)
+		atOnce(t, d, func(tx *db.Tx, i int) error {
+			for _, row := range []string{"even", "odd"}[i%2:] {
+				if err := db.Add(t.Context(), tx, add, []any{row}, int64(i), 1); err != nil {
+					return err
 				}
-			})
-		}
-		wg.Wait()
+			}
+			if i%5 != 0 {
+				return nil
+			}
+			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
+			return err
+		})
 		want := map[string][2]int64{}
 		for i := range int64(200) {
 			for _, row := range []string{"even", "odd"}[i%2:] {
