@@ -68,18 +68,7 @@ func (c *conn) run(_ context.Context, query string, args []any) error {
 		return err
 	}
 	defer s.Reset()
-	for more := true; more && err == nil; {
-		more, err = s.Step()
-	}
-	return err
-}
-
-// insert does without RETURNING, for which SQLite builds a table and a journal.
-func (c *conn) insert(ctx context.Context, query string, args []any) (id int64, err error) {
-	if err := c.run(ctx, query, args); err != nil {
-		return 0, err
-	}
-	return c.LastInsertID(), nil
+	return s.Run()
 }
 
 func (c *conn) exec(ctx context.Context, query string, args []any) (int64, error) {

@@ -46,7 +46,11 @@ func (t *postgresTx) insertLater(_ context.Context, id *int64, query string, arg
 	return nil
 }
 
-func (c *conn) insertLater(ctx context.Context, id *int64, query string, args []any) (err error) {
-	*id, err = c.insert(ctx, query, args)
-	return err
+// insertLater does without RETURNING, for which SQLite builds a table and a journal.
+func (c *conn) insertLater(ctx context.Context, id *int64, query string, args []any) error {
+	if err := c.run(ctx, query, args); err != nil {
+		return err
+	}
+	*id = c.LastInsertID()
+	return nil
 }

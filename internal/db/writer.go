@@ -153,14 +153,15 @@ func (w *writer) withoutFailed(batch []*unit) {
 			others = append(others, u)
 		}
 	}
-	undone := w.rollback()
-	if len(others) == 0 || undone == nil && w.together(others) == nil {
+	err := w.rollback()
+	if err == nil && len(others) > 0 {
+		err = w.together(others)
+	}
+	if err == nil {
 		return
 	}
 	for _, u := range others {
-		if u.err = undone; undone == nil {
-			u.err = w.together([]*unit{u})
-		}
+		u.err = w.together([]*unit{u}) // fails if the batch could not be undone
 	}
 }
 

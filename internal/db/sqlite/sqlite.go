@@ -106,10 +106,7 @@ func (c *Conn) once(query string) error {
 	if err != nil {
 		return err
 	}
-	for more := true; more && err == nil; {
-		more, err = s.Step()
-	}
-	return errors.Join(err, s.finalize())
+	return errors.Join(s.Run(), s.finalize())
 }
 
 // Changes is how many rows the last INSERT, UPDATE or DELETE has changed.

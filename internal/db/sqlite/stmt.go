@@ -121,6 +121,14 @@ func (s *Stmt) Step() (row bool, err error) {
 	}
 }
 
+// Run runs the statement to its end.
+func (s *Stmt) Run() (err error) {
+	for more := true; more && err == nil; {
+		more, err = s.Step()
+	}
+	return err
+}
+
 // Reset makes the statement ready for other arguments.
 func (s *Stmt) Reset() {
 	lib.Xsqlite3_reset(s.conn.tls, s.stmt) // answers with the error that Step has returned
