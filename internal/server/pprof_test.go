@@ -1,0 +1,27 @@
+package server_test
+
+import (
+	"regexp"
+	"testing"
+
+	"foyer/internal/config"
+)
+
+// Profiles tell much about a process: they are there if asked for, and on the
+// listener for metrics alone.
+func TestProfilesAreOffUntilAskedFor(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[bool]int{false: 404, true: 200} {
+		s := start(t, config.Config{MetricsListen: "127.0.0.1:0", Pprof: on})
+		listening := regexp.MustCompile(`"msg":"metrics","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
+		if listening == nil {
+			t.Fatalf("no address in the log: %s", s.log)
+		}
+		metrics := "http://" + listening[1]
+		for url, want := range map[string]int{metrics + "/metrics": 200, metrics + "/debug/pprof/heap": want, s.URL + "/debug/pprof/heap": 404} {
+			if got := browse(t, "GET", url, nil); got.status != want {
+				t.Errorf("pprof %t: %s answers %d, not %d", on, url, got.status, want)
+			}
+		}
+	}
+}
