@@ -204,7 +204,7 @@ func (w *writer) attempt(u *unit) (broken bool) {
 func (w *writer) commit() error {
 	err := w.conn.addUp()
 	if err == nil {
-		err = w.exec(`COMMIT`)
+		err = w.conn.Commit()
 	}
 	if err != nil {
 		return errors.Join(err, w.rollback())

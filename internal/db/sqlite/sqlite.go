@@ -20,6 +20,7 @@ type Conn struct {
 	tls   *libc.TLS
 	db    uintptr          // a sqlite3
 	stmts map[string]*Stmt // kept prepared
+	log   *gatherer        // once something was committed
 }
 
 // Open opens the database in the file at path, which it makes if there is none,
@@ -57,6 +58,9 @@ func (c *Conn) Close() error {
 		errs = append(errs, s.finalize())
 	}
 	errs = append(errs, c.check(lib.Xsqlite3_close(c.tls, c.db)))
+	if c.log != nil {
+		lib.Xsqlite3_free(c.tls, c.log.front)
+	}
 	c.tls.Close()
 	return errors.Join(errs...)
 }

@@ -2,16 +2,18 @@ package sqlite_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"foyer/internal/db/sqlite"
 )
 
-func open(t *testing.T) *sqlite.Conn {
+func open(t *testing.T, path string) *sqlite.Conn {
 	t.Helper()
-	c, err := sqlite.Open(filepath.Join(t.TempDir(), "a b?c%20.db"), "journal_mode = WAL")
+	c, err := sqlite.Open(path, "journal_mode = WAL", "synchronous = FULL")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func run(t *testing.T, c *sqlite.Conn, query string, values ...sqlite.Value) ([]
 // is used again and again, with texts of any length.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
 	long := strings.Repeat("ö", 100_000)
 	for _, test := range []struct {
 		values []sqlite.Value
@@ -77,7 +79,7 @@ func TestArguments(t *testing.T) {
 
 func TestWrongStatements(t *testing.T) {
 	t.Parallel()
-	c := open(t)
+	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
 	if _, err := run(t, c, `SELECT $2`, text("a")); err == nil {
 		t.Error("an argument that is not there went through")
 	}
@@ -92,7 +94,7 @@ func TestWrongStatements(t *testing.T) {
 func TestErrorHasCode(t *testing.T) {
 	t.Parallel()
 	const insert = `INSERT INTO t (a) VALUES ($1)`
-	c := open(t)
+	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
 	if _, err := run(t, c, `CREATE TABLE t (a TEXT UNIQUE)`); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +107,67 @@ func TestErrorHasCode(t *testing.T) {
 	if _, err := run(t, c, insert, text("b")); err != nil || c.Changes() != 1 {
 		t.Errorf("got %v and %d changes", err, c.Changes())
 	}
+}
+
+// What Commit has said is on disk is in the files, and whoever opens them sees it: after
+// small transactions and after those that do not fit into memory, of which SQLite
+// changes what it had written to its log already.
+func TestCommit(t *testing.T) {
+	t.Parallel()
+	const insert = `INSERT INTO t (a) VALUES ($1)`
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, err := sqlite.Open(path, "journal_mode = WAL", "synchronous = FULL", "cache_size = 10", "wal_autocheckpoint = 300")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := run(t, c, `CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, rows := range []int{1, 3, 500, 1, 40, 2000, 0, 7} {
+		if _, err := run(t, c, `BEGIN IMMEDIATE`); err != nil {
+			t.Fatal(err)
+		}
+		for range rows {
+			if _, err := run(t, c, insert, text(strings.Repeat("x", 900))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := run(t, c, `UPDATE t SET a = a || 'y' WHERE id % 50 = 1`); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		total += rows
+		copied := open(t, copyOf(t, path))
+		for query, want := range map[string]string{`SELECT COUNT(*) FROM t`: strconv.Itoa(total), `PRAGMA integrity_check`: "ok"} {
+			if got, err := run(t, copied, query); err != nil || len(got) != 1 || got[0] != want {
+				t.Errorf("after %d rows: %s: %v, %v; want %s", total, query, got, err, want)
+			}
+		}
+	}
+}
+
+// copyOf copies a database and its log as they are now.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to+suffix, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
 }
 
 func TestOpenNoDatabase(t *testing.T) {
