@@ -1,7 +1,9 @@
 package db
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -14,8 +16,8 @@ type addition struct {
 
 // Add runs a statement that adds numbers to a row of counts: its first arguments
 // say which row, the others how much. Nothing in the transaction may depend on the
-// row. On SQLite transactions that share a commit mostly count in the same few
-// rows: what they add to one is added up first.
+// row. Transactions that share a commit mostly count in the same few rows: what they
+// add to one is added up first.
 func Add(ctx context.Context, t *Tx, query string, row []any, n ...int64) error {
 	return classify(t.add(ctx, addition{query, row, n}))
 }
@@ -28,6 +30,11 @@ func (a addition) args() []any {
 	return args
 }
 
+// compare puts rows into some order, the same on all servers.
+func (a addition) compare(b addition) int {
+	return cmp.Or(cmp.Compare(a.query, b.query), cmp.Compare(fmt.Sprint(a.row...), fmt.Sprint(b.row...)))
+}
+
 func (a addition) sameRow(b addition) bool { return a.query == b.query && slices.Equal(a.row, b.row) }
 
 func (t *postgresTx) add(ctx context.Context, a addition) error { return t.run(ctx, a.query, a.args()) }
@@ -37,12 +44,13 @@ func (c *conn) add(_ context.Context, a addition) error {
 	return nil
 }
 
-// addUp makes the additions that were put off, those to one row as one.
-func (c *conn) addUp() error {
-	sums := c.additions[:0]
-	for _, a := range c.additions {
+// sum makes of additions to one row a single one, in the slice that holds them.
+func sum(additions []addition) []addition {
+	sums := additions[:0]
+	for _, a := range additions {
 		i := slices.IndexFunc(sums, a.sameRow)
 		if i < 0 {
+			a.n = slices.Clone(a.n) // who added it may have to do so again
 			sums = append(sums, a)
 			continue
 		}
@@ -50,6 +58,12 @@ func (c *conn) addUp() error {
 			sums[i].n[j] += n
 		}
 	}
+	return sums
+}
+
+// addUp makes the additions that were put off.
+func (c *conn) addUp() error {
+	sums := sum(c.additions)
 	c.additions = c.additions[:0]
 	for _, a := range sums {
 		if err := c.run(context.Background(), a.query, a.args()); err != nil {

@@ -49,6 +49,8 @@ type DB struct {
 	engine  engine
 	pool    *pgxpool.Pool // PostgreSQL alone
 	parts   chan int      // PostgreSQL alone: where no transaction counts now
+	reads   *lane         // PostgreSQL alone: of Quick
+	writes  *lane         // PostgreSQL alone: of InBlindTx
 	readers *readers      // SQLite alone
 	writer  *writer       // SQLite alone
 
@@ -117,6 +119,8 @@ func (d *DB) Close() error {
 	if d.engine.sqlite {
 		return errors.Join(d.writer.close(), d.readers.close())
 	}
+	d.reads.close()
+	d.writes.close()
 	d.pool.Close()
 	return nil
 }

@@ -39,8 +39,10 @@ func (t *Tx) LastID(table string) string {
 	return "currval('" + table + "_id_seq')"
 }
 
+const returningID = " RETURNING id"
+
 func (t *postgresTx) insertLater(_ context.Context, id *int64, query string, args []any) error {
-	t.queue(query+" RETURNING id", args).Query(func(rows pgx.Rows) error {
+	t.queue(query+returningID, args).Query(func(rows pgx.Rows) error {
 		return each(rows, func(scan scanner) error { return scan(id) })
 	})
 	return nil

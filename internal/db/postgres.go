@@ -13,6 +13,7 @@ import (
 const (
 	maxPostgresConns = 20
 	maxPostgresIdle  = 5 * time.Minute
+	lanePart         = maxPostgresConns // the parts before it are for other transactions
 )
 
 // openPostgres connects to a server; pgx keeps statements prepared by itself.
@@ -34,6 +35,7 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 	for part := range maxPostgresConns {
 		d.parts <- part
 	}
+	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (w *writer) share(batch []*unit) []*unit {
 			return batch
 		}
 		if len(batch) < maxShared {
-			if u := w.waiting(); u != nil {
+			if u, ok := waiting(w.queue); ok {
 				batch = append(batch, u)
 			}
 		}
@@ -130,18 +130,19 @@ func (w *writer) share(batch []*unit) []*unit {
 	return batch
 }
 
-// waiting is a unit that waits, if there is one. Before it says no, whoever is ready
-// to run gets a turn, and may come with one: a commit costs more than a few turns.
-func (w *writer) waiting() *unit {
+// waiting is what waits to be taken from a queue, if there is anything. Before it says
+// no, whoever is ready to run gets a turn, and may come with something: a commit costs
+// more than a few turns.
+func waiting[T any](queue <-chan T) (next T, ok bool) {
 	for range 2 {
 		select {
-		case u := <-w.queue:
-			return u
+		case next = <-queue:
+			return next, true
 		default:
 			runtime.Gosched()
 		}
 	}
-	return nil
+	return next, false
 }
 
 // withoutFailed undoes a batch that a unit has broken, and runs the others again, in
