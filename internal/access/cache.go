@@ -137,6 +137,11 @@ func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 	})
 }
 
+// Version is another number after each change to keys, memberships, organizations or
+// users that this server has heard of. What was read after asking for it holds for
+// as long as it stays the same.
+func (k *Keys) Version() int64 { return k.cache.generation.Load() }
+
 // verify sees to it that what is in memory is at most maxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache

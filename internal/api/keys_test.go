@@ -25,7 +25,7 @@ func TestKeysOnTwoServers(t *testing.T) {
 		keys := &access.Keys{DB: second}
 		other := r.serve(&api.API{
 			Log: r.api.Log, Keys: keys, BaseURL: baseURL, Plugins: newApps(t, second),
-			Invites: invite.Service{DB: second, TTL: time.Hour, Memory: invite.NewMemory()},
+			Invites: invite.Service{DB: second, Keys: keys, TTL: time.Hour, Memory: invite.NewMemory()},
 		})
 		status := func(url, key string) int { return r.sendTo(url, key, "GET", apps, "").status }
 		made, key, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})

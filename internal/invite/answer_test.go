@@ -301,6 +301,7 @@ func TestMemberMeanwhile(t *testing.T) {
 func TestAllowedDomainsHoldAtCreate(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
+		r.invite(r.owner, draft("a@x.example"))
 		domains := []string{"Acme.example", "bücher.example"}
 		if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
 			r.Fatal(err)

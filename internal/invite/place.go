@@ -24,21 +24,39 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 			return nil, blame(i, fault.New(fault.Denied, "You may invite people up to your own level, %d (%s).", c.Level, c.Level))
 		}
 	}
-	invites := make([]Invite, len(orders))
-	err := s.DB.InTx(ctx, func(tx *db.Tx) error {
-		q, err := s.ask(ctx, tx, c, orders)
-		if err != nil {
-			return err
-		}
-		if err := s.brake(ctx, tx, c, orders); err != nil {
-			return err
-		}
-		return s.placeAll(ctx, tx, c, q, orders, invites, blame)
+	by, err := s.hosts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var invites []Invite
+	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		invites, err = s.placeAll(ctx, tx, c, by, orders, blame)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.wake(invites...)
+	return invites, nil
+}
+
+func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders []order, blame func(int, error) error) ([]Invite, error) {
+	targets, err := s.ask(ctx, tx, c, orders)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.brake(ctx, tx, c, orders); err != nil {
+		return nil, err
+	}
+	if err := addCount(ctx, tx, c.Organization.ID, len(orders)); err != nil {
+		return nil, err
+	}
+	invites := make([]Invite, len(orders))
+	for i, o := range orders {
+		if invites[i], err = s.place(ctx, tx, c, by, o, targets[i]); err != nil {
+			return nil, blame(i, err)
+		}
+	}
 	return invites, nil
 }
 
@@ -49,51 +67,36 @@ func (s Service) wake(invites ...Invite) {
 	}
 }
 
-// questions are what must be known to make invites.
-type questions struct {
-	hosts   func() (org.Hosts, error)
-	targets []func() (target, error) // of each order
+// hosts returns who invites, from memory if nothing has changed there.
+func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) {
+	key, version := hostsOf{c.UserID, c.Organization.ID}, s.Keys.Version()
+	if hosts, ok := s.Memory.hosts.Get(key, version); ok {
+		return hosts, nil
+	}
+	hosts, err := s.orgs().Hosts(ctx, c)
+	if err == nil {
+		s.Memory.hosts.Put(key, version, hosts)
+	}
+	return hosts, err
 }
 
-// ask asks all there is to ask, in one trip, and makes others wait who invite the
-// same people or change their invites. Locks are taken in an order that is the same
-// for all: people by their addresses, then brakes, then counts.
-func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) (q questions, err error) {
+// ask asks what the target of each order is, in one trip, and makes others wait who
+// invite the same people or change their invites. Locks are taken in an order that is
+// the same for all: people by their addresses, then brakes, then counts.
+func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) (targets []func() (target, error), err error) {
 	emails := make([]string, len(orders))
 	for i, o := range orders {
 		emails[i] = o.email
 	}
 	for _, email := range slices.Sorted(slices.Values(emails)) {
 		if err := lockTarget(ctx, tx, c.Organization.ID, email); err != nil {
-			return questions{}, err
+			return nil, err
 		}
 	}
-	q.hosts = s.orgs().AskHosts(ctx, tx, c)
 	for _, email := range emails {
-		q.targets = append(q.targets, askTarget(ctx, tx, c.Organization.ID, email))
+		targets = append(targets, askTarget(ctx, tx, c.Organization.ID, email))
 	}
-	return q, nil
-}
-
-// placeAll makes the invites of all orders.
-func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, q questions, orders []order, invites []Invite, blame func(int, error) error) error {
-	hosts, err := q.hosts()
-	if err != nil {
-		return err
-	}
-	if err := addCount(ctx, tx, c.Organization.ID, len(orders)); err != nil {
-		return err
-	}
-	for i, o := range orders {
-		t, err := q.targets[i]()
-		if err != nil {
-			return err
-		}
-		if invites[i], err = s.place(ctx, tx, c, hosts, o, t); err != nil {
-			return blame(i, err)
-		}
-	}
-	return nil
+	return targets, nil
 }
 
 // brake counts what orders ask for.
@@ -111,7 +114,11 @@ func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders [
 }
 
 // place makes one invite, in place of a pending one for the same address.
-func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
+func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, answer func() (target, error)) (Invite, error) {
+	t, err := answer()
+	if err != nil {
+		return Invite{}, err
+	}
 	in := by.Organization
 	if !in.Admits(o.email) {
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",

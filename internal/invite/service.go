@@ -8,7 +8,6 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
-	"foyer/internal/cache"
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/job"
@@ -28,31 +27,6 @@ type Service struct {
 	Memory *Memory
 }
 
-// Memory keeps pages that were read. The database is asked each time whether they
-// still hold, which takes a fraction of reading them.
-type Memory = cache.Cache[pageOf, []Invite]
-
-type pageOf struct {
-	organizationID string
-	after          cursor
-	limit, skip    int
-}
-
-// NewMemory returns an empty memory.
-func NewMemory() *Memory {
-	const (
-		maxBytes = 8 << 20
-		fixed    = 600 // bytes an invite takes beside its texts
-	)
-	return &Memory{MaxBytes: maxBytes, Size: func(invites []Invite) int {
-		total := 0
-		for _, i := range invites {
-			total += fixed + len(i.TargetEmail) + len(i.FirstName) + len(i.Message)
-		}
-		return total
-	}}
-}
-
 func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys} }
 
 // List returns a page of an organization's invites, the newest first.
@@ -66,14 +40,14 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Invite]{Count: now.count}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if invites, ok := s.Memory.Get(key, now.version); ok {
+	if invites, ok := s.Memory.pages.Get(key, now.version); ok {
 		return page.Cut(invites, p, now.count), nil
 	}
 	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
-	s.Memory.Put(key, now.version, invites)
+	s.Memory.pages.Put(key, now.version, invites)
 	return page.Cut(invites, p, now.count), nil
 }
 

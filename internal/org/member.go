@@ -44,9 +44,9 @@ type Hosts struct {
 	Organization Organization
 }
 
-// AskHosts asks for the user and the organization of a caller: see db.Ask.
-func (s Service) AskHosts(ctx context.Context, tx *db.Tx, c access.Caller) (answer func() (Hosts, error)) {
-	return askHosts(ctx, tx, c.UserID, c.Organization.ID)
+// Hosts returns the user and the organization of a caller.
+func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
+	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
 }
 
 // MemberPage returns a page of the members, in the order of joining, and how many

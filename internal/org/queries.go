@@ -103,8 +103,8 @@ const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.
 
 func (h *Hosts) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
 
-func askHosts(ctx context.Context, tx *db.Tx, userID int64, organizationID string) (answer func() (Hosts, error)) {
-	return db.Ask(ctx, tx, (*Hosts).fields, `
+func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID string) (Hosts, error) {
+	return db.One(ctx, q, (*Hosts).fields, `
 		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
 }
 
