@@ -159,6 +159,9 @@ var (
 // looksLikeURL reports whether a mail program might make a link of part of a text,
 // whatever invisible characters are in it.
 func looksLikeURL(text string) bool {
+	if !strings.ContainsFunc(text, unplain) {
+		return false
+	}
 	visible := strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1
@@ -166,6 +169,11 @@ func looksLikeURL(text string) bool {
 		return r
 	}, text)
 	return link.MatchString(initials.ReplaceAllString(visible, "$1$2"))
+}
+
+// unplain reports whether a character may be part of what links are told by.
+func unplain(r rune) bool {
+	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != ' ' && r != '-'
 }
 
 func checkLevel(f patch.Field[string]) (access.Level, error) {
