@@ -24,8 +24,13 @@ func InsertLater(ctx context.Context, t *Tx, id *int64, query string, args ...an
 // Flush has the statements run that wait for others to travel with, and so sets
 // the ids of InsertLater.
 func Flush(ctx context.Context, t *Tx) error {
-	if p, ok := t.session.(*postgresTx); ok && p.batch.Len() > 0 {
-		return classify(p.send(ctx))
+	switch s := t.session.(type) {
+	case *postgresTx:
+		if s.batch.Len() > 0 {
+			return classify(s.send(ctx))
+		}
+	case *load:
+		return errBlind
 	}
 	return nil
 }
