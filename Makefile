@@ -6,7 +6,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 FUZZTIME ?= 5s
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build run test setup lint fmt unit budget fuzz bench bench-peers cover vuln
+.PHONY: build run test setup lint fmt unit budget fuzz bench bench-growth bench-peers cover vuln
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
@@ -38,6 +38,9 @@ budget: # allocations, which the race detector would add to
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench-growth: # a large organization beside a small one; takes minutes and 5 GB
+	go test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 20000x -timeout 30m ./internal/api -growth
 
 bench-peers: build # foyer beside others, into docs/performance.md
 	scripts/bench-peers

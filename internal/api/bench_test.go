@@ -45,23 +45,9 @@ func benchmarkAll(b *testing.B, r *rig, h http.Handler) {
 	b.Helper()
 	var serial atomic.Int64
 	invited := make(chan string, 1<<20)
-	for _, bench := range []struct {
-		name   string
-		status int
-		make   func(n int64) (method, path, body string)
-	}{
-		{"W1-get-app", 200, func(n int64) (string, string, string) { return "GET", fmt.Sprintf("%s%d", apps, 1+n%1000), "" }},
-		{"W2-get-100-apps", 200, func(int64) (string, string, string) { return "GET", apps + "?limit=100", "" }},
-		{"W3-post-app", 201, func(n int64) (string, string, string) { return "POST", apps, fmt.Sprintf(benchApp, n) }},
-		{"W4-post-invite", 201, func(n int64) (string, string, string) { return "POST", invites, fmt.Sprintf(benchInvite, n) }},
-		{"W5-get-100-invites", 200, func(int64) (string, string, string) { return "GET", invites + "?limit=100", "" }},
-		{"W6-patch-app", 200, func(n int64) (string, string, string) {
-			return "PATCH", fmt.Sprintf("%s%d", apps, 1+n%1000), fmt.Sprintf(`{"description":"Changed, number %d"}`, n)
-		}},
-		{"W7-delete-invite", 204, func(int64) (string, string, string) { return "DELETE", invites + <-invited, "" }},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			if bench.status == 204 {
+	for _, l := range loads(func(n int64) int64 { return 1 + n%1000 }, func() string { return <-invited }) {
+		b.Run(l.name, func(b *testing.B) {
+			if l.status == 204 {
 				for len(invited) < b.N {
 					invited <- r.invite(fmt.Sprintf("deleted%d@example.com", serial.Add(1)))
 				}
@@ -69,21 +55,55 @@ func benchmarkAll(b *testing.B, r *rig, h http.Handler) {
 			b.ReportAllocs()
 			b.SetParallelism(8)
 			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					method, path, body := bench.make(serial.Add(1))
-					req := httptest.NewRequest(method, "/api/organizations/"+r.org.ID+path, strings.NewReader(body))
-					req.Header.Set("Authorization", "Bearer "+r.key)
-					req.Header.Set("Content-Type", "application/json")
-					w := discard{header: http.Header{}}
-					h.ServeHTTP(&w, req)
-					if w.status != bench.status {
-						b.Errorf("%s %s: %d", method, path, w.status)
-					}
-				}
-			})
+			l.run(b, r, h, &serial)
 		})
 	}
+}
+
+// load is a kind of request.
+type load struct {
+	name   string
+	status int                                       // that is answered
+	make   func(n int64) (method, path, body string) // n is another for each
+}
+
+// loads are the requests that docs/performance.md speaks of: app chooses which are
+// read and changed, invited which invites are deleted.
+func loads(app func(n int64) int64, invited func() string) []load {
+	return []load{
+		{"W1-get-app", 200, func(n int64) (string, string, string) { return "GET", fmt.Sprintf("%s%d", apps, app(n)), "" }},
+		{"W2-get-100-apps", 200, func(int64) (string, string, string) { return "GET", apps + "?limit=100", "" }},
+		{"W3-post-app", 201, func(n int64) (string, string, string) { return "POST", apps, fmt.Sprintf(benchApp, n) }},
+		{"W4-post-invite", 201, func(n int64) (string, string, string) { return "POST", invites, fmt.Sprintf(benchInvite, n) }},
+		{"W5-get-100-invites", 200, func(int64) (string, string, string) { return "GET", invites + "?limit=100", "" }},
+		{"W6-patch-app", 200, func(n int64) (string, string, string) {
+			return "PATCH", fmt.Sprintf("%s%d", apps, app(n)), fmt.Sprintf(`{"description":"Changed, number %d"}`, n)
+		}},
+		{"W7-delete-invite", 204, func(int64) (string, string, string) { return "DELETE", invites + invited(), "" }},
+	}
+}
+
+// run makes b.N of the requests, several at a time.
+func (l load) run(b *testing.B, r *rig, h http.Handler, serial *atomic.Int64) {
+	b.Helper()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			method, path, body := l.make(serial.Add(1))
+			w := discard{header: http.Header{}}
+			h.ServeHTTP(&w, r.request(method, path, body))
+			if w.status != l.status {
+				b.Errorf("%s %s: %d", method, path, w.status)
+			}
+		}
+	})
+}
+
+// request is one of the owner to the first organization, for a handler.
+func (r *rig) request(method, path, body string) *http.Request {
+	req := httptest.NewRequest(method, "/api/organizations/"+r.org.ID+path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+r.key)
+	req.Header.Set("Content-Type", "application/json")
+	return req
 }
 
 // discard is an answer that nobody reads.

@@ -3,9 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,11 +53,8 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocatio
 				one := func() {
 					serial++
 					method, path, body := c.request()
-					req := httptest.NewRequest(method, "/api/organizations/"+r.org.ID+path, strings.NewReader(body))
-					req.Header.Set("Authorization", "Bearer "+r.key)
-					req.Header.Set("Content-Type", "application/json")
 					w := discard{header: http.Header{}}
-					if h.ServeHTTP(&w, req); w.status != c.status {
+					if h.ServeHTTP(&w, r.request(method, path, body)); w.status != c.status {
 						t.Fatalf("%s: %d", c.name, w.status)
 					}
 				}
