@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,14 @@ func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (
 
 // ErrNotFound is the one answer for whatever is not there or not the caller's.
 var ErrNotFound = fault.New(fault.NotFound, "Not found.")
+
+// OrNotFound is an error of the database, ErrNotFound if there was no row.
+func OrNotFound(err error) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return ErrNotFound
+	}
+	return err
+}
 
 func (id *Identity) enter(organizationID string) (Caller, bool) {
 	for i := range id.grants {

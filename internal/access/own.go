@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"foyer/internal/db"
@@ -82,11 +81,8 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(tx *db.Tx) error {
 		key, err := findOwnKey(ctx, tx, c, id)
-		if errors.Is(err, db.ErrNoRow) {
-			return ErrNotFound
-		}
 		if err != nil {
-			return err
+			return OrNotFound(err)
 		}
 		if !c.Scope.Includes(key.Scope) || c.endsBefore(key) {
 			return fault.New(fault.Denied, "A key cannot revoke one that can do more, or lives longer, than itself.")

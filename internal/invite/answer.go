@@ -63,7 +63,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	}
 	i, err := findAnywhere(ctx, q, t.id.String())
 	if err != nil {
-		return Opened{}, orNotFound(err)
+		return Opened{}, access.OrNotFound(err)
 	}
 	w, ok := s.Links.verify(t, i.Issue)
 	if !ok {
@@ -77,7 +77,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	if fault.Is(err, fault.Denied) {
 		// Between two of our looks somebody may have accepted it, and become a user.
 		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
-			return Opened{}, orNotFound(gone)
+			return Opened{}, access.OrNotFound(gone)
 		}
 	}
 	return o, err

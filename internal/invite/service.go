@@ -108,20 +108,13 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
 		p, err := findPending(ctx, tx, c.Organization.ID, id)
 		if err != nil {
-			return orNotFound(err)
+			return access.OrNotFound(err)
 		}
 		if err := mayDelete(c, p); err != nil {
 			return err
 		}
 		return s.remove(ctx, tx, c, p)
 	})
-}
-
-func orNotFound(err error) error {
-	if errors.Is(err, db.ErrNoRow) {
-		return access.ErrNotFound
-	}
-	return err
 }
 
 // Resend gives an invite a new expiry and a new link, which is mailed; links made
@@ -145,7 +138,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	}
 	i, err := find(ctx, tx, c.Organization.ID, id)
 	if err != nil {
-		return Invite{}, orNotFound(err)
+		return Invite{}, access.OrNotFound(err)
 	}
 	if err := mayDelete(c, i.pending()); err != nil {
 		return Invite{}, err
@@ -199,7 +192,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	}
 	i, err := find(ctx, s.DB, c.Organization.ID, id)
 	if err != nil {
-		return "", time.Time{}, orNotFound(err)
+		return "", time.Time{}, access.OrNotFound(err)
 	}
 	if i.Level > c.Level {
 		return "", time.Time{}, fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)

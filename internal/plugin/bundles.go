@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -67,7 +66,7 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 	now := b.DB.Now()
 	r, err := b.resolve(ctx, publicToken, sha256, now)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, access.OrNotFound(err)
 	}
 	b.uses.note(r.PluginID, now)
 	return b.script(ctx, r.SHA256)
@@ -115,11 +114,8 @@ func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
 	}
 	shared := b.flight.DoChan(sha256, func() (any, error) {
 		js, err := findContent(context.WithoutCancel(ctx), b.DB, sha256)
-		if errors.Is(err, db.ErrNoRow) {
-			return nil, access.ErrNotFound
-		}
 		if err != nil {
-			return nil, err
+			return nil, access.OrNotFound(err)
 		}
 		s := &Script{SHA256: sha256, JS: []byte(js), Gzip: compress(js)}
 		b.scripts.Put(sha256, unchanging, s)

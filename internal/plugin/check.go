@@ -65,7 +65,7 @@ func (s Service) learn(ctx context.Context, c access.Caller, p Plugin, latest st
 	}
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		if p, err = find(ctx, tx, c.Organization.ID, p.ID, tx.ForUpdate); err != nil {
-			return notFound(err)
+			return access.OrNotFound(err)
 		}
 		if !at.IsZero() {
 			if err := noteCheck(ctx, tx, p.ID, at); err != nil {

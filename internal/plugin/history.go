@@ -56,7 +56,7 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	}
 	after, err := findVersion(ctx, s.DB, id, number)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, access.OrNotFound(err)
 	}
 	var before Version
 	if against == 0 {

@@ -105,13 +105,13 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
 	version, err := versionOf(ctx, q, c.Organization.ID, id, lock)
 	if err != nil {
-		return Plugin{}, false, notFound(err)
+		return Plugin{}, false, access.OrNotFound(err)
 	}
 	if p, known = s.Memory.one.Get(id, version); known {
 		return p, true, nil
 	}
 	p, err = find(ctx, q, c.Organization.ID, id, lock)
-	return p, false, notFound(err)
+	return p, false, access.OrNotFound(err)
 }
 
 // List returns a page of what the caller's organization can see.
@@ -336,13 +336,6 @@ func entry(c access.Caller, p Plugin, verb activity.Verb, changes []activity.Cha
 		OrganizationID: p.OrganizationID, Scope: activity.Plugin, Verb: verb,
 		User: activity.User{ID: c.UserID}, Name: p.Name, Changes: changes, RequestID: c.RequestID,
 	}
-}
-
-func notFound(err error) error {
-	if errors.Is(err, db.ErrNoRow) {
-		return access.ErrNotFound
-	}
-	return err
 }
 
 func one(b bool) int64 {

@@ -40,7 +40,7 @@ func (s Service) sourceOf(ctx context.Context, p Plugin) (Sources, error) {
 	}
 	v, err := currentVersion(ctx, s.DB, o)
 	if err != nil {
-		return Sources{}, notFound(err) // deleted meanwhile
+		return Sources{}, access.OrNotFound(err) // deleted meanwhile
 	}
 	files, err := listFiles(ctx, s.DB, v.id)
 	if err != nil {
