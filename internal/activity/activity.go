@@ -23,6 +23,8 @@ const (
 	Membership Scope = "OrganizationMembership"
 )
 
+var scopes = []Scope{Plugin, Invite, Membership}
+
 // Verb is what was done.
 type Verb string
 

@@ -65,14 +65,34 @@ func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
-	condition, args := f.where()
-	args = append(args, p.Limit, p.Offset)
-	n := len(args)
-	return db.Some(ctx, q, (*Stored).fields, func(s Stored) int { return len(s.Changes) }, page.MaxBytes, `
+	query, args := f.list(p)
+	return db.Some(ctx, q, (*Stored).fields, func(s Stored) int { return len(s.Changes) }, page.MaxBytes, query, args...)
+}
+
+func (f Filter) list(p page.Page) (query string, args []any) {
+	const entries = `
 		SELECT a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(u.id, 0), COALESCE(u.email, ''),
 			COALESCE(u.first_name, ''), a.name, a.changes, a.request_id, a.created_at
-		FROM activity a LEFT JOIN users u ON u.id = a.user_id`+condition+
-		` ORDER BY a.id DESC LIMIT $`+strconv.Itoa(n-1)+` OFFSET $`+strconv.Itoa(n), args...)
+		FROM activity a LEFT JOIN users u ON u.id = a.user_id`
+	condition, args := f.where()
+	window := ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
+	args = append(args, p.Limit, p.Offset)
+	if f.Scope != "" {
+		return entries + condition + ` ORDER BY a.id DESC` + window, args
+	}
+	newest := ` ORDER BY a.id DESC LIMIT $` + strconv.Itoa(len(args)+1)
+	return entries + ` WHERE a.id IN (` + ofEachScope(condition, newest) + ` ORDER BY id DESC` + window + `) ORDER BY a.id DESC`,
+		append(args, p.Limit+p.Offset)
+}
+
+// ofEachScope selects the newest ids of each scope, in the order of an index, where
+// there is none for all scopes: the ids of a page are among them.
+func ofEachScope(condition, newest string) string {
+	ids := make([]string, len(scopes))
+	for i, s := range scopes {
+		ids[i] = `SELECT id FROM (SELECT a.id FROM activity a` + condition + ` AND a.scope = '` + string(s) + `'` + newest + `) AS newest`
+	}
+	return strings.Join(ids, ` UNION ALL `)
 }
 
 // kept is one of the lists that activity_counts counts.
