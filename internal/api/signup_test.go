@@ -159,7 +159,7 @@ func TestMembers(t *testing.T) {
 
 func TestOrganizationsAndSelf(t *testing.T) {
 	each(t, func(r *rig) {
-		if _, err := r.orgs.AddMember(r.t.Context(), access.Caller{}, r.other.ID, "owner@acme.example", access.Member); err != nil {
+		if _, err := r.api.Invites.AddMember(r.t.Context(), access.Caller{}, r.other.ID, "owner@acme.example", access.Member); err != nil {
 			r.t.Fatal(err)
 		}
 		one := `{"id":"` + r.org.ID + `","name":"Acme","level":15,"access_level":9,"members_can_invite":true,"members_can_manage_apps":false,"allowed_domains":[],"created_at":"` +

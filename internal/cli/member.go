@@ -45,7 +45,7 @@ func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *output) error
 	if err != nil {
 		return err
 	}
-	m, err := d.Organizations.AddMember(ctx, access.Caller{}, o.ID, c.Email, level)
+	m, err := d.Invites.AddMember(ctx, access.Caller{}, o.ID, c.Email, level)
 	if err != nil {
 		return err
 	}

@@ -35,12 +35,12 @@ func newSite(t *testing.T, d *db.DB) *site {
 		t.Fatal(err)
 	}
 	keys := &access.Keys{DB: d}
-	orgs := org.Service{DB: d, Keys: keys}
-	o, err := orgs.Create(t.Context(), "Acme")
+	o, err := org.Service{DB: d, Keys: keys}.Create(t.Context(), "Acme")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := orgs.AddMember(t.Context(), access.Caller{}, o.ID, "grace@acme.example", access.Owner)
+	invites := invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Memory: invite.NewMemory()}
+	m, err := invites.AddMember(t.Context(), access.Caller{}, o.ID, "grace@acme.example", access.Owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,7 @@ func newSite(t *testing.T, d *db.DB) *site {
 		T:     t,
 		owner: access.Caller{UserID: m.User.ID, Level: access.Owner, Organization: o.Organization},
 		pages: Pages{
-			Log: slog.New(slog.DiscardHandler), BaseURL: "https://foyer.example",
-			Invites:   invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Memory: invite.NewMemory()},
+			Log: slog.New(slog.DiscardHandler), BaseURL: "https://foyer.example", Invites: invites,
 			RequestID: func(http.ResponseWriter) string { return "req" },
 			Limit:     func(http.ResponseWriter, *http.Request) error { return nil },
 		},
@@ -125,11 +124,10 @@ func TestPagesOfAnInvite(t *testing.T) {
 		s.want(s.get(path), 404, "This link does not work")
 
 		path = s.invited("here@x.example")
-		orgs := org.Service{DB: d, Keys: s.pages.Invites.Keys}
-		if _, err := orgs.AddMember(t.Context(), access.Caller{}, s.owner.Organization.ID, "here@x.example", access.Member); err != nil {
+		if _, err := s.pages.Invites.AddMember(t.Context(), access.Caller{}, s.owner.Organization.ID, "here@x.example", access.Member); err != nil {
 			t.Fatal(err)
 		}
-		s.want(s.get(path), 403, "is a member of the organization already")
+		s.want(s.get(path), 404, "This link does not work")
 
 		path = s.invited("late@x.example")
 		now := d.Now().Add(time.Hour)

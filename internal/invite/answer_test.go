@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
+	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
@@ -285,15 +286,25 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 	})
 }
 
-// There is nothing to accept for somebody who has become a member otherwise.
+// There is nothing to accept for somebody who is a member beside their invite, as
+// adding them once left it.
 func TestMemberMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		token := r.mailedToken(r.invite(r.owner, draft("ada@x.example")))
-		r.join(org.Organization{Organization: r.owner.Organization}, "ada@x.example", access.Member)
-		_, err := r.invites.Open(r.Context(), token)
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.mailedToken(i)
+		err := r.invites.Keys.Change(r.Context(), func(tx *db.Tx) error {
+			_, err := r.orgs.InsertMember(r.Context(), tx, access.Caller{}, r.owner.Organization.ID, org.User{Email: "ada@x.example"}, access.Member)
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Open(r.Context(), token)
 		r.wantFault(err, fault.Denied)
 		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		r.wantFault(err, fault.Denied)
+		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
 	})
 }

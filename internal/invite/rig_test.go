@@ -76,7 +76,7 @@ func (r *rig) newOrg(name string) org.Organization {
 // join makes a member and returns what they are as a caller.
 func (r *rig) join(o org.Organization, email string, level access.Level) access.Caller {
 	r.Helper()
-	m, err := r.orgs.AddMember(r.Context(), access.Caller{}, o.ID, email, level)
+	m, err := r.invites.AddMember(r.Context(), access.Caller{}, o.ID, email, level)
 	if err != nil {
 		r.Fatal(err)
 	}

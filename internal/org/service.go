@@ -125,21 +125,8 @@ func (s Service) Members(ctx context.Context, organizationID string) ([]Membersh
 	return listMembers(ctx, s.DB, organizationID)
 }
 
-// AddMember makes a user a member, and the user too if the address is new.
-func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
-	var m Membership
-	err := s.Keys.Change(ctx, func(tx *db.Tx) (err error) {
-		if _, err := findOrganization(ctx, tx, organizationID); err != nil {
-			return notFound(err, "There is no organization %s.", organizationID)
-		}
-		m, err = s.InsertMember(ctx, tx, by, organizationID, User{Email: email}, level)
-		return err
-	})
-	return m, err
-}
-
-// InsertMember is AddMember inside Keys.Change; the draft's names are those of a
-// new user.
+// InsertMember makes a user a member inside Keys.Change, and the user too if the
+// address is new: the draft's names are those of a new user.
 func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, draft User, level access.Level) (Membership, error) {
 	user, err := s.ensureUser(ctx, tx, draft)
 	if err != nil {

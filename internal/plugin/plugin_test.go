@@ -59,12 +59,17 @@ func newRig(tb testing.TB, d *db.DB) rig {
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
 		Installs: NewPlaces(16, "Full"), Saves: NewPlaces(16, "Full"), Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
-	orgs := org.Service{DB: d, Keys: &access.Keys{DB: d}}
+	keys := &access.Keys{DB: d}
+	orgs := org.Service{DB: d, Keys: keys}
 	o, err := orgs.Create(tb.Context(), "Acme")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := orgs.AddMember(tb.Context(), access.Caller{}, o.ID, "owner@acme.example", access.Owner)
+	var m org.Membership
+	err = keys.Change(tb.Context(), func(tx *db.Tx) (err error) {
+		m, err = orgs.InsertMember(tb.Context(), tx, access.Caller{}, o.ID, org.User{Email: "owner@acme.example"}, access.Owner)
+		return err
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,36 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/org"
+)
+
+// AddMember makes a user a member, and the user too if the address is new. An invite
+// that is pending for the address is taken back: it could not be accepted any more.
+func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (org.Membership, error) {
+	email, err := org.ParseEmail("email", email)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	var m org.Membership
+	err = s.Keys.Change(ctx, func(tx *db.Tx) (err error) {
+		if _, err := s.orgs().Find(ctx, tx, organizationID); err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+			return err
+		}
+		t, err := askTarget(ctx, tx, organizationID, email)()
+		if err != nil {
+			return err
+		}
+		if m, err = s.orgs().InsertMember(ctx, tx, by, organizationID, org.User{Email: email}, level); err != nil || t.pending.id == "" {
+			return err
+		}
+		return s.remove(ctx, tx, by, t.pending)
+	})
+	return m, err
+}
