@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // Bootstrap fixes what the first start on an empty database makes; what is empty
-// is made at random.
+// is made at random. Later starts ignore it, so that only the first one checks it.
 type Bootstrap struct{ Organization, Key, Email string }
 
 // Load reads the settings: flags first, then the environment; getenv is os.Getenv,

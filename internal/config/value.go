@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
@@ -60,13 +58,6 @@ func secret(s string) error {
 	const least = 32
 	if len(s) < least {
 		return fmt.Errorf("must be at least %d characters long", least)
-	}
-	return nil
-}
-
-func uuidText(s string) error {
-	if id, err := uuid.Parse(s); err != nil || id.String() != s {
-		return errors.New("must be a UUID in lower case")
 	}
 	return nil
 }

@@ -30,6 +30,12 @@ func (s Service) Create(ctx context.Context, name string) (Organization, error) 
 
 // Insert is Create inside Keys.Change; with an empty id it chooses one.
 func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organization, error) {
+	if id == "" {
+		id = newUUID()
+	}
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return Organization{}, fault.Field(fault.Invalid, "id", "Must be a UUID in lower case.")
+	}
 	name, err := checkName(name)
 	if err != nil {
 		return Organization{}, err
@@ -42,9 +48,6 @@ func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organi
 	o.ID, o.Name, o.MembersCanInvite, o.AppAccess = id, name, true, access.InstallApps
 	if !others {
 		o.AppAccess = access.RootApps
-	}
-	if o.ID == "" {
-		o.ID = newUUID()
 	}
 	return insertOrganization(ctx, tx, o)
 }
