@@ -153,8 +153,10 @@ func (s Service) Accept(ctx context.Context, token string, names Names, requestI
 		if err != nil {
 			return err
 		}
-		if err := touchInvitesOf(ctx, tx, m.User.ID); err != nil {
-			return err
+		if o.KnownUser { // whose address may be verified only now
+			if err := touchAll(ctx, tx); err != nil {
+				return err
+			}
 		}
 		a.User, a.Organization, a.Level, a.Scope = m.User, o.Organization, m.Level, scopeOf(m.Level, o.Organization)
 		_, err = s.Keys.Insert(ctx, tx, access.Draft{UserID: m.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope}, a.APIKey)

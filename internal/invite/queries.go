@@ -167,7 +167,7 @@ func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time) error {
 }
 
 // pendingNow is how many invites an organization has, and a number that is another
-// after any of them has changed.
+// after any of them, or a user whom they may show, has changed.
 type pendingNow struct {
 	count   int
 	version int64
@@ -178,7 +178,7 @@ func (p *pendingNow) fields() []any { return []any{&p.count, &p.version} }
 func countPending(ctx context.Context, q db.Querier, organizationID string) (pendingNow, error) {
 	return db.One(ctx, q, (*pendingNow).fields, `
 		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT)
-		FROM invite_counts WHERE organization_id = $1`, organizationID)
+		FROM invite_counts WHERE organization_id IN ('', $1)`, organizationID)
 }
 
 // addCount keeps invite_counts exact: a transaction changes invites, and makes n
@@ -190,15 +190,10 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 		[]any{organizationID, tx.Part}, int64(n), 1)
 }
 
-// touchInvitesOf makes memories forget pages of invites that show a user as the
-// one who made them, in the organizations that the user is in: one they have left
-// shows them as they were, until its invites change.
-func touchInvitesOf(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Run(ctx, tx, `
-		INSERT INTO invite_counts (organization_id, part, pending, version)
-		SELECT organization_id, CAST($2 AS INTEGER), 0, 1 FROM memberships WHERE user_id = $1
-		ON CONFLICT (organization_id, part) DO UPDATE SET version = invite_counts.version + 1`, userID, tx.Part)
-}
+// touchAll makes memories forget the pages of all organizations, which share the row
+// without an id: a user has changed, whom invites show even where they are no longer a
+// member.
+func touchAll(ctx context.Context, tx *db.Tx) error { return addCount(ctx, tx, "", 0) }
 
 // levelOf is the level of a member; ErrNoRow if a user is none.
 func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
