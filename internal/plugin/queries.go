@@ -57,14 +57,18 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 	return db.Run(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// visible is what an organization sees: two runs, each in the order of an index,
-// that either engine merges without sorting.
+// visible is what an organization sees. The first ids of its own plugins and of the
+// global ones, each in the order of an index, are merged to find those of the page:
+// without a limit for each, PostgreSQL would sort all there are.
 func visible(condition string) string {
+	const first = ` ORDER BY id LIMIT CAST($2 AS BIGINT) + $3) AS first`
 	return `
-		SELECT ` + columns + ` FROM plugins WHERE organization_id = $1` + condition + `
-		UNION ALL
-		SELECT ` + columns + ` FROM plugins WHERE is_global AND organization_id <> $1` + condition + `
-		ORDER BY id LIMIT $2 OFFSET $3`
+		SELECT ` + columns + ` FROM plugins WHERE id IN (
+			SELECT id FROM (SELECT id FROM plugins WHERE organization_id = $1` + condition + first + `
+			UNION ALL
+			SELECT id FROM (SELECT id FROM plugins WHERE is_global AND organization_id <> $1` + condition + first + `
+			ORDER BY id LIMIT $2 OFFSET $3)
+		ORDER BY id`
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) ([]Plugin, error) {
