@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 )
 
 // On every connection a commit is on disk when it returns, a lock that another
@@ -34,50 +35,70 @@ func (d *DB) openSQLite(ctx context.Context, path string) error {
 	return nil
 }
 
-// readers are connections that only read. Each is opened when it is first needed.
+// readers are connections that only read. Each is opened when it is first needed, and
+// the one that was used last is used next: it has most of what is asked for in memory.
 type readers struct {
-	path string
-	free chan *conn // nil stands for one that is not open yet
+	path   string
+	places chan struct{} // as many as there may be connections
+
+	mu   sync.Mutex
+	idle []*conn
 }
 
 func newReaders(path string, n int) *readers {
-	r := &readers{path: path, free: make(chan *conn, n)}
+	r := &readers{path: path, places: make(chan struct{}, n)}
 	for range n {
-		r.free <- nil
+		r.places <- struct{}{}
 	}
 	return r
 }
 
 func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	var c *conn
-	var ok bool
 	select {
-	case c, ok = <-r.free:
+	case _, ok := <-r.places:
+		if !ok {
+			return errClosed
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if !ok {
-		return errClosed
+	defer func() { r.places <- struct{}{} }()
+	c, err := r.take()
+	if err != nil {
+		return err
 	}
-	defer func() { r.free <- c }()
-	if c == nil {
-		var err error
-		if c, err = openConn(r.path, readerPragmas...); err != nil {
-			return err
-		}
-	}
+	defer r.put(c)
 	return c.query(ctx, query, args, row)
+}
+
+func (r *readers) take() (*conn, error) {
+	r.mu.Lock()
+	if last := len(r.idle) - 1; last >= 0 {
+		c := r.idle[last]
+		r.idle = r.idle[:last]
+		r.mu.Unlock()
+		return c, nil
+	}
+	r.mu.Unlock()
+	return openConn(r.path, readerPragmas...)
+}
+
+func (r *readers) put(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, c)
 }
 
 // close waits for the queries under way.
 func (r *readers) close() error {
-	var errs []error
-	for range cap(r.free) {
-		if c := <-r.free; c != nil {
-			errs = append(errs, c.Close())
-		}
+	for range cap(r.places) {
+		<-r.places
 	}
-	close(r.free)
+	close(r.places)
+	var errs []error
+	for _, c := range r.idle {
+		errs = append(errs, c.Close())
+	}
 	return errors.Join(errs...)
 }
 
