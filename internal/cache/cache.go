@@ -28,6 +28,14 @@ func (c *Cache[K, V]) Get(key K, version int64) (V, bool) {
 	return e.value, ok && e.version == version
 }
 
+// Last returns the value that was put last with this key, and its version.
+func (c *Cache[K, V]) Last(key K) (value V, version int64, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e, ok := c.entries[key]
+	return e.value, e.version, ok
+}
+
 // overhead is about how many bytes an entry takes beside its value.
 const overhead = 200
 

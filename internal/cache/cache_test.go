@@ -29,6 +29,12 @@ func TestCache(t *testing.T) {
 	c.Put("c", 1, "1") // one too many
 	get("a", 2, "")
 	get("c", 1, "1")
+	if got, version, ok := c.Last("c"); got != "1" || version != 1 || !ok {
+		t.Errorf("c: got %q, %d, %t", got, version, ok)
+	}
+	if _, _, ok := c.Last("a"); ok {
+		t.Error("a is still there")
+	}
 	c.Put("d", 1, strings.Repeat("1", 411)) // never fits, and takes nothing's place
 	get("d", 1, "")
 	get("c", 1, "1")

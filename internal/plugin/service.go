@@ -103,12 +103,14 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 // that is known to hold. What a transaction has read may yet be undone: it must not
 // be put there.
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
-	version, err := versionOf(ctx, q, c.Organization.ID, id, lock)
-	if err != nil {
-		return Plugin{}, false, access.OrNotFound(err)
-	}
-	if p, known = s.Memory.one.Get(id, version); known {
-		return p, true, nil
+	if kept, version, ok := s.Memory.one.Last(id); ok {
+		now, err := versionOf(ctx, q, c.Organization.ID, id, lock)
+		if err != nil {
+			return Plugin{}, false, access.OrNotFound(err)
+		}
+		if now == version {
+			return kept, true, nil
+		}
 	}
 	p, err = find(ctx, q, c.Organization.ID, id, lock)
 	return p, false, access.OrNotFound(err)
