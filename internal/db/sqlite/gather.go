@@ -34,7 +34,7 @@ type (
 const maxHeld = 128<<10 - 1
 
 // Commit ends the transaction under way, and returns once it is on disk. The database
-// must be in WAL mode and have synchronous=FULL, with which a commit ends in a sync.
+// must be in WAL mode, and synchronous=FULL.
 func (c *Conn) Commit() error {
 	s, err := c.Prepare(`COMMIT`)
 	if err != nil {
@@ -52,7 +52,11 @@ func (c *Conn) Commit() error {
 }
 
 // gather puts a gatherer before the log, which is open once a transaction is under way.
+// Only if a commit ends in a sync is all that it writes written by then.
 func (c *Conn) gather() (*gatherer, error) {
+	if synced, err := c.syncs(); err != nil || !synced {
+		return nil, errors.Join(errors.New("commits are not synced"), err)
+	}
 	main, err := libc.CString("main")
 	if err != nil {
 		return nil, err
@@ -79,8 +83,19 @@ func (c *Conn) gather() (*gatherer, error) {
 	return g, nil
 }
 
+func (c *Conn) syncs() (bool, error) {
+	s, err := c.prepare("PRAGMA synchronous", 0)
+	if err != nil {
+		return false, err
+	}
+	const full = 2
+	row, err := s.Step()
+	synced := row && s.Int(0) >= full
+	return synced, errors.Join(err, s.finalize())
+}
+
 func (g *gatherer) writeFile(tls *libc.TLS, file, data uintptr, size int32, at int64) int32 {
-	if !g.on || size > maxHeld {
+	if !g.on {
 		return (*function[transfer](&g.file.FxWrite))(tls, file, data, size, at)
 	}
 	if at != g.at+int64(len(g.held)) || len(g.held)+int(size) > maxHeld {

@@ -170,6 +170,26 @@ func copyOf(t *testing.T, path string) string {
 	return to
 }
 
+// A commit that is not synced is not on disk, whatever SQLite says of it.
+func TestCommitWithoutSync(t *testing.T) {
+	t.Parallel()
+	c, err := sqlite.Open(filepath.Join(t.TempDir(), "x.db"), "journal_mode = WAL", "synchronous = NORMAL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{`BEGIN IMMEDIATE`, `CREATE TABLE t (a TEXT)`} {
+		if _, err := run(t, c, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Commit(); err == nil {
+		t.Error("committed")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpenNoDatabase(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none", "x.db"), "sqlite_test.go"} {
