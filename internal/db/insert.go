@@ -29,7 +29,7 @@ func Flush(ctx context.Context, t *Tx) error {
 		if s.batch.Len() > 0 {
 			return classify(s.send(ctx))
 		}
-	case *load:
+	case *load, blind:
 		return errBlind
 	}
 	return nil

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -21,12 +23,17 @@ type lane struct {
 	done  chan struct{}
 }
 
-// load is the statements of one caller: all of them hold, or none.
+// load is the statements of one caller: all of them hold, or none. It is the session
+// of a blind transaction.
 type load struct {
 	statements []statement
 	additions  []addition
-	err        error
-	answer     chan struct{}
+	size       int // of all texts in it, in bytes
+
+	question bool // it has one statement, which only reads
+	answered bool // that one has been
+	err      error
+	answer   chan struct{}
 }
 
 type statement struct {
@@ -35,8 +42,13 @@ type statement struct {
 	row   func(scan scanner) error // nil: it yields none
 }
 
-// maxTrip is how long a trip may take.
-const maxTrip = 30 * time.Second
+const (
+	// maxTrip is how long a trip may take, with all that is sent again.
+	maxTrip = 10 * time.Second
+	// maxLoad is how many bytes of text a blind transaction takes along: what is larger
+	// would have the others wait.
+	maxLoad = 32 << 10
+)
 
 func startLane(ctx context.Context, pool *pgxpool.Pool) *lane {
 	l := &lane{pool: pool, loads: make(chan *load), quit: make(chan struct{}), done: make(chan struct{})}
@@ -44,7 +56,7 @@ func startLane(ctx context.Context, pool *pgxpool.Pool) *lane {
 	return l
 }
 
-// carry returns once a load's statements are carried out, or undone.
+// carry returns once a load's statements are carried out or undone, or nobody knows.
 func (l *lane) carry(ctx context.Context, load *load) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -72,7 +84,7 @@ func (l *lane) run(ctx context.Context) {
 	for {
 		select {
 		case first := <-l.loads:
-			trip = append(trip[:0], first)
+			trip = append(trip, first)
 			for len(trip) < maxShared {
 				next, ok := waiting(l.loads)
 				if !ok {
@@ -84,39 +96,52 @@ func (l *lane) run(ctx context.Context) {
 			for _, load := range trip {
 				close(load.answer)
 			}
+			clear(trip)
+			trip = trip[:0]
 		case <-l.quit:
 			return
 		}
 	}
 }
 
-// travel carries loads together. If PostgreSQL refuses a statement it undoes them all:
-// then each goes by itself.
+// travel carries loads together. If a statement is refused, all are undone: then each
+// goes by itself, but for questions that have been answered.
 func (l *lane) travel(ctx context.Context, trip []*load) {
+	ctx, cancel := context.WithTimeout(ctx, maxTrip)
+	defer cancel()
 	err := l.send(ctx, trip)
-	refused, _ := errors.AsType[*pgconn.PgError](err)
-	if refused != nil && refused.SeverityUnlocalized == "ERROR" && len(trip) > 1 {
-		for i := range trip {
-			trip[i].err = l.send(ctx, trip[i:i+1])
+	for i, load := range trip {
+		switch {
+		case err == nil || load.answered:
+		case refused(err) && len(trip) > 1:
+			if err := l.send(ctx, trip[i:i+1]); err != nil {
+				load.err = err
+			}
+		default:
+			load.err = err
 		}
-		return
 	}
-	for i := range trip {
-		trip[i].err = err
+}
+
+// refused reports whether an error means that nothing was done, and that the
+// connection is not to blame.
+func refused(err error) bool {
+	if _, unsent := errors.AsType[pgx.ErrPreprocessingBatch](err); unsent {
+		return true
 	}
+	e, _ := errors.AsType[*pgconn.PgError](err)
+	return e != nil && e.SeverityUnlocalized == "ERROR"
 }
 
 // send sends all statements of a trip at once, without BEGIN and COMMIT: what
 // comes before the end of a pipeline is one transaction
 // (https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
 func (l *lane) send(ctx context.Context, trip []*load) error {
-	ctx, cancel := context.WithTimeout(ctx, maxTrip)
-	defer cancel()
 	var batch pgx.Batch
 	var additions []addition
 	for _, load := range trip {
 		for _, s := range load.statements {
-			s.queue(&batch)
+			load.queue(&batch, s)
 		}
 		additions = append(additions, load.additions...)
 	}
@@ -128,29 +153,62 @@ func (l *lane) send(ctx context.Context, trip []*load) error {
 	return l.pool.SendBatch(ctx, &batch).Close()
 }
 
-func (s statement) queue(batch *pgx.Batch) {
+func (l *load) queue(batch *pgx.Batch, s statement) {
 	q := batch.Queue(s.query, s.args...)
-	if s.row != nil {
-		q.Query(func(rows pgx.Rows) error { return each(rows, s.row) })
+	if s.row == nil {
+		return
 	}
+	q.Query(func(rows pgx.Rows) error {
+		var own error // of whoever takes the rows, and no other's: so pgx must not know
+		for own == nil && rows.Next() {
+			own = safely(s.row, func(dest ...any) error {
+				return pgx.ScanRow(rows.Conn().TypeMap(), rows.FieldDescriptions(), rows.RawValues(), dest...)
+			})
+		}
+		if rows.Close(); rows.Err() != nil {
+			return rows.Err()
+		}
+		l.err, l.answered = own, l.question
+		return nil
+	})
 }
 
-// A load is the session of a transaction that asks nothing.
+// safely calls row, whose panic is its own, not the lane's.
+func safely(row func(scan scanner) error, scan scanner) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic while reading a row: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return row(scan)
+}
 
-var errBlind = errors.New("a transaction that asks nothing cannot wait for an answer")
+var errBlind = errors.New("a transaction that asks nothing cannot wait for an answer or a lock")
 
 func (l *load) query(context.Context, string, []any, func(scan scanner) error) error { return errBlind }
 
 func (l *load) exec(context.Context, string, []any) (int64, error) { return 0, errBlind }
 
 func (l *load) run(_ context.Context, query string, args []any) error {
-	l.statements = append(l.statements, statement{query: query, args: args})
+	l.put(statement{query: query, args: args})
 	return nil
 }
 
 func (l *load) insertLater(_ context.Context, id *int64, query string, args []any) error {
-	l.statements = append(l.statements, statement{query + returningID, args, func(scan scanner) error { return scan(id) }})
+	l.put(statement{query + returningID, args, func(scan scanner) error { return scan(id) }})
 	return nil
+}
+
+func (l *load) put(s statement) {
+	l.statements = append(l.statements, s)
+	for _, arg := range s.args {
+		switch v := arg.(type) {
+		case string:
+			l.size += len(v)
+		case nullText:
+			l.size += len(*v.s)
+		}
+	}
 }
 
 func (l *load) add(_ context.Context, a addition) error {
@@ -158,30 +216,42 @@ func (l *load) add(_ context.Context, a addition) error {
 	return nil
 }
 
+// blind is the session of a blind transaction on SQLite.
+type blind struct{ session }
+
+func (blind) query(context.Context, string, []any, func(scan scanner) error) error { return errBlind }
+
+func (blind) exec(context.Context, string, []any) (int64, error) { return 0, errBlind }
+
 // InBlindTx is InTx for a transaction that asks nothing: fn runs statements by Run,
 // InsertLater and Add alone. On PostgreSQL all that are waiting share a trip and a
 // commit, as all transactions do on SQLite.
 func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.engine.sqlite {
-		return d.InTx(ctx, fn)
+		return d.writer.do(ctx, &Tx{db: d, session: blind{d.writer.conn}}, fn)
 	}
 	l := &load{}
 	if err := fn(&Tx{db: d, session: l, Part: lanePart}); err != nil {
 		return err
 	}
+	if l.size > maxLoad {
+		return d.InTx(ctx, fn)
+	}
 	return classify(d.writes.carry(ctx, l))
 }
 
-// Quick is a database that is asked for single rows, found at once. On PostgreSQL all
-// such questions that are waiting share a trip.
-func (d *DB) Quick() Querier { return quick{d} }
+// Quick is q for a question of one short row, found at once. On PostgreSQL all such
+// questions that are waiting share a trip, but for those of a transaction.
+func Quick(q Querier) Querier {
+	if d, ok := q.(*DB); ok && !d.engine.sqlite {
+		return quick{d}
+	}
+	return q
+}
 
 type quick struct{ db *DB }
 
 func (q quick) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	if q.db.engine.sqlite {
-		return q.db.query(ctx, query, args, row)
-	}
 	q.db.statements.Add(1)
-	return q.db.reads.carry(ctx, &load{statements: []statement{{query, args, row}}})
+	return q.db.reads.carry(ctx, &load{statements: []statement{{query, args, row}}, question: true})
 }

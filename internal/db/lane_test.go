@@ -1,12 +1,17 @@
 package db_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+	"weak"
 
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
@@ -75,23 +80,79 @@ func TestBlindTransactionThatIsRefused(t *testing.T) {
 	})
 }
 
-// On PostgreSQL there is no answer before the trip, so asking is an error there.
+// There is no answer before the trip, and a lock would have others wait.
 func TestBlindTransactionThatAsks(t *testing.T) {
 	t.Parallel()
-	d := dbtest.Open(t, dbtest.Postgres(t))
-	for name, ask := range map[string]func(tx *db.Tx) error{
-		"One":    func(tx *db.Tx) error { _, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`); return err },
-		"Exec":   func(tx *db.Tx) error { _, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now()); return err },
-		"Insert": func(tx *db.Tx) error { _, err := db.Insert(t.Context(), tx, makeUser, "a", false, d.Now()); return err },
-		"Ask": func(tx *db.Tx) error {
-			_, err := db.Ask(t.Context(), tx, db.Value[int], `SELECT 1`)()
-			return err
-		},
-	} {
-		if err := d.InBlindTx(t.Context(), ask); err == nil {
-			t.Errorf("%s went through", name)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := t.Context()
+		for name, ask := range map[string]func(tx *db.Tx) error{
+			"One":      func(tx *db.Tx) error { _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); return err },
+			"Quick":    func(tx *db.Tx) error { _, err := db.One(ctx, db.Quick(tx), db.Value[int], `SELECT 1`); return err },
+			"Ask":      func(tx *db.Tx) error { _, err := db.Ask(ctx, tx, db.Value[int], `SELECT 1`)(); return err },
+			"Exec":     func(tx *db.Tx) error { _, err := db.Exec(ctx, tx, makeUser, "a", false, d.Now()); return err },
+			"Insert":   func(tx *db.Tx) error { _, err := db.Insert(ctx, tx, makeUser, "a", false, d.Now()); return err },
+			"Lock":     func(tx *db.Tx) error { return db.Lock(ctx, tx, "a") },
+			"LockRows": func(tx *db.Tx) error { return db.LockRows(ctx, tx, `SELECT 1 FROM users`) },
+		} {
+			if err := d.InBlindTx(ctx, ask); err == nil {
+				t.Errorf("%s went through", name)
+			}
 		}
-	}
+	})
+}
+
+// What is large goes by itself.
+func TestLargeBlindTransaction(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for _, size := range []int{30_000, 40_000} {
+			var id int64
+			large, part := strings.Repeat("x", size), 0
+			if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error {
+				part = tx.Part
+				return db.InsertLater(t.Context(), tx, &id, makeUser, large, false, d.Now())
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if shared := part == 20; shared && size > 32<<10 {
+				t.Errorf("%d bytes went in a shared trip", size)
+			}
+			n, err := db.One(t.Context(), d, db.Value[int], `SELECT LENGTH(email) FROM users WHERE id = $1`, id)
+			if err != nil || n != size {
+				t.Errorf("%d bytes, want %d; %v", n, size, err)
+			}
+		}
+	})
+}
+
+// A server that has once been sent much must not keep it all.
+func TestNothingIsKeptOfTransactions(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var kept [64]weak.Pointer[string]
+		var wg sync.WaitGroup
+		for i := range kept {
+			wg.Go(func() {
+				text := new(strings.Repeat("x", 10_000))
+				kept[i] = weak.Make(text)
+				if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error {
+					return db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE id = $2`, db.Text(text), 0)
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error { return db.Run(t.Context(), tx, `DELETE FROM users WHERE id = 0`) }); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		for _, p := range kept {
+			if p.Value() != nil {
+				t.Fatal("what a transaction was about is still in memory")
+			}
+		}
+	})
 }
 
 // What PostgreSQL finds wrong only when it commits is an error, too.
@@ -145,35 +206,52 @@ func TestServersAddAtOnce(t *testing.T) {
 	})
 }
 
-// Questions that travel together get their own answers.
+// Questions that travel together get their own answers, and their own errors.
 func TestQuickQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var wg sync.WaitGroup
 		for i := range 200 {
 			wg.Go(func() {
-				query := `SELECT CAST($1 AS INTEGER)`
+				query, columns, arg := `SELECT CAST($1 AS INTEGER)`, db.Value[int], i
 				switch {
 				case i%7 == 0:
 					query += ` WHERE FALSE`
 				case i%11 == 0:
 					query += ` FROM nowhere`
+				case i%13 == 0:
+					columns = func(*int) []any { return []any{new(time.Time), new(int)} }
+				case i%17 == 0:
+					columns = func(*int) []any { panic("oops") }
+				case i%19 == 0:
+					arg = 1 << 40 // no INTEGER of PostgreSQL
 				}
-				n, err := db.One(t.Context(), d.Quick(), db.Value[int], query, i)
+				n, err := ask(t.Context(), db.Quick(d), columns, query, arg)
 				switch {
 				case i%7 == 0:
 					if !errors.Is(err, db.ErrNoRow) {
 						t.Errorf("%d: got %v, want ErrNoRow", i, err)
 					}
-				case i%11 == 0:
+				case i%11 == 0, i%13 == 0, i%17 == 0:
 					if err == nil || errors.Is(err, db.ErrNoRow) {
-						t.Errorf("%d: got %v, want an error of the engine", i, err)
+						t.Errorf("%d: got %v, want another error", i, err)
 					}
-				case err != nil || n != i:
+				case i%19 == 0 && err != nil:
+				case err != nil || n != arg:
 					t.Errorf("%d: got %d, %v", i, n, err)
 				}
 			})
 		}
 		wg.Wait()
 	})
+}
+
+// ask makes an error of a panic, as the server does for a request.
+func ask(ctx context.Context, q db.Querier, columns func(*int) []any, query string, args ...any) (n int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return db.One(ctx, q, columns, query, args...)
 }

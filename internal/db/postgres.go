@@ -153,17 +153,21 @@ func (t *postgresTx) rollback(ctx context.Context) error {
 // Lock makes whoever locks the same name wait until this transaction has ended. On
 // SQLite everybody does anyway.
 func Lock(ctx context.Context, t *Tx, name string) error {
-	if t.db.engine.sqlite {
-		return nil
-	}
-	return t.session.run(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, []any{name})
+	return t.lock(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
 }
 
 // LockRows makes whoever changes the rows of a SELECT wait until this transaction has
 // ended, and has waited for whoever is changing them once the next statement runs.
 func LockRows(ctx context.Context, t *Tx, query string, args ...any) error {
-	if t.db.engine.sqlite {
-		return nil
+	return t.lock(ctx, query+t.ForUpdate, args...)
+}
+
+func (t *Tx) lock(ctx context.Context, query string, args ...any) error {
+	switch s := t.session.(type) {
+	case *postgresTx:
+		return s.run(ctx, query, args)
+	case *load, blind:
+		return errBlind
 	}
-	return t.session.run(ctx, query+t.ForUpdate, args)
+	return nil
 }

@@ -99,6 +99,7 @@ func (w *writer) run() {
 			for _, u := range batch {
 				close(u.answer)
 			}
+			clear(batch)
 		case <-w.quit:
 			return
 		}

@@ -176,7 +176,7 @@ type pendingNow struct {
 func (p *pendingNow) fields() []any { return []any{&p.count, &p.version} }
 
 func countPending(ctx context.Context, q db.Querier, organizationID string) (pendingNow, error) {
-	return db.One(ctx, q, (*pendingNow).fields, `
+	return db.One(ctx, db.Quick(q), (*pendingNow).fields, `
 		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT)
 		FROM invite_counts WHERE organization_id IN ('', $1)`, organizationID)
 }

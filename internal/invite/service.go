@@ -35,7 +35,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
-	now, err := countPending(ctx, s.DB.Quick(), c.Organization.ID)
+	now, err := countPending(ctx, s.DB, c.Organization.ID)
 	if err != nil || p.Beyond(now.count) {
 		return page.Found[Invite]{Count: now.count}, err
 	}

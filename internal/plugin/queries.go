@@ -95,7 +95,7 @@ type visibleNow struct {
 func (v *visibleNow) fields() []any { return []any{&v.count, &v.version} }
 
 func countVisible(ctx context.Context, q db.Querier, organizationID string) (visibleNow, error) {
-	return db.One(ctx, q, (*visibleNow).fields, `
+	return db.One(ctx, db.Quick(q), (*visibleNow).fields, `
 		SELECT CAST(COALESCE(SUM(CASE WHEN organization_id = '' THEN global ELSE own - global END), 0) AS BIGINT),
 			CAST(COALESCE(SUM(version), 0) AS BIGINT)
 		FROM plugin_counts WHERE organization_id IN ('', $1)`, organizationID)
@@ -103,7 +103,7 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 
 // versionOf is the version of a plugin that the organization can see.
 func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (int64, error) {
-	return db.One(ctx, q, db.Value[int64],
+	return db.One(ctx, db.Quick(q), db.Value[int64],
 		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
 }
 

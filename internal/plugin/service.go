@@ -92,7 +92,7 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
-	p, known, err := s.recall(ctx, s.DB.Quick(), c, id, "")
+	p, known, err := s.recall(ctx, s.DB, c, id, "")
 	if err == nil && !known {
 		s.Memory.one.Put(id, p.Version, p)
 	}
@@ -125,7 +125,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	now, err := countVisible(ctx, s.DB.Quick(), c.Organization.ID)
+	now, err := countVisible(ctx, s.DB, c.Organization.ID)
 	if err != nil || p.Beyond(now.count) {
 		return page.Found[Plugin]{Count: now.count}, err
 	}
