@@ -177,8 +177,10 @@ func (p *pendingNow) fields() []any { return []any{&p.count, &p.version} }
 
 func countPending(ctx context.Context, q db.Querier, organizationID string) (pendingNow, error) {
 	return db.One(ctx, db.Quick(q), (*pendingNow).fields, `
-		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT)
-		FROM invite_counts WHERE organization_id IN ('', $1)`, organizationID)
+		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT) FROM (
+			SELECT pending, version FROM invite_counts WHERE organization_id = $1
+			UNION ALL
+			SELECT pending, version FROM invite_counts WHERE organization_id = '') AS parts`, organizationID)
 }
 
 // addCount keeps invite_counts exact: a transaction changes invites, and makes n

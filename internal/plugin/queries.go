@@ -96,9 +96,10 @@ func (v *visibleNow) fields() []any { return []any{&v.count, &v.version} }
 
 func countVisible(ctx context.Context, q db.Querier, organizationID string) (visibleNow, error) {
 	return db.One(ctx, db.Quick(q), (*visibleNow).fields, `
-		SELECT CAST(COALESCE(SUM(CASE WHEN organization_id = '' THEN global ELSE own - global END), 0) AS BIGINT),
-			CAST(COALESCE(SUM(version), 0) AS BIGINT)
-		FROM plugin_counts WHERE organization_id IN ('', $1)`, organizationID)
+		SELECT CAST(COALESCE(SUM(apps), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT) FROM (
+			SELECT own - global AS apps, version FROM plugin_counts WHERE organization_id = $1
+			UNION ALL
+			SELECT global, version FROM plugin_counts WHERE organization_id = '') AS parts`, organizationID)
 }
 
 // versionOf is the version of a plugin that the organization can see.
