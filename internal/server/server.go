@@ -34,7 +34,7 @@ const (
 // ballast is how many bytes are set aside and never touched, so that they take no
 // memory. Go collects garbage when the heap has doubled: one of 3 MB, which is all
 // that foyer needs, dozens of times a second under load. With these it looks larger.
-const ballast = 5 << 20
+const ballast = 8 << 20
 
 // Server is foyer, ready to run.
 type Server struct {
