@@ -64,6 +64,13 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 	})
 }
 
+func wantUsers(t *testing.T, d *db.DB, want int) {
+	t.Helper()
+	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != want {
+		t.Errorf("%d users, want %d; %v", n, want, err)
+	}
+}
+
 func TestInTxRollsBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -89,9 +96,7 @@ func TestInTxRollsBack(t *testing.T) {
 				t.Errorf("%s: no error", name)
 			}
 		}
-		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 0 {
-			t.Errorf("%d users are left, %v", n, err)
-		}
+		wantUsers(t, d, 0)
 	})
 }
 
@@ -143,9 +148,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
 			return err
 		})
-		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 133 {
-			t.Errorf("%d users, want 133; %v", n, err)
-		}
+		wantUsers(t, d, 133)
 	})
 }
 

@@ -74,9 +74,7 @@ func TestBlindTransactionThatIsRefused(t *testing.T) {
 		if !errors.Is(err, refused) {
 			t.Errorf("got %v, want refused", err)
 		}
-		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 0 {
-			t.Errorf("%d users are left, %v", n, err)
-		}
+		wantUsers(t, d, 0)
 	})
 }
 

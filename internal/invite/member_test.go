@@ -7,8 +7,8 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
-	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
+	"foyer/internal/invite"
 	"foyer/internal/page"
 )
 
@@ -64,11 +64,7 @@ func TestAddMemberRefuses(t *testing.T) {
 // Whichever comes first, nobody is a member and invited.
 func TestAddMemberBesideInvite(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		r := newRig(t, dbtest.Open(t, url))
-		other := r.invites
-		other.DB = dbtest.Open(t, url)
-		other.Keys = &access.Keys{DB: other.DB}
+	eachBeside(t, func(r *rig, other invite.Service) {
 		for i := range 20 {
 			email := "ada" + strconv.Itoa(i) + "@x.example"
 			var both sync.WaitGroup

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"foyer/internal/activity"
-	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/page"
@@ -17,11 +16,9 @@ import (
 // servers, each succeeds or finds that another was quicker, and the count is exact.
 func TestInvitesAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		r := newRig(t, dbtest.Open(t, url))
+	eachBeside(t, func(r *rig, other invite.Service) {
 		r.invites.Limits = invite.Limits{Invites: 10_000, Mails: 10_000}
-		other := r.invites
-		other.DB = dbtest.Open(t, url)
+		other.Limits = r.invites.Limits
 		drafts := []invite.Draft{draft("ada@x.example"), draft("ben@x.example"), draft("cem@x.example"), draft("dee@x.example")}
 		var all sync.WaitGroup
 		for i := range 120 {
@@ -46,10 +43,7 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 // A resend that comes beside a delete either was first, or finds nothing.
 func TestResendBesideDelete(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		r := newRig(t, dbtest.Open(t, url))
-		other := r.invites
-		other.DB = dbtest.Open(t, url)
+	eachBeside(t, func(r *rig, other invite.Service) {
 		for i := range 40 {
 			made, err := r.invites.Create(r.Context(), r.owner, draft("ada"+strconv.Itoa(i)+"@x.example"))
 			if err != nil {

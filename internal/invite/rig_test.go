@@ -45,6 +45,18 @@ type rig struct {
 	seen []invite.MailState
 }
 
+// eachBeside is each for tests of two servers that share a database.
+func eachBeside(t *testing.T, test func(r *rig, other invite.Service)) {
+	t.Helper()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		other := r.invites
+		other.DB = dbtest.Open(t, url)
+		other.Keys = &access.Keys{DB: other.DB}
+		test(r, other)
+	})
+}
+
 // each runs test on both engines.
 func each(t *testing.T, test func(r *rig)) {
 	t.Helper()
