@@ -18,22 +18,19 @@ import (
 // statements do.
 type lane struct {
 	pool  *pgxpool.Pool
-	loads chan *load
-	quit  chan struct{}
-	done  chan struct{}
+	queue *queue[*load]
 }
 
 // load is the statements of one caller: all of them hold, or none. It is the session
 // of a blind transaction.
 type load struct {
+	turn
 	statements []statement
 	additions  []addition
 	size       int // of all texts in it, in bytes
 
 	question bool // it has one statement, which only reads
 	answered bool // that one has been
-	err      error
-	answer   chan struct{}
 }
 
 type statement struct {
@@ -51,58 +48,22 @@ const (
 )
 
 func startLane(ctx context.Context, pool *pgxpool.Pool) *lane {
-	l := &lane{pool: pool, loads: make(chan *load), quit: make(chan struct{}), done: make(chan struct{})}
-	go l.run(context.WithoutCancel(ctx))
+	l := &lane{pool: pool}
+	ctx = context.WithoutCancel(ctx)
+	l.queue = startQueue(func(queue *queue[*load], trip []*load) []*load {
+		for next, ok := queue.next(trip); ok; next, ok = queue.next(trip) {
+			trip = append(trip, next)
+		}
+		l.travel(ctx, trip)
+		return trip
+	})
 	return l
 }
 
 // carry returns once a load's statements are carried out or undone, or nobody knows.
-func (l *lane) carry(ctx context.Context, load *load) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	load.answer = make(chan struct{})
-	select {
-	case l.loads <- load:
-		<-load.answer
-		return load.err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.quit:
-		return errClosed
-	}
-}
+func (l *lane) carry(ctx context.Context, load *load) error { return l.queue.do(ctx, load) }
 
-func (l *lane) close() {
-	close(l.quit)
-	<-l.done
-}
-
-func (l *lane) run(ctx context.Context) {
-	defer close(l.done)
-	trip := make([]*load, 0, maxShared)
-	for {
-		select {
-		case first := <-l.loads:
-			trip = append(trip, first)
-			for len(trip) < maxShared {
-				next, ok := waiting(l.loads)
-				if !ok {
-					break
-				}
-				trip = append(trip, next)
-			}
-			l.travel(ctx, trip)
-			for _, load := range trip {
-				close(load.answer)
-			}
-			clear(trip)
-			trip = trip[:0]
-		case <-l.quit:
-			return
-		}
-	}
-}
+func (l *lane) close() { l.queue.close() }
 
 // travel carries loads together. If a statement is refused, all are undone: then each
 // goes by itself, but for questions that have been answered.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -16,32 +15,23 @@ import (
 // savepoint for each would cost every one of them a fifth of its time.
 type writer struct {
 	conn  *conn
-	queue chan *unit
-	quit  chan struct{}
-	done  chan struct{}
+	queue *queue[*unit]
 }
 
-// unit is one caller's transaction, waiting for its turn.
+// unit is one caller's transaction.
 type unit struct {
-	tx     *Tx
-	fn     func(*Tx) error
-	err    error
-	answer chan struct{}
+	turn
+	tx *Tx
+	fn func(*Tx) error
 }
-
-var errClosed = errors.New("the database is closed")
-
-// maxShared is how many transactions share a commit at most, so that the first
-// does not wait for ever.
-const maxShared = 64
 
 func startWriter(ctx context.Context, path string) (*writer, error) {
 	c, err := firstConn(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: c, queue: make(chan *unit), quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run()
+	w := &writer{conn: c}
+	w.queue = startQueue(w.share)
 	return w, nil
 }
 
@@ -68,47 +58,17 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 
 // do has the writer run fn, and returns once that is on disk or undone.
 func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	u := &unit{tx: tx, fn: fn, answer: make(chan struct{})}
-	select {
-	case w.queue <- u:
-		<-u.answer
-		return u.err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-w.quit:
-		return errClosed
-	}
+	return w.queue.do(ctx, &unit{tx: tx, fn: fn})
 }
 
 func (w *writer) close() error {
-	close(w.quit)
-	<-w.done
+	w.queue.close()
 	return w.conn.Close()
-}
-
-func (w *writer) run() {
-	defer close(w.done)
-	batch := make([]*unit, 0, maxShared)
-	for {
-		select {
-		case u := <-w.queue:
-			batch = w.share(append(batch[:0], u))
-			for _, u := range batch {
-				close(u.answer)
-			}
-			clear(batch)
-		case <-w.quit:
-			return
-		}
-	}
 }
 
 // share runs the one unit of batch, and all that come before it is done, in one
 // commit.
-func (w *writer) share(batch []*unit) []*unit {
+func (w *writer) share(queue *queue[*unit], batch []*unit) []*unit {
 	if batch[0].err = w.exec(`BEGIN IMMEDIATE`); batch[0].err != nil {
 		return batch
 	}
@@ -117,10 +77,8 @@ func (w *writer) share(batch []*unit) []*unit {
 			w.withoutFailed(batch)
 			return batch
 		}
-		if len(batch) < maxShared {
-			if u, ok := waiting(w.queue); ok {
-				batch = append(batch, u)
-			}
+		if u, ok := queue.next(batch); ok {
+			batch = append(batch, u)
 		}
 	}
 	if err := w.commit(); err != nil {
@@ -129,21 +87,6 @@ func (w *writer) share(batch []*unit) []*unit {
 		}
 	}
 	return batch
-}
-
-// waiting is what waits to be taken from a queue, if there is anything. Before it says
-// no, whoever is ready to run gets a turn, and may come with something: a commit costs
-// more than a few turns.
-func waiting[T any](queue <-chan T) (next T, ok bool) {
-	for range 2 {
-		select {
-		case next = <-queue:
-			return next, true
-		default:
-			runtime.Gosched()
-		}
-	}
-	return next, false
 }
 
 // withoutFailed undoes a batch that a unit has broken, and runs the others again, in
