@@ -210,6 +210,10 @@ func TestPages(t *testing.T) {
 			want := `{"count":25,"next":null,"previous":"` + baseURL + "/api/organizations/" + r.org.ID + path + `?limit=10&offset=89","results":[]}`
 			r.compare("past the end", past, 200, want)
 		}
+		merged := r.send(r.otherKey, "GET", "/api/organizations/"+r.other.ID+apps+"?limit=2&offset=2", "").body
+		if !strings.HasPrefix(merged, `{"count":6,`) || strings.Count(merged, `{"id":`) != 2 || !strings.Contains(merged, `{"id":7,`) || !strings.Contains(merged, `{"id":12,`) {
+			r.t.Errorf("its own and those that another shares: %s", merged)
+		}
 	})
 }
 

@@ -126,19 +126,19 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Plugin]{}, err
 	}
 	now, err := countVisible(ctx, s.DB, c.Organization.ID)
-	if err != nil || p.Beyond(now.count) {
-		return page.Found[Plugin]{Count: now.count}, err
+	if err != nil || p.Beyond(now.count()) {
+		return page.Found[Plugin]{Count: now.count()}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
-		return page.Cut(plugins, p, now.count), nil
+		return page.Cut(plugins, p, now.count()), nil
 	}
-	plugins, err := list(ctx, s.DB, c.Organization.ID, after, p)
+	plugins, err := list(ctx, s.DB, c.Organization.ID, now, after, p)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
 	s.Memory.pages.Put(key, now.version, plugins)
-	return page.Cut(plugins, p, now.count), nil
+	return page.Cut(plugins, p, now.count()), nil
 }
 
 // Exporting returns a page of the plugins that would stop with a paid export plan.
