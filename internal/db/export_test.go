@@ -24,12 +24,6 @@ func OpenAt(ctx context.Context, url string, names ...string) (*DB, error) {
 
 // Batches starts a queue, and tells served of each batch how many share it.
 func Batches(served func(callers int)) (do func(context.Context) error, stop func()) {
-	q := startQueue(func(q *queue[*turn], batch []*turn) []*turn {
-		for next, ok := q.next(batch); ok; next, ok = q.next(batch) {
-			batch = append(batch, next)
-		}
-		served(len(batch))
-		return batch
-	})
+	q := startQueue(func(batch []*turn) { served(len(batch)) })
 	return func(ctx context.Context) error { return q.do(ctx, &turn{}) }, q.close
 }

@@ -50,13 +50,7 @@ const (
 func startLane(ctx context.Context, pool *pgxpool.Pool) *lane {
 	l := &lane{pool: pool}
 	ctx = context.WithoutCancel(ctx)
-	l.queue = startQueue(func(queue *queue[*load], trip []*load) []*load {
-		for next, ok := queue.next(trip); ok; next, ok = queue.next(trip) {
-			trip = append(trip, next)
-		}
-		l.travel(ctx, trip)
-		return trip
-	})
+	l.queue = startQueue(func(trip []*load) { l.travel(ctx, trip) })
 	return l
 }
 

@@ -1,6 +1,8 @@
 package db_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,7 +39,7 @@ func TestBatches(t *testing.T) {
 		{
 			"those who come again late are waited for ever more rarely", 8,
 			func(int) time.Duration { return 10 * time.Millisecond },
-			8 * rounds, rounds * 11300 * time.Microsecond,
+			8 * rounds, rounds * 11600 * time.Microsecond,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,4 +72,41 @@ func TestBatches(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLeaveQueue lets two callers come while a first is served: one gives up, and the
+// other is still there when the queue is closed.
+func TestLeaveQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		batches := 0
+		do, stop := db.Batches(func(int) {
+			batches++
+			time.Sleep(time.Second)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		first, hasty, patient := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+		go func() { first <- do(t.Context()) }()
+		synctest.Wait()
+		go func() { hasty <- do(ctx) }()
+		go func() { patient <- do(t.Context()) }()
+		synctest.Wait()
+		if err := <-hasty; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who gives up: %v", err)
+		}
+		stop()
+		if err := <-first; err != nil {
+			t.Errorf("who is being served: %v", err)
+		}
+		if err := <-patient; err == nil || err.Error() != "the database is closed" {
+			t.Errorf("who waits at the end: %v", err)
+		}
+		if err := do(t.Context()); err == nil || err.Error() != "the database is closed" {
+			t.Errorf("who comes after the end: %v", err)
+		}
+		if batches != 1 {
+			t.Errorf("%d batches", batches)
+		}
+	})
 }

@@ -66,19 +66,18 @@ func (w *writer) close() error {
 	return w.conn.Close()
 }
 
-// share runs the one unit of batch, and all that come before it is done, in one
-// commit.
-func (w *writer) share(queue *queue[*unit], batch []*unit) []*unit {
-	if batch[0].err = w.exec(`BEGIN IMMEDIATE`); batch[0].err != nil {
-		return batch
-	}
-	for i := 0; i < len(batch); i++ {
-		if broken := w.attempt(batch[i]); broken {
-			w.withoutFailed(batch)
-			return batch
+// share runs the units of a batch in one commit.
+func (w *writer) share(batch []*unit) {
+	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+		for _, u := range batch {
+			u.err = err
 		}
-		if u, ok := queue.next(batch); ok {
-			batch = append(batch, u)
+		return
+	}
+	for _, u := range batch {
+		if broken := w.attempt(u); broken {
+			w.withoutFailed(batch)
+			return
 		}
 	}
 	if err := w.commit(); err != nil {
@@ -86,7 +85,6 @@ func (w *writer) share(queue *queue[*unit], batch []*unit) []*unit {
 			u.err = errors.Join(u.err, err)
 		}
 	}
-	return batch
 }
 
 // withoutFailed undoes a batch that a unit has broken, and runs the others again, in
