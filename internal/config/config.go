@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"foyer/internal/mail"
 )
 
 // Config is every setting of the service.
@@ -114,11 +116,10 @@ func (c *Config) CheckServer() error {
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening beyond loopback, like https://foyer.example.com"))
 	}
 	if c.MailFrom == "" {
-		host := c.baseHost()
-		if _, err := netip.ParseAddr(host); err == nil && c.BaseURL != "" && c.SMTP != "" {
-			errs = append(errs, errors.New("FOYER_MAIL_FROM: must be set when the base url is an address"))
+		c.MailFrom = "foyer@" + c.baseHost()
+		if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
+			errs = append(errs, fmt.Errorf("FOYER_MAIL_FROM: must be set, since mail cannot come from %s", c.MailFrom))
 		}
-		c.MailFrom = "foyer@" + host
 	}
 	return errors.Join(errs...)
 }

@@ -53,11 +53,13 @@ var cases = []struct {
 	{
 		name: "SMTP", field: func(c Config) any { return c.SMTP }, notShared: true,
 		unset: "", good: "smtp://u:p@mail.example.com:587", want: "smtp://u:p@mail.example.com:587",
-		alsoGood: []string{"smtps://h", "smtp+plain://127.0.0.1:2525"}, wrong: []string{"hunter2", "http://u:hunter2@h", "smtp://", "smtp://u:hunter2%@h"},
+		alsoGood: []string{"smtps://h", "smtp+plain://127.0.0.1:2525"},
+		wrong:    []string{"hunter2", "http://u:hunter2@h", "smtp://", "smtp://u:hunter2%@h", "smtp:hunter2", "smtp://hunter2@h", "smtp://u:hunter2@h/x"},
 	},
 	{
 		name: "MAIL_FROM", field: func(c Config) any { return c.MailFrom },
-		unset: "", good: "foyer@example.com", want: "foyer@example.com", wrong: []string{"foyer", "a@b, c@d"},
+		unset: "", good: "foyer@example.com", want: "foyer@example.com",
+		alsoGood: []string{"Foyer <foyer@example.com>", "foyer@localhost"}, wrong: []string{"foyer", "a@b, c@d", "foyer@intranet", "foyer@10.0.0.1", "foyer@[10.0.0.1]"},
 	},
 	{
 		name: "CATALOG", field: func(c Config) any { return c.Catalog },
@@ -226,13 +228,15 @@ func TestCheckServer(t *testing.T) {
 		from  string
 		names []string // of settings that are wrong
 	}{
-		"nothing set":             {nil, "foyer@127.0.0.1", nil},
-		"localhost":               {map[string]string{"LISTEN": "localhost:1"}, "foyer@localhost", nil},
-		"beyond loopback":         {map[string]string{"LISTEN": ":8000"}, "", []string{"FOYER_BASE_URL"}},
-		"mapped loopback":         {map[string]string{"LISTEN": "[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
-		"beyond, with a base url": {map[string]string{"LISTEN": ":8000", "BASE_URL": "https://f.example.com"}, "foyer@f.example.com", nil},
-		"mail":                    {map[string]string{"SMTP": mailServer}, "", []string{"FOYER_BASE_URL"}},
-		"mail, address":           {map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
+		"nothing set":              {nil, "foyer@127.0.0.1", nil},
+		"localhost":                {map[string]string{"LISTEN": "localhost:1"}, "foyer@localhost", nil},
+		"beyond loopback":          {map[string]string{"LISTEN": ":8000"}, "", []string{"FOYER_BASE_URL"}},
+		"mapped loopback":          {map[string]string{"LISTEN": "[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
+		"beyond, with a base url":  {map[string]string{"LISTEN": ":8000", "BASE_URL": "https://f.example.com"}, "foyer@f.example.com", nil},
+		"mail":                     {map[string]string{"SMTP": mailServer}, "", []string{"FOYER_BASE_URL"}},
+		"mail, address":            {map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
+		"mail, name without a dot": {map[string]string{"SMTP": mailServer, "BASE_URL": "http://intranet"}, "", []string{"FOYER_MAIL_FROM"}},
+		"mail, localhost":          {map[string]string{"SMTP": mailServer, "BASE_URL": "http://localhost:8000"}, "foyer@localhost", nil},
 		"mail, address, sender": {
 			map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1", "MAIL_FROM": "a@example.com"}, "a@example.com", nil,
 		},

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/mail"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"foyer/internal/mail"
 )
 
 func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
@@ -47,11 +48,8 @@ func database(s string) error {
 }
 
 func smtpURL(s string) error {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" && u.Scheme != "smtp+plain" {
-		return errors.New("must be smtp://user:pass@host:port, smtps://… or smtp+plain://…")
-	}
-	return nil
+	_, err := mail.Parse(s)
+	return err
 }
 
 func secret(s string) error {
@@ -72,8 +70,8 @@ func baseURL(c *Config, value string) error {
 }
 
 func sender(s string) error {
-	if _, err := mail.ParseAddress(s); err != nil {
-		return errors.New("must be an address like foyer@example.com")
+	if _, err := mail.ParseSender(s); err != nil {
+		return errors.New("must be an address like foyer@example.com or Foyer <foyer@example.com>")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ var schemes = map[string]struct {
 func Parse(value string) (Settings, error) {
 	u, err := url.Parse(value)
 	if err != nil || u.Opaque != "" {
-		return Settings{}, errors.New("not a url like smtp://user:password@host:587;" +
+		return Settings{}, errors.New("must be a url like smtp://user:password@host:587;" +
 			" special characters of the user name and the password must be written as %XX")
 	}
 	kind, ok := schemes[u.Scheme]
