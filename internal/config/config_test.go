@@ -43,8 +43,8 @@ var cases = []struct {
 	{
 		name: "BASE_URL", field: func(c Config) any { return c.BaseURL },
 		unset: "", good: "https://foyer.example.com/", want: "https://foyer.example.com",
-		alsoGood: []string{"http://10.0.0.1:8000"},
-		wrong:    []string{"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x"},
+		alsoGood: []string{"http://10.0.0.1:8000", "https://xn--bcher-kva.example/b%C3%BCro"},
+		wrong:    []string{"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x", "https://bücher.example", "https://h/büro"},
 	},
 	{
 		name: "SECRET", field: func(c Config) any { return c.Secret }, notShared: true,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"foyer/internal/mail"
 )
@@ -64,6 +65,9 @@ func baseURL(c *Config, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("must be a url like https://foyer.example.com")
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // headers of mails hold it
+		return errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
 	}
 	c.BaseURL = strings.TrimRight(value, "/")
 	return nil
