@@ -17,7 +17,7 @@ import (
 
 // Page is what one page shows: a struct of this package, shown by the template
 // of its name. Texts go in as they were typed; the templates pass each through
-// line, text or address.
+// line, text or address, but for the names in the form, which come back from it.
 type Page interface {
 	template() string
 }
