@@ -38,12 +38,13 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 	})
 }
 
-// secretive finds paths that hold the token of an invite, or were meant to.
-var secretive = regexp.MustCompile(`(?i)invite|signup`)
+// secretive finds paths that hold the token of an invite, or were meant to, or into
+// which somebody has pasted a key.
+var secretive = regexp.MustCompile(`(?i)invite|signup|foy_`)
 
-// loggedPath is a request's path, unless it may hold the token of an invite, which
-// opens a door to whoever reads the log: then it is the route's. A path without a
-// route is not told at all, since it may be that of a link with a slip in it.
+// loggedPath is a request's path, unless it may hold what opens a door to whoever
+// reads the log: then it is the route's. A path without a route is not told at all,
+// since it may be that of a link with a slip in it.
 func loggedPath(r *http.Request) string {
 	switch {
 	case r.Pattern == "" || r.Pattern == "/":

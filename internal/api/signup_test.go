@@ -108,6 +108,20 @@ func TestTokensAreNotLogged(t *testing.T) {
 	})
 }
 
+// Neither is a key that somebody has pasted into a path.
+func TestKeysAreNotLogged(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		for _, path := range []string{"/api/users/@me/keys/" + r.key, "/api/organizations/" + r.key, apps + r.key + "/", apps + "x" + r.key, "/api/" + r.key} {
+			r.send(r.key, "DELETE", path, "")
+		}
+		if text := log.String(); !strings.Contains(text, "/api/users/@me/keys/{id}") || strings.Contains(text, r.key) {
+			r.t.Error(text)
+		}
+	})
+}
+
 func TestPeersAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
