@@ -345,6 +345,7 @@ func TestNamesOfWhoAccepts(t *testing.T) {
 		for _, name := range []string{
 			"a\x00", "a\u202eb", "a\u2066b", "a\u200fb", "a\u2028b", "https://evil.example", "//evil", "evil.example", "Www.x", "J.Robert.example",
 			"evil。example", "evil．example", "evil\u200b.example", "1.2.3.4", "mailto:x@evil", "x@evil", "tel:112", "mailto：x", "t.co", "x\u00ad@evil",
+			"T.Co/x", "Ada T.Co/x", "A.T.Co?x", "T.Co:80", "T.Co#x", "T.Co\u200b/x", "T.Co／x", "T.Co1",
 		} {
 			_, err := r.invites.Accept(r.Context(), token, invite.Names{FirstName: patch.Of(name)}, "")
 			if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "first_name" {
@@ -359,7 +360,7 @@ func TestOrdinaryNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		for _, name := range []string{
-			"J.Robert", "J.R.R.Tolkien", "St. John", "O'Neil", "Jean-Luc", "Dr. J. Doe", "M.A. Özgür", "李小龍", "می\u200cخواهم", "Nº 1.2", "Ada (she/her)", "王。",
+			"J.Robert", "J.R.R.Tolkien", "J.R.Robert J.Smith", "J.Robert-Smith", "J.Robert's", "J.Robert, Jr.", "J.McDonald", "X.Com", "St. John", "O'Neil", "Jean-Luc", "Dr. J. Doe", "M.A. Özgür", "李小龍", "می\u200cخواهم", "Nº 1.2", "Ada (she/her)", "王。",
 		} {
 			d := draft("ada@x.example")
 			d.FirstName = patch.Of(name)

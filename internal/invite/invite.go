@@ -144,8 +144,9 @@ func unnameable(r rune) bool {
 const dot = `[.\x{2024}\x{3002}\x{FE12}\x{FE52}\x{FF0E}\x{FF61}]`
 
 var (
-	// initials may stand before a name without a space, like J.R.Robert.
-	initials = regexp.MustCompile(`(^|\s)(?:\p{Lu}\.)+(\p{Lu}\p{Ll})`)
+	// initials may stand before a name without a space, like J.R.Robert; what follows
+	// the name must not make it the host of a link, like T.Co/x.
+	initials = regexp.MustCompile(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
 	// link finds what mail programs make links of: example.com, 1.2.3.4, x@y,
 	// mailto:x and //x.
 	link = regexp.MustCompile(`(?i)[\pL\pM\pN_-]` + dot + `\pL[\pL\pM\pN-]` +
@@ -168,7 +169,11 @@ func looksLikeURL(text string) bool {
 		}
 		return r
 	}, text)
-	return link.MatchString(initials.ReplaceAllString(visible, "$1$2"))
+	words := strings.Fields(visible)
+	for i, word := range words {
+		words[i] = initials.ReplaceAllString(word, "$1")
+	}
+	return link.MatchString(strings.Join(words, " "))
 }
 
 // unplain reports whether a character may be part of what links are told by.
