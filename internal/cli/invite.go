@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -123,7 +124,7 @@ func (c inviteLink) Run(ctx context.Context, d *server.Domain, out *output) erro
 	if err != nil {
 		return named(err, "invite", c.ID)
 	}
-	return out.say(map[string]any{"url": url, "expires_at": expires}, "%s\nIt works until %s.", url, expires.Format(time.RFC3339))
+	return out.say(json.RawMessage(api.AppendLink(nil, url, expires)), "%s\nIt works until %s.", url, printable(expires))
 }
 
 type inviteDelete struct {
