@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"foyer/internal/api"
 	"foyer/internal/invite"
 	"foyer/internal/page"
@@ -84,9 +86,21 @@ func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) erro
 	return invites(d).all(out, all)
 }
 
+// inviteID is an id in the one spelling that is kept; what is no UUID names no invite.
+type inviteID string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *inviteID) UnmarshalText(text []byte) error {
+	*id = inviteID(text)
+	if parsed, err := uuid.ParseBytes(text); err == nil {
+		*id = inviteID(parsed.String())
+	}
+	return nil
+}
+
 type inviteResend struct {
 	actor
-	ID string `arg:"" help:"Its id."`
+	ID inviteID `arg:"" help:"Its id."`
 }
 
 // Run sends an invite again.
@@ -95,7 +109,7 @@ func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output, to
 	if err != nil {
 		return err
 	}
-	i, err := d.Invites.Resend(ctx, by, c.ID)
+	i, err := d.Invites.Resend(ctx, by, string(c.ID))
 	if err != nil {
 		return named(err, "invite", c.ID)
 	}
@@ -105,7 +119,7 @@ func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output, to
 
 type inviteLink struct {
 	actor
-	ID string `arg:"" help:"Its id."`
+	ID inviteID `arg:"" help:"Its id."`
 }
 
 // Help says what the link needs.
@@ -120,7 +134,7 @@ func (c inviteLink) Run(ctx context.Context, d *server.Domain, out *output) erro
 	if err != nil {
 		return err
 	}
-	url, expires, err := d.Invites.Link(ctx, by, c.ID)
+	url, expires, err := d.Invites.Link(ctx, by, string(c.ID))
 	if err != nil {
 		return named(err, "invite", c.ID)
 	}
@@ -129,7 +143,7 @@ func (c inviteLink) Run(ctx context.Context, d *server.Domain, out *output) erro
 
 type inviteDelete struct {
 	actor
-	ID string `arg:"" help:"Its id."`
+	ID inviteID `arg:"" help:"Its id."`
 }
 
 // Run takes an invite back.
@@ -138,7 +152,7 @@ func (c inviteDelete) Run(ctx context.Context, d *server.Domain, out *output) er
 	if err != nil {
 		return err
 	}
-	if err := d.Invites.Delete(ctx, by, c.ID); err != nil {
+	if err := d.Invites.Delete(ctx, by, string(c.ID)); err != nil {
 		return named(err, "invite", c.ID)
 	}
 	return out.say(map[string]any{"id": c.ID}, "Deleted invite %s.", c.ID)
