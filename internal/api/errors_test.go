@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,8 +101,13 @@ func TestErrors(t *testing.T) {
 				r.t.Errorf("%s: Allow: %q", c.name, got.header.Get("Allow"))
 			}
 		}
-		got := r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded")
-		r.compare("media type", got, 415, invalidRequest("unsupported_media_type", "The Content-Type must be application/json."))
+		for _, route := range r.api.Routes() {
+			if route.Method == "POST" || route.Method == "PATCH" {
+				path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.Replace(route.Path, "{organization_id}", "@current", 1), "1")
+				got := r.send(r.key, route.Method, path, "name=x", "Content-Type", "application/x-www-form-urlencoded")
+				r.compare(path, got, 415, invalidRequest("unsupported_media_type", "The Content-Type must be application/json."))
+			}
+		}
 		if got := r.send(r.key, "GET", apps, ""); !strings.Contains(got.body, `{"count":0,`) {
 			r.t.Errorf("refused requests have left something: %s", got.body)
 		}
