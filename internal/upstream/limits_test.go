@@ -42,6 +42,7 @@ func TestInstallOverLimits(t *testing.T) {
 		"more than 1 MiB":         {map[string]string{"src/a.ts": mebibyte + "x"}, `"src/a.ts" is larger`},
 		"more than 1 MiB, binary": {map[string]string{"src/a.ts": mebibyte + "\x00"}, ""},
 		"more than 1 MiB, other":  {map[string]string{"src/a.gif": mebibyte + "x"}, ""},
+		"9 MiB, control":          {numbered(9, "%d.md", strings.Repeat("\x1b", unpack.MaxFileBytes)), ""},
 		"more than 10 MiB":        {numbered(10, "%d.css", mebibyte), "more than 10 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,9 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -135,7 +136,7 @@ func (r *Repo) unpack(ctx context.Context, pack *os.File) (map[string]string, er
 		return nil, fmt.Errorf("unpack a repository: %w", err)
 	}
 	var answer unpack.Answer
-	if err := json.Unmarshal(output, &answer); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(output)).Decode(&answer); err != nil {
 		return nil, fmt.Errorf("read what was unpacked: %w", err)
 	}
 	switch {

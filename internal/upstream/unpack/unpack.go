@@ -5,7 +5,7 @@ package unpack
 
 import (
 	"bufio"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -21,11 +21,12 @@ import (
 // exceed it before it is counted; the child's memory limit is for that one.
 const maxUnpackedBytes = 128 << 20
 
-// Answer is what Run writes, as JSON: the files, or why there are none.
+// Answer is what Run writes: the files, or why there are none. It travels as gob,
+// in which hostile text does not grow.
 type Answer struct {
-	Files   map[string]string `json:"files"`             // text by path
-	Refused string            `json:"refused,omitempty"` // what about the repository's content is not accepted
-	Broken  string            `json:"broken,omitempty"`  // why the pack cannot be read
+	Files   map[string]string // text by path
+	Refused string            // what about the repository's content is not accepted
+	Broken  string            // why the pack cannot be read
 }
 
 // Run reads a line with a commit's name and then the pack that holds it, and
@@ -43,9 +44,7 @@ func Run(in io.Reader, out io.Writer) error {
 	} else if err != nil {
 		answer = Answer{Broken: err.Error()}
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false) // source code is full of < and >
-	if err := encoder.Encode(answer); err != nil {
+	if err := gob.NewEncoder(out).Encode(answer); err != nil {
 		return fmt.Errorf("write the files: %w", err)
 	}
 	return nil

@@ -2,7 +2,7 @@ package unpack_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"encoding/gob"
 	"testing"
 
 	"foyer/internal/upstream/unpack"
@@ -17,8 +17,8 @@ func FuzzRun(f *testing.F) {
 			return
 		}
 		var answer unpack.Answer
-		if err := json.Unmarshal(out.Bytes(), &answer); err != nil || answer.Files == nil && answer.Refused+answer.Broken == "" {
-			t.Errorf("answer %q: %v", out.String(), err)
+		if err := gob.NewDecoder(&out).Decode(&answer); err != nil || answer.Files == nil && answer.Refused+answer.Broken == "" {
+			t.Errorf("answer %+v: %v", answer, err)
 		}
 	})
 }
