@@ -25,7 +25,9 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 		return Plugin{}, 0, err
 	}
 	if o.URLKey == "" {
-		p, err = s.learn(ctx, c, p, p.Tag, time.Time{})
+		if p.LatestTag != p.Tag {
+			p, _, err = s.learn(ctx, c, id, p.Tag, time.Time{})
+		}
 		return p, 0, err
 	}
 	began := s.DB.Now()
@@ -34,9 +36,12 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 		return Plugin{}, 0, err
 	}
 	if latest != p.LatestTag || learned.Sub(o.CheckedAt) > recordChecks {
-		if p, err = s.learn(ctx, c, p, latest, learned); err != nil {
+		if p, o, err = s.learn(ctx, c, id, latest, learned); err != nil {
 			return Plugin{}, 0, err
 		}
+	}
+	if learned.Before(o.CheckedAt) {
+		learned = o.CheckedAt
 	}
 	if learned.Before(began) {
 		age = s.DB.Now().Sub(learned)
@@ -58,17 +63,19 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 	return v.Tag, s.DB.Now().Add(-age), err
 }
 
-// learn stores what the newest tag is; a zero time is not stored.
-func (s Service) learn(ctx context.Context, c access.Caller, p Plugin, latest string, at time.Time) (Plugin, error) {
-	if p.LatestTag == latest && at.IsZero() {
-		return p, nil
-	}
-	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p, err = find(ctx, tx, c.Organization.ID, p.ID, tx.ForUpdate); err != nil {
+// learn stores what the newest tag was at a time, unless what is stored is newer:
+// another server may have asked since. A plugin without an upstream has no such time.
+func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
+	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
 		}
-		if !at.IsZero() {
-			if err := noteCheck(ctx, tx, p.ID, at); err != nil {
+		if o, err = originOf(ctx, tx, p); err != nil || at.Before(o.CheckedAt) {
+			return err
+		}
+		if at.After(o.CheckedAt) {
+			o.CheckedAt = at
+			if err := updateOrigin(ctx, tx, o); err != nil {
 				return err
 			}
 		}
@@ -79,5 +86,5 @@ func (s Service) learn(ctx context.Context, c access.Caller, p Plugin, latest st
 		p.Version++
 		return update(ctx, tx, p, 0)
 	})
-	return p, err
+	return p, o, err
 }

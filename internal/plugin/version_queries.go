@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"time"
 
 	"foyer/internal/db"
 	"foyer/internal/page"
@@ -191,8 +190,4 @@ func listOrphansOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, e
 
 func listOrphansOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], orphans(`plugin_id = $1`), id)
-}
-
-func noteCheck(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {
-	return db.Run(ctx, tx, `UPDATE plugin_sources SET checked_at = $2 WHERE plugin_id = $1`, pluginID, at)
 }

@@ -1,0 +1,67 @@
+package plugin
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"foyer/internal/patch"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/egress"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// another is a server on the same database that has asked no upstream yet.
+func (r rig) another(allow []netip.Prefix) rig {
+	r.Upstream = upstream.New(egress.New(allow), r.Children, r.DB.Now)
+	return r
+}
+
+// publish makes an app in a new repository.
+func (r rig) publish(host *upstreamtest.Host, tag string) *upstreamtest.Repo {
+	r.Helper()
+	repo := host.Repo(r, "app")
+	repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`}))
+	return repo
+}
+
+// check fails unless the newest tag is answered, just learned or not.
+func (r rig) check(id int64, latest string, fresh bool) {
+	r.Helper()
+	p, age, err := r.CheckForUpdates(r.Context(), r.caller, id)
+	if err != nil || p.LatestTag != latest || (age == 0) != fresh {
+		r.Errorf("%q, %v old, %v; want %q", p.LatestTag, age, err, latest)
+	}
+}
+
+func (r rig) checkedAt(id int64) time.Time {
+	r.Helper()
+	o, err := originOf(r.Context(), r.DB, Plugin{ID: id})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o.CheckedAt
+}
+
+// What one server remembers does not undo what another has learned since.
+func TestCheckAfterAnotherServer(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r), "v1.0.0")
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		r.check(p.ID, "v1.0.0", true)
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		other := r.another(upstreamtest.Allow())
+		p, err := other.Upgrade(r.Context(), r.caller, p.ID, Move{})
+		if err != nil || p.LatestTag != "v2.0.0" {
+			r.Fatalf("%+v, %v", p, err)
+		}
+		learned := r.checkedAt(p.ID)
+		r.check(p.ID, "v2.0.0", false)
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Version != p.Version {
+			r.Errorf("stored %+v, %v; want %+v", got, err, p)
+		}
+		if at := r.checkedAt(p.ID); !at.Equal(learned) {
+			r.Errorf("learned at %v, not %v", at, learned)
+		}
+	})
+}
