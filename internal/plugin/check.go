@@ -49,15 +49,15 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	return p, age, nil
 }
 
-// latest is the newest tag, and when it was learned; what is on record if the
-// upstream has failed since this server was started.
+// latest is the newest tag, and when it was learned; what is on record, since the
+// install at the latest, if the upstream has failed since this server was started.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	v, age, err := s.Upstream.Check(ctx, remote)
-	if fault.Is(err, fault.UpstreamUnavailable) && !o.CheckedAt.IsZero() {
+	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return p.LatestTag, o.CheckedAt, nil
 	}
 	return v.Tag, s.DB.Now().Add(-age), err

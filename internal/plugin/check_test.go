@@ -34,6 +34,12 @@ func (r rig) check(id int64, latest string, fresh bool) {
 	}
 }
 
+// install makes a plugin of a repository.
+func (r rig) install(repo *upstreamtest.Repo) Plugin {
+	r.Helper()
+	return r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+}
+
 func (r rig) checkedAt(id int64) time.Time {
 	r.Helper()
 	o, err := originOf(r.Context(), r.DB, Plugin{ID: id})
@@ -47,7 +53,7 @@ func (r rig) checkedAt(id int64) time.Time {
 func TestCheckAfterAnotherServer(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r), "v1.0.0")
-		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		p := r.install(repo)
 		r.check(p.ID, "v1.0.0", true)
 		repo.Tag(r, "v2.0.0", "refs/heads/main")
 		other := r.another(upstreamtest.Allow())
@@ -63,5 +69,18 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 		if at := r.checkedAt(p.ID); !at.Equal(learned) {
 			r.Errorf("learned at %v, not %v", at, learned)
 		}
+	})
+}
+
+// An upstream that may not be asked any more, or has nothing to install any more, is
+// one that fails.
+func TestCheckOfRefusedUpstream(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r), "v1.0.0")
+		p := r.install(repo)
+		r.another(nil).check(p.ID, "v1.0.0", false)
+		repo.Git(r, "", "update-ref", "-d", "refs/tags/v1.0.0")
+		repo.Git(r, "", "update-ref", "-d", "refs/heads/main")
+		r.another(upstreamtest.Allow()).check(p.ID, "v1.0.0", false)
 	})
 }
