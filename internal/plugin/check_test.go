@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -82,5 +83,27 @@ func TestCheckOfRefusedUpstream(t *testing.T) {
 		repo.Git(r, "", "update-ref", "-d", "refs/tags/v1.0.0")
 		repo.Git(r, "", "update-ref", "-d", "refs/heads/main")
 		r.another(upstreamtest.Allow()).check(p.ID, "v1.0.0", false)
+	})
+}
+
+// What is checked while a version is fetched is newer than what the upgrade was told.
+func TestCheckDuringUpgrade(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host, "v1.0.0")
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
+		host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
+			if req.Method == http.MethodPost {
+				host.Intercept(nil)
+				repo.Tag(r, "v3.0.0", "refs/heads/main")
+				r.another(upstreamtest.Allow()).check(p.ID, "v3.0.0", true)
+			}
+			return false
+		})
+		p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{})
+		if err != nil || p.Tag != "v2.0.0" || p.LatestTag != "v3.0.0" {
+			r.Errorf("upgraded to %s, %s is the newest, %v", p.Tag, p.LatestTag, err)
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -61,12 +62,12 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	if err != nil {
 		return Plugin{}, err
 	}
-	f.describe(&p)
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials}
+	f.describe(&p, &o)
 	if p.Name == "" {
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}
 	p.URL = remote.URL
-	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: s.DB.Now()}
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error { return s.insertInstalled(ctx, tx, c, &p, o, f) })
 	if errors.Is(err, db.ErrUnique) {
 		return Plugin{}, errInstalled
@@ -117,15 +118,20 @@ type fetched struct {
 	commit    string
 	tag       string
 	latestTag string
+	learned   time.Time // when latestTag was the newest
 	manifest  upstream.Manifest
 }
 
 func (f *fetched) version() Version { return Version{Tag: f.tag, Commit: f.commit} }
 
-// describe has the version say what a plugin is.
-func (f *fetched) describe(p *Plugin) {
+// describe has the version say what a plugin is. What is the newest may have been
+// learned again while the version was fetched.
+func (f *fetched) describe(p *Plugin, o *origin) {
 	describe(p, f.manifest)
-	p.Tag, p.LatestTag = f.tag, f.latestTag
+	p.Tag = f.tag
+	if !f.learned.Before(o.CheckedAt) {
+		p.LatestTag, o.CheckedAt = f.latestTag, f.learned
+	}
 }
 
 // bring fetches and compiles one version of a repository.
@@ -134,7 +140,7 @@ func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Vers
 	if err != nil {
 		return fetched{}, err
 	}
-	f := fetched{commit: v.Commit, tag: v.Tag, latestTag: v.Tag}
+	f := fetched{commit: v.Commit, tag: v.Tag, latestTag: v.Tag, learned: repo.Learned}
 	if newest, err := repo.Newest(); err == nil {
 		f.latestTag = newest.Tag
 	}

@@ -218,8 +218,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 // arrive makes the target the version that p is at, and has it describe p.
 func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, to target) (Version, error) {
 	if f := to.fetched; f != nil {
-		f.describe(p)
-		o.CheckedAt = s.DB.Now()
+		f.describe(p, o)
 		if err := s.add(ctx, tx, c, o, f.version(), f.build); err != nil {
 			return Version{}, err
 		}

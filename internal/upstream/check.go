@@ -105,9 +105,9 @@ func (s *Source) ask(ctx context.Context, r Remote) result {
 // learn takes note of an answer that Check did not ask for: its next call asks
 // all the same, because something may have been published since, but falls back
 // on it.
-func (c *checks) learn(r Remote, newest Version) {
+func (c *checks) learn(r Remote, newest Version, at time.Time) {
 	c.update(r.identity(), func(known *result) {
-		known.newest, known.learned = newest, c.now()
+		known.newest, known.learned = newest, at
 	})
 }
 

@@ -47,6 +47,8 @@ func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *S
 
 // Repo is an opened repository, good for one installation.
 type Repo struct {
+	Learned time.Time // when the upstream said what versions it offers
+
 	versions versions
 	session  *smartgit.Session
 	children *sandbox.Pool
@@ -70,9 +72,9 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo := &Repo{versions: readVersions(session.Refs), session: session, children: s.children}
+	repo := &Repo{Learned: s.checks.now(), versions: readVersions(session.Refs), session: session, children: s.children}
 	if newest, err := repo.Newest(); err == nil {
-		s.checks.learn(r, newest)
+		s.checks.learn(r, newest, repo.Learned)
 	}
 	return repo, nil
 }
