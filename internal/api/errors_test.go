@@ -10,6 +10,8 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/db"
+	"foyer/internal/upstream"
+	"foyer/internal/upstream/egress"
 )
 
 const (
@@ -278,5 +280,14 @@ func TestExpiredLink(t *testing.T) {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			r.compare(method, r.send("", method, "/api/signup/"+token, ""), 410, want)
 		}
+	})
+}
+
+// A catalog that cannot be read is an upstream that fails.
+func TestCatalogUnavailable(t *testing.T) {
+	each(t, func(r *rig) {
+		log := slog.New(slog.DiscardHandler)
+		r.api.Plugins.Catalog = upstream.NewCatalog("https://127.0.0.1:1/c.json", egress.New(nil), log, r.db.Now)
+		r.want("GET", apps+"repository", "", 502, faultBody("server_error", "upstream_unavailable", "The catalog cannot be read now.", "null"))
 	})
 }
