@@ -75,6 +75,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 		}
 	}
 	if r.ContentLength > limit {
+		if r.Header.Get("Expect") == "" { // else it has not begun to send
+			discard(r)
+		}
 		return "", tooLarge(limit)
 	}
 	buf := getBuffer()
@@ -86,12 +89,20 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		discard(r)
 		return "", tooLarge(limit)
 	}
 	if err != nil {
 		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
 	return parse(buf.b)
+}
+
+// discard reads what is left of a body, within bounds: a client that sends all of it
+// before it looks would find the connection reset, and not the answer.
+func discard(r *http.Request) {
+	const most = 32 << 20                     // bytes
+	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again with the answer
 }
 
 func tooLarge(limit int64) error {
