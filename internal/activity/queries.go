@@ -66,7 +66,8 @@ func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
 	query, args := f.list(p)
-	return db.Some(ctx, q, (*Stored).fields, func(s Stored) int { return len(s.Changes) }, page.MaxBytes, query, args...)
+	entries, _, err := db.Some(ctx, q, (*Stored).fields, func(s Stored) int { return len(s.Changes) }, page.MaxBytes, query, args...)
+	return entries, err
 }
 
 func (f Filter) list(p page.Page) (query string, args []any) {

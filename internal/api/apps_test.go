@@ -243,6 +243,37 @@ func TestDeleteWhileWalking(t *testing.T) {
 	})
 }
 
+// The last page is the one that has the last item, whatever has come before it since
+// the walk began.
+func TestAddWhileWalking(t *testing.T) {
+	each(t, func(r *rig) {
+		first := r.app(`{"name":"shared later"}`)
+		theirs := "/api/organizations/" + r.other.ID
+		for i := range 4 {
+			for path, body := range map[string]string{apps: `{"name":"app %d"}`, invites: `{"target_email":"p%d@x.example"}`} {
+				if got := r.send(r.otherKey, "POST", theirs+path, fmt.Sprintf(body, i)); got.status != 201 {
+					r.t.Fatal(got.body)
+				}
+			}
+		}
+		next := func(url string) string {
+			got := r.send(r.otherKey, "GET", url, "")
+			if strings.Contains(got.body, `"results":[]`) {
+				r.t.Errorf("%s is empty: %s", url, got.body)
+			}
+			return strings.TrimPrefix(strings.Trim(between(got.body, `"next":`, `,"previous"`), `"`), baseURL)
+		}
+		second := map[string]string{apps: next(theirs + apps + "?limit=2"), invites: next(theirs + invites + "?limit=2")}
+		r.send(r.key, "PATCH", apps+first, `{"is_global":true}`)
+		r.send(r.otherKey, "POST", theirs+invites, `{"target_email":"late@x.example"}`)
+		for path, url := range second {
+			if after := next(url); after != "null" {
+				r.t.Errorf("%s: after the last page comes %s", path, after)
+			}
+		}
+	})
+}
+
 func TestActivity(t *testing.T) {
 	each(t, func(r *rig) {
 		admin := r.newKey(r.join(r.org, "admin@acme.example", access.Admin), "*")
@@ -284,17 +315,18 @@ func TestActivity(t *testing.T) {
 }
 
 // Apps may be a thousand times as large as they usually are: a page of them ends
-// early, and the next one goes on there.
+// early, and the next one goes on there. None is empty, not even after one that its
+// last app has filled.
 func TestPagesOfLargeApps(t *testing.T) {
 	each(t, func(r *rig) {
 		large := `{"name":"large","metrics":["` + strings.Repeat("x", 1<<20-100) + `"]}`
-		for range 20 {
+		for range 32 {
 			r.app(large)
 		}
-		seen := 0
-		for next := apps; next != ""; {
+		seen, pages := 0, 0
+		for next := apps; next != ""; pages++ {
 			got := r.send(r.key, "GET", next, "")
-			if len(got.body) > 18<<20 || !strings.HasPrefix(got.body, `{"count":20,`) {
+			if len(got.body) > 18<<20 || !strings.HasPrefix(got.body, `{"count":32,`) || strings.Contains(got.body, `"results":[]`) {
 				r.t.Fatalf("%s: %d bytes: %.100s", next, len(got.body), got.body)
 			}
 			seen += strings.Count(got.body, `"name":"large"`)
@@ -303,8 +335,8 @@ func TestPagesOfLargeApps(t *testing.T) {
 				break
 			}
 		}
-		if seen != 20 {
-			r.t.Errorf("the pages have %d apps in all", seen)
+		if seen != 32 || pages != 1 {
+			r.t.Errorf("%d pages have %d apps in all", pages+1, seen)
 		}
 	})
 }

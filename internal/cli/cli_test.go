@@ -85,7 +85,7 @@ func TestEveryPage(t *testing.T) {
 				for i := after + 1; i <= count && len(items) < p.Limit-early; i++ {
 					items = append(items, i)
 				}
-				return page.Cut(items, p, count), nil
+				return page.Found[int]{Items: items, Count: count, More: after+len(items) < count}, nil
 			}, strconv.Itoa)
 			if err != nil || len(all) != count || count > 0 && all[count-1] != count {
 				t.Errorf("%d items, %v; want %d", len(all), err, count)

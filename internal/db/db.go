@@ -225,25 +225,27 @@ func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 	return all, nil
 }
 
-// Some is All, but stops after the row with which the collected ones weigh more
-// than budget bytes: rows may be a thousand times as large as they usually are.
-func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh func(T) int, budget int, query string, args ...any) ([]T, error) {
-	var some []T
-	err := q.query(ctx, query, args, func(scan scanner) error {
+// Some is All, but stops when the collected rows weigh more than budget bytes: rows
+// may be a thousand times as large as they usually are. It reports whether it has left
+// any.
+func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh func(T) int, budget int, query string, args ...any) (some []T, more bool, err error) {
+	err = q.query(ctx, query, args, func(scan scanner) error {
+		if budget < 0 {
+			return errEnough
+		}
 		var v T
 		if err := scan(columns(&v)...); err != nil {
 			return err
 		}
 		some = append(some, v)
-		if budget -= weigh(v); budget < 0 {
-			return errEnough
-		}
+		budget -= weigh(v)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, classify(err)
+	more = errors.Is(err, errEnough)
+	if err != nil && !more {
+		return nil, false, classify(err)
 	}
-	return some, nil
+	return some, more, nil
 }
 
 var errEnough = errors.New("enough rows")

@@ -420,10 +420,10 @@ func TestSome(t *testing.T) {
 			exec(t, d, makeUser, strconv.Itoa(i), false, d.Now())
 		}
 		three := func(int) int { return 3 }
-		for budget, want := range map[int]int{0: 1, 3: 2, 100: 5} {
-			some, err := db.Some(t.Context(), d, db.Value[int], three, budget, `SELECT id FROM users ORDER BY id`)
-			if err != nil || len(some) != want {
-				t.Errorf("budget %d: %v, %v; want %d rows", budget, some, err, want)
+		for budget, want := range map[int]int{0: 1, 3: 2, 11: 4, 12: 5, 100: 5} {
+			some, more, err := db.Some(t.Context(), d, db.Value[int], three, budget, `SELECT id FROM users ORDER BY id`)
+			if err != nil || len(some) != want || more != (want < 5) {
+				t.Errorf("budget %d: %v, more %t, %v; want %d rows", budget, some, more, err, want)
 			}
 		}
 	})

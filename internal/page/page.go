@@ -34,13 +34,11 @@ type Found[T any] struct {
 }
 
 // Cut makes a page out of the items that were read for it, up to Peek, from a list
-// of count. The list may have become shorter while somebody walks through it, which
-// an Offset does not know; a page may have ended early, see MaxBytes.
+// of count. The count does not tell whether there are more: the list may have changed
+// while somebody walks through it, which an Offset does not know.
 func Cut[T any](items []T, p Page, count int) Found[T] {
-	if len(items) > p.Limit {
-		return Found[T]{Items: items[:p.Limit], Count: count, More: true}
-	}
-	return Found[T]{Items: items, Count: count, More: len(items) > 0 && p.Offset+len(items) < count}
+	more := len(items) > p.Limit
+	return Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: more}
 }
 
 // Beyond reports whether the page begins at or after the end of a list of count.

@@ -1,12 +1,15 @@
 package plugin
 
-import "foyer/internal/cache"
+import (
+	"foyer/internal/cache"
+	"foyer/internal/page"
+)
 
 // Memory keeps plugins and pages that were read. The database is asked each time
 // whether they still hold, which takes a fraction of reading them.
 type Memory struct {
 	one   cache.Cache[int64, Plugin]
-	pages cache.Cache[pageOf, []Plugin]
+	pages cache.Cache[pageOf, page.Found[Plugin]]
 }
 
 type pageOf struct {
@@ -22,9 +25,9 @@ const maxMemory = 8 << 20
 func NewMemory() *Memory {
 	return &Memory{
 		one: cache.Cache[int64, Plugin]{MaxBytes: maxMemory, Size: Plugin.size},
-		pages: cache.Cache[pageOf, []Plugin]{MaxBytes: maxMemory, Size: func(plugins []Plugin) int {
+		pages: cache.Cache[pageOf, page.Found[Plugin]]{MaxBytes: maxMemory, Size: func(f page.Found[Plugin]) int {
 			total := 0
-			for _, p := range plugins {
+			for _, p := range f.Items {
 				total += p.size()
 			}
 			return total

@@ -73,7 +73,7 @@ func visible(condition string) string {
 
 // list is a page of what an organization sees. Most see only what is their own, which
 // is in the order of an index: what a page skips then takes no memory.
-func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) ([]Plugin, error) {
+func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
 	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
 	if sees.others > 0 {
 		query = visible(` AND id > $4`)
@@ -82,13 +82,15 @@ func list(ctx context.Context, q db.Querier, organizationID string, sees visible
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	return plugins, err
 }
 
 func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
-	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `
 		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)
 		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
+	return plugins, err
 }
 
 // visibleNow is how many plugins an organization sees, its own and the global ones

@@ -130,15 +130,17 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Plugin]{Count: now.count()}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if plugins, ok := s.Memory.pages.Get(key, now.version); ok {
-		return page.Cut(plugins, p, now.count()), nil
+	if found, ok := s.Memory.pages.Get(key, now.version); ok {
+		return found, nil
 	}
-	plugins, err := list(ctx, s.DB, c.Organization.ID, now, after, p)
+	plugins, more, err := list(ctx, s.DB, c.Organization.ID, now, after, p)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	s.Memory.pages.Put(key, now.version, plugins)
-	return page.Cut(plugins, p, now.count()), nil
+	found := page.Cut(plugins, p, now.count())
+	found.More = found.More || more
+	s.Memory.pages.Put(key, now.version, found)
+	return found, nil
 }
 
 // Exporting returns a page of the plugins that would stop with a paid export plan.

@@ -78,7 +78,8 @@ func wholeNumber(s string) (n int, ok bool) {
 // in all, the urls of the neighbouring pages on baseURL, and the items of this
 // one, each appended by item.
 func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) []byte {
-	return appendPage(b, r, baseURL, p, page.Cut(items, p, count), item, "")
+	more := len(items) > 0 && p.Offset+len(items) < count // the list may have become shorter meanwhile
+	return appendPage(b, r, baseURL, p, page.Found[T]{Items: items, Count: count, More: more}, item, "")
 }
 
 func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte, last string) []byte {
