@@ -99,6 +99,11 @@ func TestExportsUnsubscribeConfigs(t *testing.T) {
 		if !strings.Contains(got.body, `"count":1,`) {
 			r.t.Errorf("of another organization: %s", got.body)
 		}
+		r.app(`{"name":"twice","capabilities":{"x":1},"config_schema":[{"key":"a","default":1},{"key":"b"},{"key":"b","default":2},{"key":"b","default":3},{"\u006bey":"\u0061","secret":true}]}`)
+		got = r.send(r.key, "GET", apps+"exports_unsubscribe_configs?offset=2", "")
+		if !strings.Contains(got.body, `"config":{"a":"********","b":2}}]}`) {
+			r.t.Errorf("keys that are there twice: %s", got.body)
+		}
 	})
 }
 

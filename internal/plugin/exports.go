@@ -48,15 +48,22 @@ type schemaField struct {
 
 // Defaults lists the defaults that a config schema gives, in its order, secret
 // ones masked. A schema is a list of fields, each with a key, or an object of
-// fields by key; what fits neither has none.
+// fields by key; what fits neither has none. Of several defaults of one key the
+// first counts, and is secret if any field of that key is.
 func Defaults(configSchema string) []Default {
+	fields := schemaFields(configSchema)
+	secret, told := map[string]bool{}, map[string]bool{}
+	for _, f := range fields {
+		secret[f.Key] = secret[f.Key] || f.Secret
+	}
 	var all []Default
-	for _, f := range schemaFields(configSchema) {
-		if f.Key == "" || len(f.Default) == 0 || string(f.Default) == "null" {
+	for _, f := range fields {
+		if f.Key == "" || told[f.Key] || len(f.Default) == 0 || string(f.Default) == "null" {
 			continue
 		}
+		told[f.Key] = true
 		value := string(f.Default)
-		if f.Secret {
+		if secret[f.Key] {
 			value = `"` + Mask + `"`
 		}
 		all = append(all, Default{f.Key, value})
