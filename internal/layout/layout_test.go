@@ -66,7 +66,7 @@ var reserved = map[string][]string{
 	"database/sql":          {"db"},
 	"github.com/jackc/pgx":  {"db"},
 	"modernc.org/sqlite":    {"db"},
-	"github.com/go-json-":   {"wire"},
+	"github.com/go-json-":   {"upstream", "wire"},
 	"github.com/alecthomas": {"cli"},
 	"github.com/evanw":      {"bundle"},
 	"github.com/go-git":     {"upstream"},

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"foyer/internal/fault"
 )
 
@@ -71,6 +73,8 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 		return badManifest("has a %q that is neither a list nor an object", key)
 	case depth(raw) > maxManifestDepth:
 		return badManifest("has a %q nested deeper than %d levels", key, maxManifestDepth)
+	case !jsontext.Value(raw).IsValid(): // encoding/json has let more pass than requests may send
+		return badManifest("has a %q with a name that is there twice in one object, or with text that is not Unicode", key)
 	}
 	*to = raw
 	return nil

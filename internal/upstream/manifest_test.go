@@ -57,6 +57,12 @@ func TestParseManifest(t *testing.T) {
 		`{"config": "x"}`:          "config",
 		`{"publicJobs": 7}`:        "publicJobs",
 		`{"config": ` + deep + `}`: "64 levels",
+		// what a client could not read, or send back
+		`{"config": [{"default": "\ud800"}]}`:             `"config" with`,
+		`{"config": {"\udc00": 1}}`:                       `"config" with`,
+		"{\"config\": [\"\xff\"]}":                        `"config" with`,
+		`{"publicJobs": {"j": 1, "\u006a": 2}}`:           `"publicJobs" with`,
+		`{"publicJobs": [[{"j": 1}, {"j": {}, "j": 2}]]}`: `"publicJobs" with`,
 	} {
 		_, err := upstream.ParseManifest(text)
 		wantFault(t, err, fault.Invalid, "url", "plugin.json", words)
