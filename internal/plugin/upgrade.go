@@ -36,13 +36,10 @@ func (m *Move) check() error {
 
 // target is the version that an upgrade has found to go to.
 type target struct {
-	held     Version // zero unless it is one that foyer holds
-	manifest upstream.Manifest
-	fetched  *fetched // nil unless it came from the upstream
+	held     Version            // zero unless it is one that foyer holds
+	manifest *upstream.Manifest // nil: it has none
+	fetched  *fetched           // nil unless it came from the upstream
 }
-
-// installed reports whether the version came from an upstream, now or then.
-func (t target) installed() bool { return t.fetched != nil || t.held.Commit != "" }
 
 // Upgrade moves a plugin to another version, older ones too. One that is held is
 // used as it is. A plugin without an upstream has its fields set, tag among them.
@@ -136,7 +133,7 @@ func (s Service) heldTarget(ctx context.Context, v Version) (target, error) {
 		return target{}, err
 	}
 	m, err := readManifest(text, "version")
-	return target{held: v, manifest: m}, err
+	return target{held: v, manifest: &m}, err
 }
 
 // ask has the upstream say what the tag, or the newest, is now. If that is held it
@@ -171,7 +168,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 			v.Tag, held.Commit, v.Commit)
 	}
 	f, err := s.bring(ctx, repo, v)
-	return target{manifest: f.manifest, fetched: &f}, err
+	return target{manifest: &f.manifest, fetched: &f}, err
 }
 
 // move puts a plugin to the target, all at once.
@@ -197,7 +194,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if p.Type, err = d.changedType(p.Type); err != nil {
 		return Plugin{}, err
 	}
-	if to.installed() {
+	if to.manifest != nil {
 		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
 	}
 	d.apply(&p)
@@ -231,7 +228,9 @@ func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 	if err != nil {
 		return Version{}, err
 	}
-	describe(p, to.manifest)
+	if to.manifest != nil {
+		describe(p, *to.manifest)
+	}
 	p.Tag = v.Tag
 	o.Current = v.Number
 	return v, updateOrigin(ctx, tx, *o)

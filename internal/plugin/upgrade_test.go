@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strconv"
 	"testing"
 
 	"foyer/internal/patch"
@@ -32,6 +33,30 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: c.body})
 			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
 				r.Errorf("%s: %q %s %s, %v; want %+v", c.tag, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
+			}
+		}
+	})
+}
+
+// A saved version describes the app as an installed one does, if it has a plugin.json.
+func TestUpgradeToSaved(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(Draft{Name: patch.Of("A"), ConfigSchema: patch.Of("[0]"), PublicJobs: patch.Of("[0]")})
+		r.save(p.ID, "note.md", patch.Of("no manifest"))
+		r.save(p.ID, "plugin.json", patch.Of(`{"name": "B", "config": [2], "publicJobs": {"j": 2}}`))
+		r.save(p.ID, "plugin.json", patch.Of(`{"name": "C"}`))
+		for _, c := range []struct {
+			version            int
+			name, config, jobs string
+		}{
+			{2, "B", "[2]", `{"j":2}`},
+			{3, "C", "", ""},
+			{2, "B", "[2]", `{"j":2}`},
+			{1, "B", "[2]", `{"j":2}`},
+		} {
+			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(strconv.Itoa(c.version))})
+			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
+				r.Errorf("version %d: %q %s %s, %v; want %+v", c.version, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
 			}
 		}
 	})
