@@ -62,7 +62,7 @@ type Result struct {
 // to compile, is no error of Compile but the Status of its file, whatever the
 // other files are. The error is a fault of kind Busy if too much work waits.
 func Compile(ctx context.Context, pool *sandbox.Pool, files map[string]string) (Result, error) {
-	result := Result{Site: site(files)}
+	result := Result{Site: Site(files)}
 	status := make(map[string]File, len(files))
 	for name := range files {
 		status[name] = File{Name: name, Status: Raw}
@@ -95,8 +95,9 @@ func Compile(ctx context.Context, pool *sandbox.Pool, files map[string]string) (
 // entries are the files that are compiled; the first two can be the site.
 var entries = []string{"site.ts", "site.tsx", "frontend.tsx", "index.ts"}
 
-// site is the name of the entry that becomes the bundle, empty if there is none.
-func site(files map[string]string) string {
+// Site is the name of the entry among files that becomes the bundle, empty if there
+// is none.
+func Site[T any](files map[string]T) string {
 	for _, name := range entries[:2] {
 		if _, ok := files[name]; ok {
 			return name

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
+	"foyer/internal/bundle"
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/patch"
@@ -37,6 +38,7 @@ func (m *Move) check() error {
 // target is the version that an upgrade has found to go to.
 type target struct {
 	held     Version            // zero unless it is one that foyer holds
+	broken   bool               // it is held, and its site does not compile
 	manifest *upstream.Manifest // nil: it has none
 	fetched  *fetched           // nil unless it came from the upstream
 }
@@ -125,15 +127,21 @@ func (s Service) installed(ctx context.Context, p Plugin, tag string) (Version, 
 
 // heldTarget makes a held version the target; a saved one may lack a manifest.
 func (s Service) heldTarget(ctx context.Context, v Version) (target, error) {
+	status, err := statuses(ctx, s.DB, v.id)
+	if err != nil {
+		return target{}, err
+	}
+	to := target{held: v, broken: status[bundle.Site(status)] == bundle.Failed}
 	text, err := findText(ctx, s.DB, v.id, manifestName)
 	if errors.Is(err, db.ErrNoRow) {
-		return target{held: v}, nil
+		return to, nil
 	}
 	if err != nil {
 		return target{}, err
 	}
 	m, err := readManifest(text, "version")
-	return target{held: v, manifest: &m}, err
+	to.manifest = &m
+	return to, err
 }
 
 // ask has the upstream say what the tag, or the newest, is now. If that is held it
@@ -173,7 +181,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 
 // move puts a plugin to the target, all at once.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, to target) (Plugin, error) {
-	if to.fetched != nil {
+	if to.fetched != nil || to.broken {
 		if err := lockContents(ctx, tx); err != nil {
 			return Plugin{}, err
 		}
@@ -201,6 +209,11 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	now, err := s.arrive(ctx, tx, c, &p, &o, to)
 	if err != nil {
 		return Plugin{}, err
+	}
+	if to.broken {
+		if err := keepBundle(ctx, tx, now, from.Bundle); err != nil {
+			return Plugin{}, err
+		}
 	}
 	changes := diff(before, p)
 	if now.Number != from.Number {

@@ -1,9 +1,12 @@
 package plugin
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 
+	"foyer/internal/db"
 	"foyer/internal/patch"
 	"foyer/internal/upstream/upstreamtest"
 )
@@ -58,6 +61,81 @@ func TestUpgradeToSaved(t *testing.T) {
 			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
 				r.Errorf("version %d: %q %s %s, %v; want %+v", c.version, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
 			}
+		}
+	})
+}
+
+// The bundle stays the one that was served before when an upgrade goes back to a
+// version that did not compile, whichever that version had then.
+func TestUpgradeToBroken(t *testing.T) {
+	const manifest, broken, good = `{"name": "x"}`, "export const a: = 1", "export const a = "
+	each(t, func(r rig) {
+		served := func(id int64) Bundle {
+			s, err := r.Source(r.Context(), r.caller, id)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return s.Bundle
+		}
+		goTo := func(id int64, m Move) Bundle {
+			if _, err := r.Upgrade(r.Context(), r.caller, id, m); err != nil {
+				r.Fatal(err)
+			}
+			return served(id)
+		}
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.tsx": broken}))
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.ts": good + "2", "site.tsx": broken}))
+		second := goTo(p.ID, Move{})
+		if back := goTo(p.ID, Move{Draft: Draft{Tag: patch.Of("v1.0.0")}}); back != second || second == (Bundle{}) {
+			r.Errorf("back at v1.0.0: %+v, before %+v", back, second)
+		}
+
+		p = r.create(named("saved"))
+		first := r.save(p.ID, "site.ts", patch.Of(good+"3")).Bundle
+		r.save(p.ID, "site.ts", patch.Of(broken))
+		third := r.save(p.ID, "site.ts", patch.Of(good+"4")).Bundle
+		for _, c := range []struct {
+			version string
+			want    Bundle
+		}{{"2", third}, {"1", first}, {"2", first}, {"3", third}, {"2", third}} {
+			if got := goTo(p.ID, Move{Version: patch.Of(c.version)}); got != c.want {
+				r.Errorf("version %s: %+v, want %+v", c.version, got, c.want)
+			}
+		}
+		if r.save(p.ID, "site.ts", patch.Field[string]{Null: true}); goTo(p.ID, Move{Version: patch.Of("2")}) != (Bundle{}) {
+			r.Error("a bundle, where none was served before")
+		}
+	})
+}
+
+// A bundle that only a version has which then takes over another is not kept.
+func TestUpgradeToBrokenRemovesContent(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		lost := r.save(p.ID, "site.ts", patch.Of("export const a = 1")).Bundle
+		r.save(p.ID, "site.ts", patch.Of("export const a: = 1"))
+		r.save(p.ID, "site.ts", patch.Field[string]{Null: true})
+		for i := range maxSaved - 2 {
+			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
+		}
+		find := func() error {
+			_, err := findContent(r.Context(), r.DB, lost.SHA256)
+			return err
+		}
+		if err := find(); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("2")}); err != nil {
+			r.Fatal(err)
+		}
+		if err := find(); !errors.Is(err, db.ErrNoRow) {
+			r.Errorf("the bundle that version 2 had: %v", err)
+		}
+		// the site of version 2, and a note for each but the next
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved-1 {
+			r.Errorf("%d contents", n)
 		}
 	})
 }

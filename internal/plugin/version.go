@@ -104,6 +104,18 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	return putOrigin(ctx, tx, o)
 }
 
+// keepBundle has a version that did not compile go on with the bundle that was served
+// before. The contents must be locked.
+func keepBundle(ctx context.Context, tx *db.Tx, v Version, before Bundle) error {
+	if v.Bundle == before {
+		return nil
+	}
+	if err := updateBundle(ctx, tx, v.id, before); err != nil {
+		return err
+	}
+	return removeUnused(ctx, tx, v.Bundle.SHA256)
+}
+
 // currentVersion is the version that a plugin is at, zero if it has none.
 func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
 	if o.Current == 0 {

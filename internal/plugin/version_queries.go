@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"foyer/internal/bundle"
 	"foyer/internal/db"
 	"foyer/internal/page"
 )
@@ -116,6 +117,12 @@ func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error
 		SELECT id FROM plugin_versions WHERE plugin_id = $1 AND commit_name = '' ORDER BY number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
 }
 
+func updateBundle(ctx context.Context, tx *db.Tx, id int64, b Bundle) error {
+	return db.Run(ctx, tx, `
+		UPDATE plugin_versions SET bundle = $2, bundle_integrity = $3, bundle_size = $4 WHERE id = $1`,
+		id, db.Text(&b.SHA256), b.Integrity, b.Size)
+}
+
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Run(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
 }
@@ -145,6 +152,17 @@ func findText(ctx context.Context, q db.Querier, versionID int64, name string) (
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
 }
 
+// statuses is what became of the files of a version, by name.
+func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]bundle.Status, error) {
+	fields := func(f *File) []any { return []any{&f.Name, &f.Status} }
+	files, err := db.All(ctx, q, fields, `SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
+	all := make(map[string]bundle.Status, len(files))
+	for _, f := range files {
+		all[f.Name] = f.Status
+	}
+	return all, err
+}
+
 // sums is the set of the sums of a version's files.
 func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
 	all, err := db.All(ctx, q, db.Value[string], `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
@@ -168,6 +186,13 @@ func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
 
 func removeContent(ctx context.Context, tx *db.Tx, sum string) error {
 	return db.Run(ctx, tx, `DELETE FROM contents WHERE sha256 = $1`, sum)
+}
+
+// removeUnused removes a content unless a version uses it.
+func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
+	return db.Run(ctx, tx, `
+		DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
+		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
 }
 
 // orphans is a query for the contents that no version uses but those among which.
