@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -41,14 +42,14 @@ const (
 	// maxShared is how many callers share a batch at most, so that the first does not
 	// wait for ever.
 	maxShared = 64
-	// maxPause is how long a batch waits for a further caller whom it expects: about as
-	// long as a commit takes.
-	maxPause = 500 * time.Microsecond
+	// maxPause is how long a batch waits at most for those whom it expects.
+	maxPause = time.Millisecond
 )
 
 // startQueue has batches served one after another, until the queue is closed.
 func startQueue[T entry](serve func(batch []T)) *queue[T] {
 	q := &queue[T]{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
+	q.pause.Stop()
 	go q.run(serve)
 	return q
 }
@@ -118,12 +119,14 @@ func (q *queue[T]) run(serve func(batch []T)) {
 	defer close(q.done)
 	batch := make([]T, 0, maxShared)
 	for {
+		runtime.Gosched() // who is about to come shall not miss the batch
 		batch = q.next(batch[:0])
 		if len(batch) == 0 {
 			return
 		}
+		began := time.Now()
 		serve(batch)
-		q.served(batch)
+		q.served(batch, time.Since(began))
 		for _, t := range batch {
 			close(t.self().answer)
 		}
@@ -138,11 +141,12 @@ func (q *queue[T]) run(serve func(batch []T)) {
 func (q *queue[T]) next(batch []T) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for seen := 0; !q.closed && !q.enough(); {
-		switch late := q.sleep(); {
-		case late && len(q.waiting) > seen:
-			seen = len(q.waiting)
-		case late:
+	if q.company.expected > 1 {
+		q.pause.Reset(q.company.patience)
+		defer q.pause.Stop()
+	}
+	for !q.closed && !q.enough() {
+		if late := q.sleep(); late {
 			q.company.missed()
 		}
 	}
@@ -160,21 +164,14 @@ func (q *queue[T]) enough() bool {
 	return len(q.waiting) > 0 && len(q.waiting) >= q.company.expected
 }
 
-// sleep lets others in until there may be enough of them. If there is somebody to wait
-// for, it reports after a pause that it is late.
+// sleep lets others in until there may be enough of them, or it is late.
 func (q *queue[T]) sleep() (late bool) {
-	var pause <-chan time.Time
-	if q.company.expected > 1 {
-		q.pause.Reset(maxPause)
-		defer q.pause.Stop()
-		pause = q.pause.C
-	}
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	select {
 	case <-q.ready:
 		return false
-	case <-pause:
+	case <-q.pause.C:
 		return true
 	}
 }
@@ -189,29 +186,31 @@ func (q *queue[T]) refuse() {
 }
 
 // served tells the company how many callers there are at the end of a batch.
-func (q *queue[T]) served(batch []T) {
+func (q *queue[T]) served(batch []T, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.company.served(min(len(batch)+len(q.waiting), maxShared))
+	q.company.served(min(len(batch)+len(q.waiting), maxShared), took)
 }
 
 // company is how many callers are worth waiting for.
 type company struct {
-	expected int // in the next batch; 0: whoever is there is enough
-	misses   int // times in a row that they did not come
-	alone    int // batches that are to be served without waiting
+	expected int           // in the next batch; 0: whoever is there is enough
+	patience time.Duration // how long they are waited for
+	misses   int           // how much more often than not they did not come lately
+	alone    int           // batches that are to be served without waiting
 }
 
-// served is told how many callers there were at the end of a batch.
-func (c *company) served(callers int) {
+// served is told how many callers there were at the end of a batch, and how long it
+// took: waiting for longer than that would not pay.
+func (c *company) served(callers int, took time.Duration) {
 	if c.alone > 0 {
 		c.alone--
 		return
 	}
 	if c.expected > 1 {
-		c.misses = 0
+		c.misses = max(c.misses-1, 0)
 	}
-	c.expected = callers
+	c.expected, c.patience = callers, min(took, maxPause)
 }
 
 // missed is told that not all came. They are waited for again, but more and more rarely.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,27 +26,29 @@ func TestBatches(t *testing.T) {
 		pause   func(client int) time.Duration
 		batches int           // at most
 		took    time.Duration // at most
+		slowest time.Duration // answer, at most
 	}{
 		{
 			"one alone never waits", 1,
 			func(int) time.Duration { return 100 * time.Microsecond },
-			rounds, rounds * 1100 * time.Microsecond,
+			rounds, rounds * 1100 * time.Microsecond, service,
 		},
 		{
 			"those who come again soon share a batch", 16,
 			func(client int) time.Duration { return time.Duration(100+20*client) * time.Microsecond },
-			rounds + 2, (rounds + 2) * 1500 * time.Microsecond,
+			rounds + 2, (rounds + 2) * 1500 * time.Microsecond, 3 * service,
 		},
 		{
 			"those who come again late are waited for ever more rarely", 8,
 			func(int) time.Duration { return 10 * time.Millisecond },
-			8 * rounds, rounds * 11600 * time.Microsecond,
+			8 * rounds, rounds * 11400 * time.Microsecond, 3 * service,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start, batches := time.Now(), 0
+				var slowest atomic.Int64
 				do, stop := db.Batches(func(int) {
 					batches++
 					time.Sleep(service)
@@ -55,9 +58,11 @@ func TestBatches(t *testing.T) {
 				for client := range c.clients {
 					clients.Go(func() {
 						for range rounds {
+							asked := time.Now()
 							if err := do(t.Context()); err != nil {
 								t.Error(err)
 							}
+							slowest.Store(max(slowest.Load(), int64(time.Since(asked))))
 							time.Sleep(c.pause(client))
 						}
 					})
@@ -66,12 +71,40 @@ func TestBatches(t *testing.T) {
 				if took := time.Since(start); took > c.took {
 					t.Errorf("it took %v, more than %v", took, c.took)
 				}
+				if slowest := time.Duration(slowest.Load()); slowest > c.slowest {
+					t.Errorf("an answer took %v, more than %v", slowest, c.slowest)
+				}
 				if batches > c.batches {
 					t.Errorf("%d batches, more than %d", batches, c.batches)
 				}
 			})
 		})
 	}
+}
+
+// TestAloneAgain lets one caller come long after many have shared batches.
+func TestAloneAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		do, stop := db.Batches(func(int) { time.Sleep(time.Millisecond) })
+		defer stop()
+		var clients sync.WaitGroup
+		for range 16 {
+			clients.Go(func() {
+				for range 3 {
+					if err := do(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		clients.Wait()
+		time.Sleep(time.Hour)
+		asked := time.Now()
+		if err := do(t.Context()); err != nil || time.Since(asked) != time.Millisecond {
+			t.Errorf("error %v after %v", err, time.Since(asked))
+		}
+	})
 }
 
 // TestLeaveQueue lets two callers come while a first is served: one gives up, and the
