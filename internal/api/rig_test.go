@@ -153,7 +153,7 @@ func (r *rig) send(key, method, path, body string, headers ...string) answer {
 
 func (r *rig) sendTo(url, key, method, path, body string, headers ...string) answer {
 	r.t.Helper()
-	if !strings.HasPrefix(path, "/api/") {
+	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/apps/") {
 		path = "/api/organizations/" + r.org.ID + path
 	}
 	req, err := http.NewRequestWithContext(r.t.Context(), method, url+path, strings.NewReader(body))
