@@ -161,14 +161,14 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 		return err
 	}
 	for _, id := range ids {
-		orphans, err := listOrphansOfVersion(ctx, tx, id)
+		used, err := listContentsOfVersion(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		if err := removeVersion(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := removeContents(ctx, tx, orphans); err != nil {
+		if err := removeAllUnused(ctx, tx, used); err != nil {
 			return err
 		}
 	}
@@ -190,19 +190,19 @@ func removeAll(ctx context.Context, tx *db.Tx, p Plugin, hasSource bool) error {
 	if !hasSource {
 		return remove(ctx, tx, p.OrganizationID, p.ID)
 	}
-	orphans, err := listOrphansOfPlugin(ctx, tx, p.ID)
+	used, err := listContentsOfPlugin(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
 	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil {
 		return err
 	}
-	return removeContents(ctx, tx, orphans)
+	return removeAllUnused(ctx, tx, used)
 }
 
-func removeContents(ctx context.Context, tx *db.Tx, sums []string) error {
+func removeAllUnused(ctx context.Context, tx *db.Tx, sums []string) error {
 	for _, sum := range sums {
-		if err := removeContent(ctx, tx, sum); err != nil {
+		if err := removeUnused(ctx, tx, sum); err != nil {
 			return err
 		}
 	}

@@ -184,10 +184,6 @@ func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
 	return db.Run(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, content)
 }
 
-func removeContent(ctx context.Context, tx *db.Tx, sum string) error {
-	return db.Run(ctx, tx, `DELETE FROM contents WHERE sha256 = $1`, sum)
-}
-
 // removeUnused removes a content unless a version uses it.
 func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
 	return db.Run(ctx, tx, `
@@ -195,24 +191,18 @@ func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
 		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
 }
 
-// orphans is a query for the contents that no version uses but those among which.
-func orphans(which string) string {
+// contents is a query for what versions use.
+func contents(which string) string {
 	return `
-		SELECT sha256 FROM (
-			SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
-			UNION
-			SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.` + which + `
-		) AS used
-		WHERE NOT EXISTS (
-			SELECT 1 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id
-			WHERE f.sha256 = used.sha256 AND NOT v.` + which + `
-		) AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = used.sha256 AND NOT v.` + which + `)`
+		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
+		UNION
+		SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.` + which
 }
 
-func listOrphansOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], orphans(`id = $1`), id)
+func listContentsOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], contents(`id = $1`), id)
 }
 
-func listOrphansOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], orphans(`plugin_id = $1`), id)
+func listContentsOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], contents(`plugin_id = $1`), id)
 }
