@@ -49,8 +49,8 @@ type DB struct {
 	engine  engine
 	pool    *pgxpool.Pool // PostgreSQL alone
 	parts   chan int      // PostgreSQL alone: where no transaction counts now
-	reads   *lane         // PostgreSQL alone: of Quick
-	writes  *lane         // PostgreSQL alone: of InBlindTx
+	reads   *queue[*load] // PostgreSQL alone: of Quick
+	writes  *queue[*load] // PostgreSQL alone: of InBlindTx
 	readers *readers      // SQLite alone
 	writer  *writer       // SQLite alone
 

@@ -17,8 +17,7 @@ import (
 // is under way shares the next one, and its commit: a trip costs more than most
 // statements do.
 type lane struct {
-	pool  *pgxpool.Pool
-	queue *queue[*load]
+	pool *pgxpool.Pool
 }
 
 // load is the statements of one caller: all of them hold, or none. It is the session
@@ -47,21 +46,17 @@ const (
 	maxLoad = 32 << 10
 )
 
-func startLane(ctx context.Context, pool *pgxpool.Pool) *lane {
-	l := &lane{pool: pool}
+// startLane returns the queue before a lane. A load has been served once its statements
+// are carried out or undone, or nobody knows.
+func startLane(ctx context.Context, pool *pgxpool.Pool) *queue[*load] {
+	l := lane{pool}
 	ctx = context.WithoutCancel(ctx)
-	l.queue = startQueue(func(trip []*load) { l.travel(ctx, trip) })
-	return l
+	return startQueue(func(trip []*load) { l.travel(ctx, trip) })
 }
-
-// carry returns once a load's statements are carried out or undone, or nobody knows.
-func (l *lane) carry(ctx context.Context, load *load) error { return l.queue.do(ctx, load) }
-
-func (l *lane) close() { l.queue.close() }
 
 // travel carries loads together. If a statement is refused, all are undone: then each
 // goes by itself, but for questions that have been answered.
-func (l *lane) travel(ctx context.Context, trip []*load) {
+func (l lane) travel(ctx context.Context, trip []*load) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrip)
 	defer cancel()
 	err := l.send(ctx, trip)
@@ -91,7 +86,7 @@ func refused(err error) bool {
 // send sends all statements of a trip at once, without BEGIN and COMMIT: what
 // comes before the end of a pipeline is one transaction
 // (https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
-func (l *lane) send(ctx context.Context, trip []*load) error {
+func (l lane) send(ctx context.Context, trip []*load) error {
 	var batch pgx.Batch
 	var additions []addition
 	for _, load := range trip {
@@ -192,7 +187,7 @@ func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	if l.size > maxLoad {
 		return d.InTx(ctx, fn)
 	}
-	return classify(d.writes.carry(ctx, l))
+	return classify(d.writes.do(ctx, l))
 }
 
 // Quick is q for a question of one short row, found at once. On PostgreSQL all such
@@ -208,5 +203,5 @@ type quick struct{ db *DB }
 
 func (q quick) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	q.db.statements.Add(1)
-	return q.db.reads.carry(ctx, &load{statements: []statement{{query, args, row}}, question: true})
+	return q.db.reads.do(ctx, &load{statements: []statement{{query, args, row}}, question: true})
 }

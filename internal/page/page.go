@@ -37,8 +37,7 @@ type Found[T any] struct {
 // of count. The count does not tell whether there are more: the list may have changed
 // while somebody walks through it, which an Offset does not know.
 func Cut[T any](items []T, p Page, count int) Found[T] {
-	more := len(items) > p.Limit
-	return Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: more}
+	return Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: len(items) > p.Limit}
 }
 
 // Beyond reports whether the page begins at or after the end of a list of count.
