@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"sync"
 	"time"
 
 	"foyer/internal/plaintext"
@@ -30,15 +31,17 @@ var files embed.FS
 
 var (
 	style     = mustRead("templates/style.css")
-	templates = template.Must(template.New("").
+	templates = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("").
 			Funcs(template.FuncMap{
-			"style":   func() template.CSS { return template.CSS(style) },
-			"line":    func(s string) string { return plaintext.Line(s, maxLine) },
-			"text":    plaintext.Multiline,
-			"address": plaintext.Address,
-			"moment":  moment,
-		}).
-		ParseFS(files, "templates/*.html"))
+				"style":   func() template.CSS { return template.CSS(style) },
+				"line":    func(s string) string { return plaintext.Line(s, maxLine) },
+				"text":    plaintext.Multiline,
+				"address": plaintext.Address,
+				"moment":  moment,
+			}).
+			ParseFS(files, "templates/*.html"))
+	})
 )
 
 func mustRead(name string) string {
@@ -55,7 +58,7 @@ func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006,
 // Render writes p as a whole HTML document.
 func Render(p Page) ([]byte, error) {
 	var body bytes.Buffer
-	if err := templates.ExecuteTemplate(&body, p.template(), p); err != nil {
+	if err := templates().ExecuteTemplate(&body, p.template(), p); err != nil {
 		return nil, fmt.Errorf("page %s: %w", p.template(), err)
 	}
 	return body.Bytes(), nil

@@ -4,6 +4,7 @@ package invite
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -146,15 +147,19 @@ const dot = `[.\x{2024}\x{3002}\x{FE12}\x{FE52}\x{FF0E}\x{FF61}]`
 var (
 	// initials may stand before a name without a space, like J.R.Robert; what follows
 	// the name must not make it the host of a link, like T.Co/x.
-	initials = regexp.MustCompile(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
+	initials = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
+	})
 	// link finds what mail programs make links of: example.com, 1.2.3.4, x@y,
 	// mailto:x and //x.
-	link = regexp.MustCompile(`(?i)[\pL\pM\pN_-]` + dot + `\pL[\pL\pM\pN-]` +
-		`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
-		`|\S[@\x{FE6B}\x{FF20}]\S` +
-		`|[a-z][:\x{FE13}\x{FE55}\x{FF1A}]\S` +
-		`|[/\x{FF0F}]{2}` +
-		`|www` + dot)
+	link = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)[\pL\pM\pN_-]` + dot + `\pL[\pL\pM\pN-]` +
+			`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
+			`|\S[@\x{FE6B}\x{FF20}]\S` +
+			`|[a-z][:\x{FE13}\x{FE55}\x{FF1A}]\S` +
+			`|[/\x{FF0F}]{2}` +
+			`|www` + dot)
+	})
 )
 
 // looksLikeURL reports whether a mail program might make a link of part of a text,
@@ -171,9 +176,9 @@ func looksLikeURL(text string) bool {
 	}, text)
 	words := strings.Fields(visible)
 	for i, word := range words {
-		words[i] = initials.ReplaceAllString(word, "$1")
+		words[i] = initials().ReplaceAllString(word, "$1")
 	}
-	return link.MatchString(strings.Join(words, " "))
+	return link().MatchString(strings.Join(words, " "))
 }
 
 // unplain reports whether a character may be part of what links are told by.

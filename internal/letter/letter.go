@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"sync"
 	texttemplate "text/template"
 	"time"
 
@@ -43,18 +44,22 @@ const maxName = 100
 var files embed.FS
 
 var (
-	textPart = texttemplate.Must(texttemplate.ParseFS(files, "templates/letter.txt"))
-	htmlPart = template.Must(template.ParseFS(files, "templates/letter.html"))
+	textPart = sync.OnceValue(func() *texttemplate.Template {
+		return texttemplate.Must(texttemplate.ParseFS(files, "templates/letter.txt"))
+	})
+	htmlPart = sync.OnceValue(func() *template.Template {
+		return template.Must(template.ParseFS(files, "templates/letter.html"))
+	})
 )
 
 // Render writes l.
 func Render(l Letter) (Parts, error) {
 	l = l.clean()
 	var text, html bytes.Buffer
-	if err := textPart.Execute(&text, l); err != nil {
+	if err := textPart().Execute(&text, l); err != nil {
 		return Parts{}, fmt.Errorf("letter as text: %w", err)
 	}
-	if err := htmlPart.Execute(&html, l); err != nil {
+	if err := htmlPart().Execute(&html, l); err != nil {
 		return Parts{}, fmt.Errorf("letter as HTML: %w", err)
 	}
 	subject := plaintext.Line("You are invited to join "+l.OrganizationName, maxSubject)

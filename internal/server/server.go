@@ -31,10 +31,10 @@ const (
 	startOver      = time.Second      // after it listens: by then what only a start needs has been used
 )
 
-// ballast is how many bytes are set aside and never touched, so that they take no
-// memory. Go collects garbage when the heap has doubled: one of 3 MB, which is all
+// ballastSize is how many bytes are set aside and never touched, so that they take
+// no memory. Go collects garbage when the heap has doubled: one of 3 MB, which is all
 // that foyer needs, dozens of times a second under load. With these it looks larger.
-const ballast = 8 << 20
+const ballastSize = 8 << 20
 
 // Server is foyer, ready to run.
 type Server struct {
@@ -46,7 +46,6 @@ type Server struct {
 // Run serves until ctx is done. It stops in the order of need: first the
 // listener, then what requests feed, last the database.
 func (s Server) Run(ctx context.Context) (err error) {
-	defer runtime.KeepAlive(make([]byte, ballast))
 	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
 		return err
@@ -82,11 +81,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	defer time.AfterFunc(startOver, func() {
-		if err := releaseProgram(); err != nil {
-			s.Log.DebugContext(ctx, "the program's memory could not be released", "error", err.Error())
-		}
-	}).Stop()
+	background.Go(func() { s.settle(flushCtx) })
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
 }
@@ -159,6 +154,22 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 	}
 	s.Log.InfoContext(ctx, "stopped")
 	return nil
+}
+
+// settle arranges memory for a long time of serving. No start waits for it: to set
+// the ballast aside makes Go collect garbage.
+func (s Server) settle(ctx context.Context) {
+	select {
+	case <-time.After(startOver):
+	case <-ctx.Done():
+		return
+	}
+	ballast := make([]byte, ballastSize)
+	if err := releaseProgram(); err != nil {
+		s.Log.DebugContext(ctx, "the program's memory could not be released", "error", err.Error())
+	}
+	<-ctx.Done()
+	runtime.KeepAlive(ballast)
 }
 
 // flush writes down now and then, and at the end, what requests only noted.
