@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/wire"
 )
@@ -36,5 +37,14 @@ func BenchmarkReadObject(b *testing.B) {
 			o.JSON(name)
 		}
 		o.Bool("is_global")
+	}
+}
+
+func BenchmarkAppendTime(b *testing.B) {
+	now := time.Now()
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = wire.AppendTime(buf[:0], "created_at", now)
 	}
 }
