@@ -82,9 +82,10 @@ func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest st
 		if p.LatestTag == latest {
 			return nil
 		}
+		before := p
 		p.LatestTag = latest
 		p.Version++
-		return update(ctx, tx, p, 0)
+		return update(ctx, tx, before, p)
 	})
 	return p, o, err
 }

@@ -32,19 +32,36 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) error {
 		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt)
 }
 
-// update writes a plugin; global is 1 if it has just become global, -1 if it is no
-// longer, else 0.
-func update(ctx context.Context, tx *db.Tx, p Plugin, global int64) error {
-	if err := count(ctx, tx, p, 0, global); err != nil {
+const updatePlugin = `
+	UPDATE plugins
+	SET version = $3, plugin_type = $4, name = $5, description = $6, url = $7, icon = $8, config_schema = $9, tag = $10,
+		latest_tag = $11, is_global = $12, capabilities = $13, metrics = $14, public_jobs = $15, exports = $16, updated_at = $17
+	WHERE organization_id = $1 AND id = $2 AND version = $18`
+
+func updated(before, p Plugin) []any {
+	return []any{
+		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
+		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt,
+		before.Version,
+	}
+}
+
+// update writes a plugin that the transaction has locked.
+func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
+	if err := db.Run(ctx, tx, updatePlugin, updated(before, p)...); err != nil {
 		return err
 	}
-	return db.Run(ctx, tx, `
-		UPDATE plugins
-		SET version = $3, plugin_type = $4, name = $5, description = $6, url = $7, icon = $8, config_schema = $9, tag = $10,
-			latest_tag = $11, is_global = $12, capabilities = $13, metrics = $14, public_jobs = $15, exports = $16, updated_at = $17
-		WHERE organization_id = $1 AND id = $2`,
-		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
-		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt)
+	return count(ctx, tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
+}
+
+// swap is update for a plugin that the transaction has not even read: it is only
+// written if what is stored is of the version it was before.
+func swap(ctx context.Context, tx *db.Tx, before, p Plugin) (swapped bool, err error) {
+	n, err := db.Exec(ctx, tx, updatePlugin, updated(before, p)...)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, count(ctx, tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
 }
 
 // find returns a plugin that the organization can see: its own or a global one.

@@ -199,19 +199,19 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	}
 	var p Plugin
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+		var changed bool
+		if p, changed, err = s.changeKept(ctx, tx, c, id, d, verb); changed || err != nil {
 			return err
 		}
-		before := p
-		if p.Type, err = d.changedType(p.Type); err != nil {
+		before, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+		if err != nil {
 			return err
 		}
-		d.apply(&p)
-		changes := diff(before, p)
-		if len(changes) == 0 {
-			return nil
+		var changes []activity.Change
+		if p, changes, err = s.edit(c, before, d); err != nil || len(changes) == 0 {
+			return err
 		}
-		return s.save(ctx, tx, c, before, &p, verb, changes)
+		return write(ctx, tx, c, before, p, verb, changes)
 	})
 	if err != nil {
 		return Plugin{}, err
@@ -232,19 +232,61 @@ func (d *Draft) checkAlone() error {
 	return faults.Err()
 }
 
-// save writes a changed plugin and the activity that tells of it.
-func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, changes []activity.Change) error {
-	if p.IsGlobal != before.IsGlobal {
-		if err := mayShare(c); err != nil && p.IsGlobal {
+// changeKept changes a plugin that is in memory, if it still is as it was when it was
+// put there: nobody has to ask first. All else that there may be to say of the change,
+// such as a fault, is to be said of the plugin as it is.
+func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, changed bool, err error) {
+	kept, _, ok := s.Memory.one.Last(id)
+	if !ok || kept.OrganizationID != c.Organization.ID {
+		return Plugin{}, false, nil
+	}
+	if p, changes, err := s.edit(c, kept, d); err == nil && len(changes) > 0 {
+		if changed, err := swap(ctx, tx, kept, p); err != nil || !changed {
+			return Plugin{}, false, err
+		}
+		return p, true, record(ctx, tx, c, p, verb, changes)
+	}
+	return Plugin{}, false, nil
+}
+
+// edit is a plugin as a draft makes it, and the fields that are others then.
+func (s Service) edit(c access.Caller, before Plugin, d Draft) (p Plugin, changes []activity.Change, err error) {
+	p = before
+	if p.Type, err = d.changedType(p.Type); err != nil {
+		return Plugin{}, nil, err
+	}
+	d.apply(&p)
+	if changes = diff(before, p); len(changes) == 0 {
+		return p, nil, nil
+	}
+	return p, changes, s.advance(c, before, &p)
+}
+
+// advance makes a changed plugin the next version of what it was before.
+func (s Service) advance(c access.Caller, before Plugin, p *Plugin) error {
+	if p.IsGlobal && !before.IsGlobal {
+		if err := mayShare(c); err != nil {
 			return err
 		}
 	}
 	p.Version++
 	p.UpdatedAt = s.DB.Now()
-	if err := update(ctx, tx, *p, one(p.IsGlobal)-one(before.IsGlobal)); err != nil {
+	return nil
+}
+
+// save writes a plugin that has been changed, and the activity that tells of it.
+func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, changes []activity.Change) error {
+	if err := s.advance(c, before, p); err != nil {
 		return err
 	}
-	return record(ctx, tx, c, *p, verb, changes)
+	return write(ctx, tx, c, before, *p, verb, changes)
+}
+
+func write(ctx context.Context, tx *db.Tx, c access.Caller, before, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	if err := update(ctx, tx, before, p); err != nil {
+		return err
+	}
+	return record(ctx, tx, c, p, verb, changes)
 }
 
 // Delete removes a plugin of the caller's organization.
