@@ -5,7 +5,6 @@ package address
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -15,12 +14,7 @@ import (
 // (RFC 5321 section 4.5.3.1.3), less the angle brackets.
 const MaxLength = 254
 
-var (
-	errAddress = errors.New("not an e-mail address of the form name@host.example")
-
-	localPart = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
-	hostName  = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?$`)
-)
+var errAddress = errors.New("not an e-mail address of the form name@host.example")
 
 // localhost is the one host without a dot that mail is sent to and from.
 const localhost = "localhost"
@@ -29,7 +23,7 @@ const localhost = "localhost"
 // No display name, no quotes, no comments, no address literal.
 func Parse(s string) (string, error) {
 	local, domain, _ := strings.Cut(strings.TrimSpace(s), "@")
-	if !localPart.MatchString(local) || len(local) > 64 {
+	if !dotAtom(local) || len(local) > 64 {
 		return "", errAddress
 	}
 	if domain != localhost {
@@ -50,11 +44,42 @@ var domainNames = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDoma
 // Domain reads the name of an internet domain: lower-cased, in ASCII (IDNA).
 func Domain(s string) (string, error) {
 	ascii, err := domainNames.ToASCII(strings.ToLower(s))
-	if err != nil || !hostName.MatchString(ascii) {
+	if err != nil || !publicName(ascii) {
 		return "", errors.New("not a domain like example.com")
 	}
 	return ascii, nil
 }
+
+// dotAtom reports whether a local part needs no quotes (RFC 5322 section 3.2.3).
+func dotAtom(s string) bool {
+	for atom := range strings.SplitSeq(s, ".") {
+		if atom == "" || strings.ContainsFunc(atom, notAtomText) {
+			return false
+		}
+	}
+	return true
+}
+
+func notAtomText(r rune) bool {
+	return !letterOrDigit(r) && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+/=?^_`{|}~-", r)
+}
+
+// publicName reports whether a name in ASCII is that of a host below another domain,
+// of letters, digits and hyphens (RFC 952, RFC 1123 section 2.1): the last part begins
+// with a letter, or it would be an IP address.
+func publicName(s string) bool {
+	labels := strings.Split(s, ".")
+	for _, label := range labels {
+		if label == "" || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notHostText) {
+			return false
+		}
+	}
+	return len(labels) > 1 && labels[len(labels)-1][0] >= 'a'
+}
+
+func notHostText(r rune) bool { return !letterOrDigit(r) && r != '-' }
+
+func letterOrDigit(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
 // DomainOf is what follows the @ of an address.
 func DomainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
