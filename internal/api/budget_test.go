@@ -44,7 +44,7 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocatio
 				{"W3 POST an app", 201, 4, [2]float64{85, 165}, func() (string, string, string) { return "POST", apps, fmt.Sprintf(benchApp, serial) }},
 				{"W4 POST an invite", 201, 5, [2]float64{108, 222}, func() (string, string, string) { return "POST", invites, fmt.Sprintf(benchInvite, serial) }},
 				{"W5 GET 100 invites", 200, 1, [2]float64{58, 93}, func() (string, string, string) { return "GET", invites + "?limit=100", "" }},
-				{"W6 PATCH an app", 200, 4, [2]float64{95, 195}, func() (string, string, string) {
+				{"W6 PATCH an app", 200, 4, [2]float64{87, 168}, func() (string, string, string) {
 					return "PATCH", apps + "7", fmt.Sprintf(`{"description":"Changed, number %d"}`, serial)
 				}},
 				{"W7 DELETE an invite", 204, 5, [2]float64{78, 168}, func() (string, string, string) { return "DELETE", invites + deleted[serial-1], "" }},
