@@ -13,7 +13,8 @@ import (
 const (
 	maxPostgresConns = 20
 	maxPostgresIdle  = 5 * time.Minute
-	lanePart         = maxPostgresConns // the parts before it are for other transactions
+	maxPostgresTx    = maxPostgresConns - 4 // at once: they may wait for locks, lanes and other questions do not
+	lanePart         = maxPostgresConns     // the parts before it are for other transactions
 )
 
 // openPostgres connects to a server; pgx keeps statements prepared by itself.
@@ -31,8 +32,8 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 		pool.Close()
 		return err
 	}
-	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, maxPostgresConns)
-	for part := range maxPostgresConns {
+	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, maxPostgresTx)
+	for part := range maxPostgresTx {
 		d.parts <- part
 	}
 	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
@@ -67,13 +68,18 @@ type postgresTx struct {
 }
 
 func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
+	var part int
+	select {
+	case part = <-d.parts:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { d.parts <- part }()
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	part := <-d.parts // there is one for each connection
-	defer func() { d.parts <- part }()
 	session := &postgresTx{conn: conn}
 	tx := &Tx{db: d, session: session, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED", Part: part}
 	done := false
