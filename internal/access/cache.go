@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"foyer/internal/db"
 	"foyer/internal/fault"
 )
@@ -154,20 +156,28 @@ func (k *Keys) Version() int64 { return k.cache.generation.Load() }
 // verify sees to it that what is in memory is at most maxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache
-	switch age := now.Sub(time.UnixMicro(c.checkedAt.Load())); {
-	case age >= 0 && age < recheckAfter:
-		return nil
-	case age >= 0 && age < maxAge:
-		if !c.checking.TryLock() {
+	for {
+		age := now.Sub(time.UnixMicro(c.checkedAt.Load()))
+		if age > -maxAge && (age < recheckAfter || age < maxAge && c.asking.Load()) {
 			return nil
 		}
-	default:
-		c.checking.Lock()
+		c.asking.Store(true)
+		answer := c.flight.DoChan("", func() (any, error) { return nil, k.recheck(context.WithoutCancel(ctx), now) })
+		select {
+		case a := <-answer: // of a question that may have been asked long ago
+			if a.Err != nil {
+				return a.Err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	defer c.checking.Unlock()
-	if age := now.Sub(time.UnixMicro(c.checkedAt.Load())); age > -maxAge && age < recheckAfter {
-		return nil // somebody else has just done it
-	}
+}
+
+// recheck asks the database whether what is in memory still holds.
+func (k *Keys) recheck(ctx context.Context, now time.Time) error {
+	c := &k.cache
+	defer c.asking.Store(false)
 	v, err := version(ctx, k.DB)
 	if err != nil {
 		return err
@@ -181,9 +191,10 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 }
 
 type cache struct {
-	checking  sync.Mutex // held by the one that asks the database
+	flight    singleflight.Group // of recheck, which all share who cannot do without
+	asking    atomic.Bool        // one is under way
 	checkedAt atomic.Int64
-	version   int64 // guarded by checking
+	version   int64 // guarded by flight
 
 	mu         sync.RWMutex
 	generation atomic.Int64 // counts drops, so that nothing read before one is kept after it
