@@ -73,7 +73,9 @@ func (s Server) Run(ctx context.Context) (err error) {
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	m := newMetrics(flushCtx, d.Jobs, d.Plugins.Children)
-	if err := s.work(flushCtx, d, m, &background); err != nil {
+	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
+	defer stopWork()
+	if err := s.work(workCtx, d, m, &background); err != nil {
 		return err
 	}
 	if s.Config.MetricsListen != "" {
