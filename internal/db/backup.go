@@ -168,13 +168,17 @@ func claim(ctx context.Context, path string) (release func() error, err error) {
 	// Leaving WAL takes the only connection there is, and keeps it from others.
 	for _, statement := range []string{`PRAGMA locking_mode = EXCLUSIVE`, `PRAGMA journal_mode = DELETE`, `BEGIN EXCLUSIVE`} {
 		if err = c.run(ctx, statement, nil); err != nil {
-			break // isBusy below, or it is no database
+			break
 		}
 	}
-	if isBusy(err) {
+	switch {
+	case err == nil || isDamaged(err):
+		return c.Close, nil
+	case isBusy(err):
 		return nil, errors.Join(ErrInUse, c.Close())
+	default: // somebody may be using it all the same
+		return nil, errors.Join(err, c.Close())
 	}
-	return c.Close, nil
 }
 
 // install gives a finished file its name, for good: once it returns, a power

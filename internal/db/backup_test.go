@@ -168,6 +168,30 @@ func TestRestoreOverDamage(t *testing.T) {
 	}
 }
 
+// What cannot be opened may be in use all the same.
+func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "one")
+	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close(), os.Mkdir(path+"-wal", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Restore(t.Context(), path+".copy", url, true); err == nil {
+		t.Error("restored")
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it is another file now, %v", err)
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -268,6 +268,13 @@ func isBusy(err error) bool {
 	return ok && e.Code&0xff == sqliteBusy
 }
 
+// isDamaged reports whether a file is no SQLite database, or no longer one.
+func isDamaged(err error) bool {
+	const sqliteCorrupt, sqliteNotADB = 11, 26
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code&0xff == sqliteCorrupt || e.Code&0xff == sqliteNotADB)
+}
+
 // classify turns each engine's unique violation into ErrUnique.
 func classify(err error) error {
 	const sqliteUnique, sqlitePrimaryKey, postgresUnique = 2067, 1555, "23505"
