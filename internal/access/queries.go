@@ -53,7 +53,7 @@ func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Add(ctx, tx, `UPDATE access_version SET version = version + $2 WHERE id = $1`, []any{1}, 1)
+	return db.Add(ctx, tx, `UPDATE access_version SET version = version + $2 WHERE id = $1`, []any{1}, db.Step())
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -21,6 +22,11 @@ type addition struct {
 func Add(ctx context.Context, t *Tx, query string, row []any, n ...int64) error {
 	return classify(t.add(ctx, addition{query, row, n}))
 }
+
+// Step is how much a version counts up by, another number each time: a PostgreSQL that
+// fails over may have lost its last commits, and what is made after them must not get
+// the versions that servers remember of what was lost.
+func Step() int64 { return 1 + rand.Int64N(1<<24) }
 
 func (a addition) args() []any {
 	args := slices.Clone(a.row)

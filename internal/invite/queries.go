@@ -189,7 +189,7 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 	return db.Add(ctx, tx, `
 		INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $3, version = invite_counts.version + $4`,
-		[]any{organizationID, tx.Part}, int64(n), 1)
+		[]any{organizationID, tx.Part}, int64(n), db.Step())
 }
 
 // touchAll makes memories forget the pages of all organizations, which share the row

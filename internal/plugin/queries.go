@@ -26,10 +26,10 @@ func (p *Plugin) fields() []any {
 func insert(ctx context.Context, tx *db.Tx, p *Plugin) error {
 	return db.InsertLater(ctx, tx, &p.ID, `
 		INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, config_schema, tag, latest_tag,
-			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`,
+			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)`,
 		p.OrganizationID, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag, p.LatestTag,
-		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt)
+		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt, p.Version)
 }
 
 const updatePlugin = `
@@ -153,8 +153,8 @@ func count(ctx context.Context, tx *db.Tx, p Plugin, own, global int64) error {
 		INSERT INTO plugin_counts (organization_id, part, own, global, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (organization_id, part) DO UPDATE
 		SET own = plugin_counts.own + $3, global = plugin_counts.global + $4, version = plugin_counts.version + $5`
-	if err := db.Add(ctx, tx, add, []any{p.OrganizationID, tx.Part}, own, global, 1); err != nil || !p.IsGlobal && global == 0 {
+	if err := db.Add(ctx, tx, add, []any{p.OrganizationID, tx.Part}, own, global, db.Step()); err != nil || !p.IsGlobal && global == 0 {
 		return err
 	}
-	return db.Add(ctx, tx, add, []any{"", tx.Part}, 0, global, 1)
+	return db.Add(ctx, tx, add, []any{"", tx.Part}, 0, global, db.Step())
 }

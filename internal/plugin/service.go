@@ -81,7 +81,7 @@ func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 	now := s.DB.Now()
 	p := Plugin{
 		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		Version: 1, Type: kind, CreatedAt: now, UpdatedAt: now,
+		Version: db.Step(), Type: kind, CreatedAt: now, UpdatedAt: now,
 	}
 	d.apply(&p)
 	return p, nil
@@ -269,7 +269,7 @@ func (s Service) advance(c access.Caller, before Plugin, p *Plugin) error {
 			return err
 		}
 	}
-	p.Version++
+	p.Version += db.Step()
 	p.UpdatedAt = s.DB.Now()
 	return nil
 }
