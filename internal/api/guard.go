@@ -90,14 +90,10 @@ func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
 	return a.peers.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
 }
 
-// statusClientClosed is what is counted when nobody waits for an answer any more.
-const statusClientClosed = 499
-
 // fail answers with err. What is not the caller's doing is logged, with the
 // request's id, and not shown.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if fault.Is(err, fault.Internal) && r.Context().Err() != nil {
-		w.WriteHeader(statusClientClosed)
+	if wire.HungUp(w, r, err) {
 		return
 	}
 	if fault.Is(err, fault.Internal) {

@@ -45,6 +45,9 @@ func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (Page, error
 		if err == nil {
 			shown, err = do(w, r)
 		}
+		if wire.HungUp(w, r, err) {
+			return
+		}
 		if err != nil {
 			status, shown = p.unhappy(w, r, err)
 		}

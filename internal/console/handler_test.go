@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -153,5 +155,30 @@ func TestPagesWhenThingsGoWrong(t *testing.T) {
 				t.Error("an inner detail is shown")
 			}
 		}
+	})
+}
+
+// A browser that hangs up is no fault of ours.
+func TestBrowserThatHangsUp(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newSite(t, d)
+		path := s.invited("ada@x.example")
+		var logged bytes.Buffer
+		s.pages.Log = slog.New(slog.NewTextHandler(&logged, nil))
+		mux := http.NewServeMux()
+		s.pages.Register(mux)
+		for _, method := range []string{"GET", "POST"} {
+			ctx, hangUp := context.WithCancel(t.Context())
+			hangUp()
+			r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader("answer=decline"))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			if w.Code != 499 || w.Body.Len() > 0 || logged.Len() > 0 {
+				t.Errorf("%s: status %d, %s, logged: %s", method, w.Code, w.Body, &logged)
+			}
+		}
+		s.want(s.get(path), 200, "Join")
 	})
 }

@@ -47,6 +47,19 @@ var table = map[fault.Kind]row{
 	fault.UpstreamUnavailable:  {http.StatusBadGateway, serverError, "upstream_unavailable"},
 }
 
+// statusClientClosed is what is counted when nobody waits for an answer any more.
+const statusClientClosed = 499
+
+// HungUp reports whether err comes of a client that waits no longer. The answer is
+// written then, and nothing is to be logged: the fault is not ours.
+func HungUp(w http.ResponseWriter, r *http.Request, err error) bool {
+	if r.Context().Err() == nil || !fault.Is(err, fault.Internal) {
+		return false
+	}
+	w.WriteHeader(statusClientClosed)
+	return true
+}
+
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	faults := fault.Of(err)
