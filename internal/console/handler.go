@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"foyer/internal/fault"
@@ -49,7 +48,7 @@ func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (Page, error
 			return
 		}
 		if err != nil {
-			status, shown = p.unhappy(w, r, err)
+			status, shown = wire.Status(w, err), p.unhappy(w, r, err)
 		}
 		if err := write(w, status, shown); err != nil {
 			p.Log.ErrorContext(r.Context(), "page not written", "request_id", p.RequestID(w), "error", err.Error())
@@ -120,29 +119,25 @@ func namesIn(form url.Values) invite.Names {
 }
 
 // unhappy is the page for what went wrong.
-func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) (int, Page) {
+func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
-	first := fault.Of(err)[0]
-	switch first.Kind {
+	switch first := fault.Of(err)[0]; first.Kind {
 	case fault.NotFound:
-		return http.StatusNotFound, Unknown{}
+		return Unknown{}
 	case fault.Expired:
-		return http.StatusGone, Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt}
+		return Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt}
 	case fault.Denied:
-		return http.StatusForbidden, Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail}
-	case fault.Throttled:
-		w.Header().Set("Retry-After", strconv.Itoa(int(first.RetryAfter.Seconds())+1))
-		return http.StatusTooManyRequests, Failed{Detail: first.Detail}
+		return Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail}
 	case fault.Internal:
 		id := p.RequestID(w)
 		p.Log.ErrorContext(r.Context(), "request failed", "request_id", id, "method", r.Method, "path", "/invite/{token}", "error", err.Error())
-		return http.StatusInternalServerError, Failed{Detail: first.Detail, RequestID: id}
+		return Failed{Detail: first.Detail, RequestID: id}
 	default:
 		if f.names != nil {
-			return http.StatusBadRequest, f.form()
+			return f.form()
 		}
-		return http.StatusBadRequest, Failed{Detail: first.Detail}
+		return Failed{Detail: first.Detail}
 	}
 }
 

@@ -144,13 +144,21 @@ func TestPagesWhenThingsGoWrong(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newSite(t, d)
 		path := s.invited("ada@x.example")
-		for status, err := range map[int]error{
-			http.StatusTooManyRequests:     fault.Later(fault.Throttled, time.Minute, "At most so many."),
-			http.StatusInternalServerError: errors.New("canary"),
+		for _, tc := range []struct {
+			err        error
+			status     int
+			retryAfter string
+		}{
+			{fault.Later(fault.Throttled, time.Minute, "At most so many."), http.StatusTooManyRequests, "60"},
+			{fault.Later(fault.Busy, 1500*time.Millisecond, "Too much to do."), http.StatusServiceUnavailable, "2"},
+			{errors.New("canary"), http.StatusInternalServerError, ""},
 		} {
-			s.pages.Limit = func(http.ResponseWriter, *http.Request) error { return err }
+			s.pages.Limit = func(http.ResponseWriter, *http.Request) error { return tc.err }
 			w := s.get(path)
-			s.want(w, status, "Something went wrong")
+			s.want(w, tc.status, "Something went wrong")
+			if after := w.Header().Get("Retry-After"); after != tc.retryAfter {
+				t.Errorf("%v: Retry-After: %s, want %s", tc.err, after, tc.retryAfter)
+			}
 			if strings.Contains(w.Body.String(), "canary") {
 				t.Error("an inner detail is shown")
 			}

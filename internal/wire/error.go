@@ -63,16 +63,8 @@ func HungUp(w http.ResponseWriter, r *http.Request, err error) bool {
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	faults := fault.Of(err)
-	first := faults[0]
-	status := table[first.Kind].status
-	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	if first.RetryAfter > 0 {
-		w.Header().Set("Retry-After", seconds(first.RetryAfter))
-	}
-	return Write(w, status, func(b []byte) []byte {
-		b = appendFault(append(b, '{'), first)
+	return Write(w, Status(w, err), func(b []byte) []byte {
+		b = appendFault(append(b, '{'), faults[0])
 		b = append(AppendName(b, "errors"), '[')
 		for i, f := range faults {
 			if i > 0 {
@@ -82,6 +74,20 @@ func WriteError(w http.ResponseWriter, err error) error {
 		}
 		return append(b, "]}"...)
 	})
+}
+
+// Status sets the headers that the first fault inside err asks for, and returns its
+// status.
+func Status(w http.ResponseWriter, err error) int {
+	first := fault.Of(err)[0]
+	status := table[first.Kind].status
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if first.RetryAfter > 0 {
+		w.Header().Set("Retry-After", seconds(first.RetryAfter))
+	}
+	return status
 }
 
 func appendFault(b []byte, f *fault.Error) []byte {
