@@ -2,7 +2,6 @@ package org
 
 import (
 	"context"
-	"errors"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -124,19 +123,12 @@ func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string,
 	return s.Keys.Change(ctx, func(tx *db.Tx) error {
 		self, err := findMemberByID(ctx, tx, c.Organization.ID, c.UserID)
 		if err != nil {
-			return orNotFound(err)
+			return access.OrNotFound(err)
 		}
 		member, err := findMemberByUUID(ctx, tx, c.Organization.ID, userUUID)
 		if err != nil {
-			return orNotFound(err)
+			return access.OrNotFound(err)
 		}
 		return fn(tx, self, member)
 	})
-}
-
-func orNotFound(err error) error {
-	if errors.Is(err, db.ErrNoRow) {
-		return access.ErrNotFound
-	}
-	return err
 }
