@@ -17,6 +17,9 @@ const (
 	lanePart         = maxPostgresConns     // the parts before it are for other transactions
 )
 
+// forUpdate makes a SELECT lock its rows.
+const forUpdate = " FOR UPDATE"
+
 // openPostgres connects to a server; pgx keeps statements prepared by itself.
 func (d *DB) openPostgres(ctx context.Context, url string) error {
 	c, err := pgxpool.ParseConfig(url)
@@ -81,7 +84,7 @@ func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
 	}
 	defer conn.Release()
 	session := &postgresTx{conn: conn}
-	tx := &Tx{db: d, session: session, ForUpdate: d.engine.lock, SkipLocked: d.engine.lock + " SKIP LOCKED", Part: part}
+	tx := &Tx{db: d, session: session, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED", Part: part}
 	done := false
 	defer func() {
 		if !done {
