@@ -84,7 +84,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 // newApps is what the server has, with a catalog and an upstream of its own.
 func newApps(tb testing.TB, d *db.DB) plugin.Service {
 	tb.Helper()
-	apps, err := server.Apps(config.Config{Secret: "a secret for tests, not for you"}, d, slog.New(slog.DiscardHandler))
+	apps, err := server.Apps(config.Config{}, "a secret for tests, not for you", d, slog.New(slog.DiscardHandler))
 	if err != nil {
 		tb.Fatal(err)
 	}

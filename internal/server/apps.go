@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"log/slog"
 	"runtime"
 
@@ -26,10 +25,11 @@ func Tasks() map[string]sandbox.Task {
 	return map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
 }
 
-// Apps puts together what the life of an app needs. Children that it starts are
-// this program again, whose main must know Tasks.
-func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error) {
-	sealer, err := newSealer(cfg)
+// Apps puts together what the life of an app needs; without a secret, all but
+// upstreams with credentials. Children that it starts are this program again, whose
+// main must know Tasks.
+func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.Service, error) {
+	sealer, err := newSealer(secret)
 	if err != nil {
 		return plugin.Service{}, err
 	}
@@ -46,15 +46,9 @@ func Apps(cfg config.Config, d *db.DB, log *slog.Logger) (plugin.Service, error)
 	}, nil
 }
 
-// newSealer returns nil if no secret is set where one must be: a server does not
-// start then, and other commands need none but for upstreams with credentials.
-func newSealer(cfg config.Config) (*upstream.Sealer, error) {
-	secret, err := cfg.ServerSecret()
-	if errors.Is(err, config.ErrNoSecret) {
+func newSealer(secret string) (*upstream.Sealer, error) {
+	if secret == "" {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	return upstream.NewSealer([]byte(secret))
 }

@@ -34,13 +34,27 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
 	}
-	apps, err := Apps(c, d, log)
+	domain, err := newDomain(c, d, log)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	links, err := openLinks(c)
+	return domain, nil
+}
+
+// newDomain needs no secret, since most commands do not: a server is refused
+// without one by config.CheckServer.
+func newDomain(c config.Config, d *db.DB, log *slog.Logger) (*Domain, error) {
+	secret, err := c.ServerSecret()
+	if err != nil && !errors.Is(err, config.ErrNoSecret) {
+		return nil, err
+	}
+	apps, err := Apps(c, secret, d, log)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, err
+	}
+	links, err := newLinks(secret, c.Base(c.Listen))
+	if err != nil {
+		return nil, err
 	}
 	keys, jobs := &access.Keys{DB: d}, job.New(d)
 	return &Domain{
@@ -56,17 +70,11 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	}, nil
 }
 
-// openLinks needs no secret, since most commands do not: a server is refused
-// without one by config.CheckServer.
-func openLinks(c config.Config) (invite.Links, error) {
-	secret, err := c.ServerSecret()
-	if errors.Is(err, config.ErrNoSecret) {
+func newLinks(secret, baseURL string) (invite.Links, error) {
+	if secret == "" {
 		return invite.Links{}, nil
 	}
-	if err != nil {
-		return invite.Links{}, err
-	}
-	return invite.NewLinks(secret, c.Base(c.Listen))
+	return invite.NewLinks(secret, baseURL)
 }
 
 // Close waits for the transactions under way and closes the database.
