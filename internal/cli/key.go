@@ -117,7 +117,7 @@ func appendKey(b []byte, k access.Key, secret string) []byte {
 	if secret != "" {
 		b = wire.AppendField(b, "key", secret)
 	}
-	b = wire.AppendList(wire.AppendName(b, "scopes"), k.Scope.Names(), wire.AppendString)
+	b = wire.AppendStrings(b, "scopes", k.Scope.Names())
 	b = wire.AppendField(b, "email", k.UserEmail)
 	b = wire.AppendField(b, "organization_id", k.OrganizationID)
 	b = wire.AppendTime(b, "created_at", k.CreatedAt)

@@ -103,7 +103,7 @@ var organizations = view[org.Organization]{
 		b = wire.AppendInt(b, "access_level", int64(o.AppAccess))
 		b = wire.AppendBool(b, "members_can_invite", o.MembersCanInvite)
 		b = wire.AppendBool(b, "members_can_manage_apps", o.MembersCanManageApps)
-		b = wire.AppendList(wire.AppendName(b, "allowed_domains"), o.AllowedDomains, wire.AppendString)
+		b = wire.AppendStrings(b, "allowed_domains", o.AllowedDomains)
 		return append(wire.AppendTime(b, "created_at", o.CreatedAt), '}')
 	},
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"foyer/internal/api"
 	"foyer/internal/org"
@@ -27,7 +26,7 @@ func (userList) Run(ctx context.Context, d *server.Domain, out *output) error {
 var users = view[org.User]{
 	columns: "ID UUID EMAIL VERIFIED NAME CREATED",
 	row: func(u org.User) []any {
-		return []any{u.ID, u.UUID, u.Email, u.IsEmailVerified, strings.TrimSpace(u.FirstName + " " + u.LastName), u.CreatedAt}
+		return []any{u.ID, u.UUID, u.Email, u.IsEmailVerified, u.FullName(), u.CreatedAt}
 	},
 	object: api.AppendUser,
 }
