@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
+
+	"foyer/internal/address"
 )
 
 // DefaultTimeout is how long one mail may take, from dialling to the server's
@@ -102,8 +104,7 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 		return nil, failure(ctx, "greeting", err)
 	}
 	client.SkipSMTPUTF8(true) // both addresses are ASCII
-	_, domain, _ := strings.Cut(from, "@")
-	if err := client.Hello(domain); err != nil {
+	if err := client.Hello(address.DomainOf(from)); err != nil {
 		return nil, failure(ctx, "EHLO", err)
 	}
 	if s.Settings.Security == STARTTLS {
