@@ -39,7 +39,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	switch {
 	case b.left < 0 || errors.Is(err, errTooMuch):
 		return 0, fault.Field(fault.Invalid, "url", "%s sends more than %d MiB.", b.host, b.max>>20)
-	case err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+	case err == nil || errors.Is(err, io.EOF):
 		return n, err
 	case isTimeout(err):
 		return n, fault.New(fault.UpstreamUnavailable, "%s did not finish its answer in time.", b.host)
