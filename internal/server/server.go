@@ -96,24 +96,22 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 	}
 	pages := console.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
-		s.pages(d.db)(mux)
+		s.pages(mux, d.db)
 		pages.Register(mux)
 	}), m.seen)
 }
 
 // pages adds what is served beside the API.
-func (s Server) pages(d *db.DB) func(*http.ServeMux) {
-	return func(mux *http.ServeMux) {
-		for path, h := range map[string]http.Handler{
-			"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
-			"/readyz":       s.readyz(d),
-			"/openapi.yaml": api.OpenAPIYAML(),
-			"/openapi.json": api.OpenAPIJSON(),
-			"/docs":         api.Docs(),
-		} {
-			mux.Handle(path, wire.Get(h))
-			mux.Handle(path+"/{$}", wire.Get(h))
-		}
+func (s Server) pages(mux *http.ServeMux, d *db.DB) {
+	for path, h := range map[string]http.Handler{
+		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
+		"/readyz":       s.readyz(d),
+		"/openapi.yaml": api.OpenAPIYAML(),
+		"/openapi.json": api.OpenAPIJSON(),
+		"/docs":         api.Docs(),
+	} {
+		mux.Handle(path, wire.Get(h))
+		mux.Handle(path+"/{$}", wire.Get(h))
 	}
 }
 
