@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// RequestIDHeader carries the id of a request, which is in its log lines too.
-const RequestIDHeader = "X-Request-Id"
+// requestIDHeader carries the id of a request, which is in its log lines too.
+const requestIDHeader = "X-Request-Id"
 
 // Observe gives each request its id, logs those that are refused or fail (what
 // succeeds is in the activity and the metrics), and answers for a handler that
@@ -22,7 +22,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 		start := a.Keys.DB.Now()
 		rec := &recorder{ResponseWriter: w}
 		id := requestID(r)
-		w.Header()[RequestIDHeader] = []string{id}
+		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
 			if p := recover(); p != nil {
 				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
@@ -56,11 +56,11 @@ func loggedPath(r *http.Request) string {
 }
 
 // RequestID names the request that w answers.
-func RequestID(w http.ResponseWriter) string { return w.Header().Get(RequestIDHeader) }
+func RequestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
 // requestID takes over an id that came along, if it is fit to be logged.
 func requestID(r *http.Request) string {
-	id := r.Header.Get(RequestIDHeader)
+	id := r.Header.Get(requestIDHeader)
 	if fitID(id) {
 		return id
 	}

@@ -17,14 +17,14 @@ import (
 	"foyer/internal/address"
 )
 
-// DefaultTimeout is how long one mail may take, from dialling to the server's
+// defaultTimeout is how long one mail may take, from dialling to the server's
 // last answer. It stays below the 30 s after which a job counts as lost.
-const DefaultTimeout = 20 * time.Second
+const defaultTimeout = 20 * time.Second
 
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
 	Settings Settings
-	Timeout  time.Duration  // for one mail; 0: DefaultTimeout
+	Timeout  time.Duration  // for one mail; 0: defaultTimeout
 	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
 }
 
@@ -61,7 +61,7 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 	if err != nil {
 		return &Error{Permanent: true, Text: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, defaultTimeout))
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Settings.address())
 	if err != nil {

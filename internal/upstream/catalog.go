@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// CatalogInterval is how often Run looks for changes.
-	CatalogInterval = 5 * time.Minute
+	// catalogInterval is how often Run looks for changes.
+	catalogInterval = 5 * time.Minute
 
 	maxCatalogBytes = 4 << 20
 	catalogTime     = 30 * time.Second
@@ -94,9 +94,9 @@ func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 
 var errNoCatalog = fault.New(fault.UpstreamUnavailable, "The catalog cannot be read now.")
 
-// Run refreshes the catalog every CatalogInterval until ctx ends.
+// Run refreshes the catalog every catalogInterval until ctx ends.
 func (c *Catalog) Run(ctx context.Context) {
-	ticker := time.NewTicker(CatalogInterval)
+	ticker := time.NewTicker(catalogInterval)
 	defer ticker.Stop()
 	for {
 		if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
