@@ -18,7 +18,7 @@ import (
 )
 
 // defaultTimeout is how long one mail may take, from dialling to the server's
-// last answer. It stays below the 30 s after which a job counts as lost.
+// last answer. It stays below the 22 s that one try of a job may take.
 const defaultTimeout = 20 * time.Second
 
 // SMTP sends each message over a connection of its own.
