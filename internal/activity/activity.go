@@ -58,7 +58,7 @@ type Entry struct {
 	CreatedAt      time.Time
 }
 
-// User is who made a change; the zero User is the operator.
+// User is who made a change; zero: the operator, or whoever declined an invite.
 type User struct {
 	ID        int64
 	Email     string

@@ -80,7 +80,8 @@ func AppendActivity(b []byte, e activity.Stored) []byte {
 	return append(wire.AppendTime(b, "created_at", e.CreatedAt), '}')
 }
 
-// appendActor appends who made a change: null for the operator.
+// appendActor appends who made a change: null for the operator, or whoever declined an
+// invite.
 func appendActor(b []byte, u activity.User) []byte {
 	b = wire.AppendName(b, "user")
 	if u.ID == 0 {
