@@ -35,20 +35,20 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
-	now, err := countPending(ctx, s.DB, c.Organization.ID)
-	if err != nil || p.Beyond(now.count) {
-		return page.Found[Invite]{Count: now.count}, err
+	counted, err := countPending(ctx, s.DB, c.Organization.ID)
+	if err != nil || p.Beyond(counted.count) {
+		return page.Found[Invite]{Count: counted.count}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if invites, ok := s.Memory.pages.Get(key, now.version); ok {
-		return page.Cut(invites, p, now.count), nil
+	if invites, ok := s.Memory.pages.Get(key, counted.version); ok {
+		return page.Cut(invites, p, counted.count), nil
 	}
 	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
-	s.Memory.pages.Put(key, now.version, invites)
-	return page.Cut(invites, p, now.count), nil
+	s.Memory.pages.Put(key, counted.version, invites)
+	return page.Cut(invites, p, counted.count), nil
 }
 
 // Create makes one invite. It replaces a pending one for the same address.

@@ -123,18 +123,18 @@ func (d *Draft) newType() (Type, error) {
 	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be local, custom, repository, source or inline.")
 }
 
-// changedType is the type that a plugin of type now gets.
-func (d *Draft) changedType(now Type) (Type, error) {
+// changedType is the type of a plugin after a change.
+func (d *Draft) changedType(before Type) (Type, error) {
 	t := Type(d.Type.Value)
 	switch {
 	case d.Type.Fault != nil:
 		return "", d.Type.Fault
-	case !d.Type.Set || t == now:
-		return now, nil
-	case editable(t) && editable(now):
+	case !d.Type.Set || t == before:
+		return before, nil
+	case editable(t) && editable(before):
 		return t, nil
 	}
-	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be %s.", choicesFrom(now))
+	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be %s.", choicesFrom(before))
 }
 
 // installed reports whether plugins of a type come from an upstream.
@@ -143,11 +143,11 @@ func (t Type) installed() bool { return t == Custom || t == Repository }
 // editable reports whether a type is one of those that can become each other.
 func editable(t Type) bool { return t == Local || t == Source || t == Inline }
 
-func choicesFrom(now Type) string {
-	if editable(now) {
+func choicesFrom(t Type) string {
+	if editable(t) {
 		return "local, source or inline"
 	}
-	return string(now) + ", as it is"
+	return string(t) + ", as it is"
 }
 
 // apply sets the fields that the draft names.

@@ -104,11 +104,11 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 // be put there.
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
 	if kept, version, ok := s.Memory.one.Last(id); ok {
-		now, err := versionOf(ctx, q, c.Organization.ID, id, lock)
+		stored, err := versionOf(ctx, q, c.Organization.ID, id, lock)
 		if err != nil {
 			return Plugin{}, false, access.OrNotFound(err)
 		}
-		if now == version {
+		if stored == version {
 			return kept, true, nil
 		}
 	}
@@ -125,21 +125,21 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	now, err := countVisible(ctx, s.DB, c.Organization.ID)
-	if err != nil || p.Beyond(now.count()) {
-		return page.Found[Plugin]{Count: now.count()}, err
+	counted, err := countVisible(ctx, s.DB, c.Organization.ID)
+	if err != nil || p.Beyond(counted.count()) {
+		return page.Found[Plugin]{Count: counted.count()}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if found, ok := s.Memory.pages.Get(key, now.version); ok {
+	if found, ok := s.Memory.pages.Get(key, counted.version); ok {
 		return found, nil
 	}
-	plugins, more, err := list(ctx, s.DB, c.Organization.ID, now, after, p)
+	plugins, more, err := list(ctx, s.DB, c.Organization.ID, counted, after, p)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	found := page.Cut(plugins, p, now.count())
+	found := page.Cut(plugins, p, counted.count())
 	found.More = found.More || more
-	s.Memory.pages.Put(key, now.version, found)
+	s.Memory.pages.Put(key, counted.version, found)
 	return found, nil
 }
 

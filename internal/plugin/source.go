@@ -136,13 +136,13 @@ func describeEdited(d *Draft, edits []Edit) error {
 	return nil
 }
 
-func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, before Sources, d Draft, made *build) error {
+func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) error {
 	if made != nil {
 		if err := lockContents(ctx, tx); err != nil {
 			return err
 		}
 	}
-	p, err := s.own(ctx, tx, c, before.ID, tx.ForUpdate)
+	p, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
 	if err != nil {
 		return err
 	}
@@ -150,15 +150,15 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, bef
 	if err != nil {
 		return err
 	}
-	if o.Current != before.version.Number {
+	if o.Current != read.version.Number {
 		return errRaced
 	}
-	now := p
+	before := p
 	if p.Type, err = d.changedType(p.Type); err != nil {
 		return err
 	}
 	d.apply(&p)
-	changes := diff(now, p)
+	changes := diff(before, p)
 	if made != nil {
 		if err := s.add(ctx, tx, c, &o, Version{Tag: p.Tag}, *made); err != nil {
 			return err
@@ -166,10 +166,10 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, bef
 		if err := prune(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		changes = append(changes, activity.Changed("source", before.version.SHA256, sumOf(made.files)))
+		changes = append(changes, activity.Changed("source", read.version.SHA256, sumOf(made.files)))
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.save(ctx, tx, c, now, &p, activity.SourceUpdated, changes)
+	return s.save(ctx, tx, c, before, &p, activity.SourceUpdated, changes)
 }

@@ -206,18 +206,18 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
 	}
 	d.apply(&p)
-	now, err := s.arrive(ctx, tx, c, &p, &o, to)
+	arrived, err := s.arrive(ctx, tx, c, &p, &o, to)
 	if err != nil {
 		return Plugin{}, err
 	}
 	if to.broken {
-		if err := keepBundle(ctx, tx, now, from.Bundle); err != nil {
+		if err := keepBundle(ctx, tx, arrived, from.Bundle); err != nil {
 			return Plugin{}, err
 		}
 	}
 	changes := diff(before, p)
-	if now.Number != from.Number {
-		changes = append(changes, activity.Changed("source", from.SHA256, now.SHA256))
+	if arrived.Number != from.Number {
+		changes = append(changes, activity.Changed("source", from.SHA256, arrived.SHA256))
 	}
 	if len(changes) == 0 {
 		return p, nil

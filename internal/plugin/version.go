@@ -77,13 +77,13 @@ func sha256Hex(text string) string {
 // build that has a site but no bundle, because it did not compile, keeps the one
 // that the plugin has. The contents must be locked.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, v Version, b build) error {
-	now, err := currentVersion(ctx, tx, *o)
+	current, err := currentVersion(ctx, tx, *o)
 	if err != nil {
 		return err
 	}
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
 	if b.site {
-		v.Bundle = now.Bundle
+		v.Bundle = current.Bundle
 	}
 	if b.bundle != nil {
 		v.Bundle = Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS)}
@@ -97,7 +97,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	if v.id, err = insertVersion(ctx, tx, o.PluginID, v); err != nil {
 		return err
 	}
-	if err := insertFiles(ctx, tx, v.id, now.id, b.files); err != nil {
+	if err := insertFiles(ctx, tx, v.id, current.id, b.files); err != nil {
 		return err
 	}
 	o.Current = v.Number
