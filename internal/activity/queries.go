@@ -102,13 +102,16 @@ type kept struct {
 	scope          Scope
 }
 
-func counts(ctx context.Context, q db.Querier) ([]kept, error) {
-	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} },
-		`SELECT DISTINCT organization_id, scope FROM activity_counts ORDER BY organization_id, scope`)
+// overdue names the lists whose oldest entry is due to be removed.
+func overdue(ctx context.Context, q db.Querier, before time.Time) ([]kept, error) {
+	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} }, `
+		SELECT DISTINCT c.organization_id, c.scope FROM activity_counts c WHERE (
+			SELECT a.created_at FROM activity a WHERE a.organization_id = c.organization_id AND a.scope = c.scope
+			ORDER BY a.id LIMIT 1) < $1
+		ORDER BY c.organization_id, c.scope`, before)
 }
 
-// removeOldest looks at the oldest entries of a list alone, so that it costs
-// little where there is nothing to remove.
+// removeOldest looks at the oldest entries of a list alone.
 func removeOldest(ctx context.Context, tx *db.Tx, k kept, before time.Time, limit int) (int64, error) {
 	return db.Exec(ctx, tx, `
 		DELETE FROM activity WHERE created_at < $3 AND id IN (

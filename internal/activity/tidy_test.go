@@ -1,6 +1,7 @@
 package activity_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,5 +51,33 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 		holds(activity.Plugin, fresh)
 		holds(activity.Invite, 0)
 		holds("", fresh)
+	})
+}
+
+// However many lists there are, they are not looked at one by one: those with nothing
+// to remove would keep the others from their turn.
+func TestTidyLeavesWhatIsNotDue(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		now := d.Now()
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			for i := range 50 {
+				e := activity.Entry{OrganizationID: strconv.Itoa(i), Scope: activity.Plugin, Verb: activity.Created}
+				if err := activity.Record(t.Context(), tx, e, now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := d.Statements()
+		if err := activity.Tidy(t.Context(), d, now); err != nil {
+			t.Fatal(err)
+		}
+		if n := d.Statements() - before; n != 1 {
+			t.Errorf("%d statements, not one", n)
+		}
 	})
 }
