@@ -140,9 +140,6 @@ func readManifest(text, field string) (upstream.Manifest, error) {
 			return m, fault.Field(fault.Invalid, field, "The %q in %s must be at most %d characters long, not %d.", limit.key, manifestName, limit.most, n)
 		}
 	}
-	if hasNUL(m.Config) || hasNUL(m.PublicJobs) {
-		return m, fault.Field(fault.Invalid, field, "%s must not contain the NUL character.", manifestName)
-	}
 	return m, nil
 }
 
@@ -155,21 +152,6 @@ func blame(err error, field string) error {
 		all.Add(&other)
 	}
 	return all
-}
-
-// hasNUL reports whether a string inside valid JSON has the NUL character, which
-// PostgreSQL refuses.
-func hasNUL(raw json.RawMessage) bool {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return false
-		}
-		if text, ok := token.(string); ok && strings.ContainsRune(text, 0) {
-			return true
-		}
-	}
 }
 
 // compact is JSON without the white space between its tokens.

@@ -248,6 +248,7 @@ func TestRefusedEdits(t *testing.T) {
 			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
 			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
 			"no manifest":  {{Field: "source", Name: "plugin.json", Text: patch.Of("not JSON")}},
+			"NUL":          {{Field: "source", Name: "plugin.json", Text: patch.Of(`{"config": [1e999, "\u0000"]}`)}},
 			"name twice":   {{Field: "source", Name: "plugin.json", Text: patch.Of(`{"publicJobs": {"j": 1, "j": 2}}`)}},
 			"of list form": {{Field: "source", Name: "plugin.json", Text: patch.Of("[]")}},
 		} {

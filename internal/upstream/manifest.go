@@ -71,10 +71,14 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 		return nil
 	case raw[0] != '[' && raw[0] != '{':
 		return badManifest("has a %q that is neither a list nor an object", key)
-	case depth(raw) > maxManifestDepth:
-		return badManifest("has a %q nested deeper than %d levels", key, maxManifestDepth)
 	case !jsontext.Value(raw).IsValid(): // encoding/json has let more pass than requests may send
 		return badManifest("has a %q with a name that is there twice in one object, or with text that is not Unicode", key)
+	}
+	switch depth, nul := measure(raw); {
+	case depth > maxManifestDepth:
+		return badManifest("has a %q nested deeper than %d levels", key, maxManifestDepth)
+	case nul: // which PostgreSQL refuses
+		return badManifest("has a NUL character in %q", key)
 	}
 	*to = raw
 	return nil
@@ -84,22 +88,16 @@ func badManifest(format string, args ...any) error {
 	return fault.Field(fault.Invalid, "url", "The app's plugin.json "+format+".", args...)
 }
 
-// depth returns how many lists and objects of valid JSON are inside each other
-// at most.
-func depth(raw json.RawMessage) int {
-	deepest, open := 0, 0
-	tokens := json.NewDecoder(bytes.NewReader(raw))
+// measure returns how many lists and objects of valid JSON are inside each other
+// at most, and whether a string in it has the NUL character.
+func measure(raw []byte) (depth int, nul bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	for {
-		token, err := tokens.Token()
+		token, err := d.ReadToken()
 		if err != nil {
-			return deepest
+			return depth, nul // at the end: it is valid
 		}
-		switch token {
-		case json.Delim('['), json.Delim('{'):
-			open++
-			deepest = max(deepest, open)
-		case json.Delim(']'), json.Delim('}'):
-			open--
-		}
+		depth = max(depth, d.StackDepth())
+		nul = nul || token.Kind() == '"' && strings.ContainsRune(token.String(), 0)
 	}
 }

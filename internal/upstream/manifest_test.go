@@ -61,6 +61,9 @@ func TestParseManifest(t *testing.T) {
 		`{"config": [{"default": "\ud800"}]}`:             `"config" with`,
 		`{"config": {"\udc00": 1}}`:                       `"config" with`,
 		"{\"config\": [\"\xff\"]}":                        `"config" with`,
+		`{"config": [1e999, {"a": "\u0000"}]}`:            "NUL",
+		`{"publicJobs": {"\u0000": 1}}`:                   "NUL",
+		`{"config": [1e999, ` + deep + `]}`:               "64 levels",
 		`{"publicJobs": {"j": 1, "\u006a": 2}}`:           `"publicJobs" with`,
 		`{"publicJobs": [[{"j": 1}, {"j": {}, "j": 2}]]}`: `"publicJobs" with`,
 	} {
@@ -69,6 +72,9 @@ func TestParseManifest(t *testing.T) {
 	}
 	if _, err := upstream.ParseManifest(`{"config": ` + deep[1:len(deep)-1] + `}`); err != nil {
 		t.Errorf("64 levels: %v", err)
+	}
+	if _, err := upstream.ParseManifest(`{"config": ["\\u0000"]}`); err != nil {
+		t.Errorf("a backslash: %v", err)
 	}
 }
 
