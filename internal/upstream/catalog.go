@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -86,8 +87,8 @@ func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	if entries := c.entries.Load(); entries != nil {
 		return *entries, nil
 	}
-	if err := c.share(ctx, c.readFirst); err != nil {
-		return nil, err
+	if err := c.share(ctx, c.readFirst); err != nil { // it may be that of a refresh under way
+		return nil, cmp.Or(ctx.Err(), errNoCatalog)
 	}
 	return *c.entries.Load(), nil
 }

@@ -171,3 +171,42 @@ func TestCatalogOfDeadSource(t *testing.T) {
 		t.Errorf("the source was asked %d times after a while", n)
 	}
 }
+
+// joining tells when whoever has it begins to wait.
+type joining struct {
+	context.Context //nolint:containedctx // it is one
+	waits           chan struct{}
+}
+
+func (j joining) Done() <-chan struct{} {
+	close(j.waits)
+	return j.Context.Done()
+}
+
+// Who asks while the first refresh is under way gets no other answer than whoever
+// asks first.
+func TestCatalogJoinsRefresh(t *testing.T) {
+	t.Parallel()
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-proceed
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	t.Cleanup(server.Close)
+	catalog := newCatalog(server.URL, newClock())
+	refreshed, answered := make(chan error), make(chan error)
+	go func() { refreshed <- catalog.Refresh(t.Context()) }()
+	<-arrived
+	ctx := joining{t.Context(), make(chan struct{})}
+	go func() {
+		_, err := catalog.Entries(ctx)
+		answered <- err
+	}()
+	<-ctx.waits
+	close(proceed)
+	if err := <-refreshed; err == nil {
+		t.Error("an object was taken for a catalog")
+	}
+	wantFault(t, <-answered, fault.UpstreamUnavailable, "", "catalog")
+}
