@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/mod/semver"
 
@@ -33,7 +34,7 @@ func readVersions(refs []smartgit.Ref) versions {
 		switch {
 		case ref.Name == "HEAD":
 			v.head = Version{Tag: ref.Commit, Commit: ref.Commit, object: ref.Object}
-		case ok && len(tag) <= maxTagCharacters:
+		case ok && utf8.RuneCountInString(tag) <= maxTagCharacters:
 			v.tags[tag] = Version{Tag: tag, Commit: ref.Commit, object: ref.Object}
 		}
 	}

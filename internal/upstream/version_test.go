@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"strings"
 	"testing"
 
 	"foyer/internal/upstream/smartgit"
@@ -29,5 +30,18 @@ func TestNewest(t *testing.T) {
 		if err != nil || got.Tag != c.want {
 			t.Errorf("newest of %q: %q, %v; want %q", c.tags, got.Tag, err, c.want)
 		}
+	}
+}
+
+// A tag is as long as the field for it may be, in characters.
+func TestLongestTag(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("ü", maxTagCharacters)
+	v := readVersions([]smartgit.Ref{{Name: "refs/tags/" + longest}, {Name: "refs/tags/" + longest + "x"}})
+	if got, err := v.resolve(longest); err != nil || got.Tag != longest {
+		t.Errorf("%d characters: %v", maxTagCharacters, err)
+	}
+	if _, err := v.resolve(longest + "x"); err == nil {
+		t.Errorf("more than %d characters are a tag", maxTagCharacters)
 	}
 }
