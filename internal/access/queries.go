@@ -49,7 +49,8 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) (int64, error) {
 }
 
 func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	return db.Run(ctx, tx, `UPDATE keys SET last_used_at = $1 WHERE id = $2`, at, id)
+	return db.Run(ctx, tx, `
+		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {

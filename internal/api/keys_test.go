@@ -126,8 +126,20 @@ func TestKeyUse(t *testing.T) {
 		if err := r.keys.FlushUse(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
-		if at := used(); !at.Equal(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)) {
+		hour := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+		if at := used(); !at.Equal(hour) {
 			r.t.Errorf("used at %s", at)
+		}
+		slow := &access.Keys{DB: r.db} // a server that had noted it before
+		now = now.Add(-time.Hour)
+		if _, err := slow.Identify(r.t.Context(), r.key); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := slow.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if at := used(); !at.Equal(hour) {
+			r.t.Errorf("then at %s", at)
 		}
 	})
 }
