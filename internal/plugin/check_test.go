@@ -43,7 +43,7 @@ func (r rig) install(repo *upstreamtest.Repo) Plugin {
 
 func (r rig) checkedAt(id int64) time.Time {
 	r.Helper()
-	o, err := originOf(r.Context(), r.DB, Plugin{ID: id})
+	o, err := originOf(r.Context(), r.DB, Plugin{ID: id, OrganizationID: r.caller.Organization.ID})
 	if err != nil {
 		r.Fatal(err)
 	}

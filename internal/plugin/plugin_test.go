@@ -297,6 +297,30 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
+// Nobody waits for others, or has them wait, to be told that an app is not theirs.
+func TestDeleteOfAnothersLocksNothing(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		another := r.caller
+		another.Organization.ID = "another"
+		err := r.DB.InTx(r.Context(), func(tx *db.Tx) error {
+			for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
+				if locked, err := lockContentsOf(r.Context(), tx, c, p.ID); err != nil || locked != want {
+					r.Errorf("by %s: %t, %v", c.Organization.ID, locked, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := r.Delete(r.Context(), another, p.ID); !fault.Is(err, fault.NotFound) {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
 // What is kept in memory must not keep the megabyte that it was cut out of.
 func TestNameIsACopy(t *testing.T) {
 	t.Parallel()

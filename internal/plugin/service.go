@@ -305,7 +305,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 
 // erase removes a plugin; errRaced if its first source was saved meanwhile.
 func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
-	hasSource, err := lockContentsOf(ctx, tx, id)
+	hasSource, err := lockContentsOf(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}
