@@ -297,6 +297,19 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
+// The lock on the contents travels with what is asked next: it is no question of its own.
+func TestLockContentsAsksNothing(t *testing.T) {
+	each(t, func(r rig) {
+		before := r.DB.Statements()
+		if err := r.DB.InTx(r.Context(), func(tx *db.Tx) error { return lockContents(r.Context(), tx) }); err != nil {
+			r.Fatal(err)
+		}
+		if n := r.DB.Statements() - before; n != 0 {
+			r.Errorf("%d statements", n)
+		}
+	})
+}
+
 // Nobody waits for others, or has them wait, to be told that an app is not theirs.
 func TestDeleteOfAnothersLocksNothing(t *testing.T) {
 	each(t, func(r rig) {

@@ -177,8 +177,7 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 // lockContents waits for other transactions that add or remove contents to end. It
 // is the first lock that a transaction takes, so that none wait for each other.
 func lockContents(ctx context.Context, tx *db.Tx) error {
-	_, err := db.One(ctx, tx, db.Value[int], `SELECT id FROM contents_lock WHERE id = 1`+tx.ForUpdate)
-	return err
+	return db.LockRows(ctx, tx, `SELECT 1 FROM contents_lock WHERE id = 1`)
 }
 
 func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
