@@ -72,9 +72,7 @@ func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 	} else if !d.Name.Set {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
 	}
-	for _, f := range d.faults() {
-		faults.Add(f)
-	}
+	faults.Add(d.faults().Err())
 	if err := faults.Err(); err != nil {
 		return Plugin{}, err
 	}
@@ -222,13 +220,10 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 
 // checkAlone finds the faults that need no plugin to be seen.
 func (d *Draft) checkAlone() error {
+	_, err := d.newType()
 	var faults fault.List
-	if _, err := d.newType(); err != nil {
-		faults.Add(err)
-	}
-	for _, f := range d.faults() {
-		faults.Add(f)
-	}
+	faults.Add(err)
+	faults.Add(d.faults().Err())
 	return faults.Err()
 }
 
