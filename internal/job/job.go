@@ -186,9 +186,9 @@ func (w worker) do(ctx context.Context, j Job) {
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
-	err := w.db.InTx(ctx, func(tx *db.Tx) error {
-		held, err := end(ctx, tx, j, next, again)
-		if err != nil || !held || kind.Ended == nil {
+	var held bool
+	err := w.db.InTx(ctx, func(tx *db.Tx) (err error) {
+		if held, err = end(ctx, tx, j, next, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
 		return kind.Ended(ctx, tx, j, failed, again)
@@ -197,7 +197,7 @@ func (w worker) do(ctx context.Context, j Job) {
 		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
 		return
 	}
-	if kind.Told != nil {
+	if held && kind.Told != nil {
 		kind.Told(j, failed, again)
 	}
 }

@@ -235,6 +235,7 @@ func TestLostLeaseIsTakenOver(t *testing.T) {
 				t.Error("a late worker has written down how it went")
 				return nil
 			},
+			Told: func(Job, error, bool) { t.Error("a late worker has told how it went") },
 		}}
 		q.does(late).do(t.Context(), first)
 		if waiting(t, q) != 1 {
