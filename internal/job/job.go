@@ -108,6 +108,7 @@ func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind
 	for range hands {
 		working.Go(func() { w.work(ctx) })
 	}
+	w.poll(ctx)
 	working.Wait()
 	return nil
 }
@@ -135,10 +136,22 @@ func (w worker) schedule(ctx context.Context) error {
 	})
 }
 
-// work is what one hand does.
-func (w worker) work(ctx context.Context) {
+// poll has one hand look now and then, until ctx is done.
+func (w worker) poll(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			w.Wake()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work is what one hand does.
+func (w worker) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		j, found, err := w.take(ctx, w.names)
 		if err != nil && ctx.Err() == nil {
@@ -151,7 +164,6 @@ func (w worker) work(ctx context.Context) {
 		}
 		select {
 		case <-w.wake:
-		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}

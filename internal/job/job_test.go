@@ -297,6 +297,27 @@ func TestScheduledJobReturns(t *testing.T) {
 	})
 }
 
+// A server looks once a second, not each of its hands.
+func TestIdleServerLooksOnceASecond(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		looks := make(chan struct{}, 100)
+		d.Now = func() time.Time { // asked for by each look
+			looks <- struct{}{}
+			return time.Now()
+		}
+		begun := time.Now()
+		run(t, New(d), map[string]Kind{"kind": {}})
+		const polls = 2
+		for range hands + polls { // each hand looks when it begins
+			<-looks
+		}
+		if took := time.Since(begun); took < polls*pollEvery {
+			t.Errorf("%d polls took %s", polls, took)
+		}
+	})
+}
+
 func TestRunFinishesWhatItHasBegun(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
