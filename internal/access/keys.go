@@ -32,13 +32,17 @@ type Draft struct {
 
 // Create makes a key at random and returns it with what is kept of it.
 func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
-	secret := NewKey()
-	var key Key
-	err := k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		key, err = k.Insert(ctx, tx, d, secret)
+	return k.keep(ctx, k.draw(d))
+}
+
+// keep makes up what opens doors, and keeps a key for it.
+func (k *Keys) keep(ctx context.Context, key Key) (kept Key, secret string, err error) {
+	secret = NewKey()
+	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		kept, err = insertKey(ctx, tx, key, hashOf(secret))
 		return err
 	})
-	return key, secret, err
+	return kept, secret, err
 }
 
 // Insert keeps a key that was made elsewhere.
@@ -46,12 +50,16 @@ func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (K
 	if !WellFormed(secret) {
 		return Key{}, fault.Field(fault.Invalid, "key", "Must be foy_, 37 base62 characters and their checksum.")
 	}
-	now := k.DB.Now()
-	key := Key{UserID: d.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: now}
+	return insertKey(ctx, tx, k.draw(d), hashOf(secret))
+}
+
+// draw makes a key out of a draft.
+func (k *Keys) draw(d Draft) Key {
+	key := Key{UserID: d.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: k.DB.Now()}
 	if d.ExpiresIn != 0 {
-		key.ExpiresAt = now.Add(d.ExpiresIn)
+		key.ExpiresAt = key.CreatedAt.Add(d.ExpiresIn)
 	}
-	return insertKey(ctx, tx, key, hashOf(secret))
+	return key
 }
 
 // List returns all keys, in the order they were made.

@@ -43,12 +43,7 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
 		}
 	}
-	secret := NewKey()
-	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		key, err = insertKey(ctx, tx, key, hashOf(secret))
-		return err
-	})
-	return key, secret, err
+	return k.keep(ctx, key)
 }
 
 // limit makes the draft a key, unless that could do what c's cannot.
