@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"fmt"
@@ -176,9 +177,10 @@ func TestBrowser(t *testing.T) {
 	}
 	app = must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"lib.ts": new("export const twice = (n: number) => 2 * n")}}))
 	page := func(integrity string) string {
-		return fmt.Sprintf(`<!doctype html><title>page</title>
-			<script type="module" crossorigin="anonymous" src="%s" integrity="%s" onerror="document.title = 'refused'"></script>
-			<script type="module">import { inject } from %q; document.title = 'ran ' + inject(21)</script>`, app.Bundle.URL, integrity, app.Bundle.URL)
+		return fmt.Sprintf(`<!doctype html><title>page</title><body>
+			<script>const say = text => document.body.appendChild(document.createElement('p')).textContent = text</script>
+			<script type="module" crossorigin="anonymous" src="%s" integrity="%s" onerror="say('refused')"></script>
+			<script type="module">import { inject } from %q; say('ran ' + inject(21))</script>`, app.Bundle.URL, integrity, app.Bundle.URL)
 	}
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		integrity := app.Bundle.Integrity
@@ -194,11 +196,14 @@ func TestBrowser(t *testing.T) {
 	defer stop()
 	tab, closeTab := chromedp.NewContext(allocator)
 	defer closeTab()
+	tab, stop = context.WithTimeout(tab, 30*time.Second)
+	defer stop()
 	for path, want := range map[string]string{"/": "ran 42", "/wrong": "refused"} {
 		if _, err := chromedp.Run(tab, chromedp.Navigate(strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)+path)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := chromedp.Run(tab, chromedp.Poll[string]("document.title !== 'page' && document.title"))
+		// Poll would fail where chromedp has yet to hear that the page before this one is gone.
+		got, err := chromedp.Run(tab, chromedp.Text(chromedp.CSS("p")))
 		if err != nil || got != want {
 			t.Errorf("%s: %q %v, want %q", path, got, err, want)
 		}
