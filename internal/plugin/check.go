@@ -7,6 +7,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/db"
 	"foyer/internal/fault"
+	"foyer/internal/upstream"
 )
 
 // recordChecks is how much newer a check must be than the one on record to be
@@ -50,13 +51,15 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 }
 
 // latest is the newest tag, and when it was learned; what is on record, since the
-// install at the latest, if the upstream has failed since this server was started.
+// install at the latest, if the upstream has failed since this server was started, or
+// cannot be asked.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
+	var v upstream.Version
+	var age time.Duration
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
-	if err != nil {
-		return "", time.Time{}, err
+	if err == nil {
+		v, age, err = s.Upstream.Check(ctx, remote)
 	}
-	v, age, err := s.Upstream.Check(ctx, remote)
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return p.LatestTag, o.CheckedAt, nil
 	}

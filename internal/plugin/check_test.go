@@ -3,9 +3,11 @@ package plugin
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
+	"foyer/internal/fault"
 	"foyer/internal/patch"
 	"foyer/internal/upstream"
 	"foyer/internal/upstream/egress"
@@ -18,11 +20,11 @@ func (r rig) another(allow []netip.Prefix) rig {
 	return r
 }
 
-// publish makes an app in a new repository.
-func (r rig) publish(host *upstreamtest.Host, tag string) *upstreamtest.Repo {
+// publish makes an app in a new repository, at v1.0.0.
+func (r rig) publish(host *upstreamtest.Host) *upstreamtest.Repo {
 	r.Helper()
 	repo := host.Repo(r, "app")
-	repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`}))
+	repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`}))
 	return repo
 }
 
@@ -53,7 +55,7 @@ func (r rig) checkedAt(id int64) time.Time {
 // What one server remembers does not undo what another has learned since.
 func TestCheckAfterAnotherServer(t *testing.T) {
 	each(t, func(r rig) {
-		repo := r.publish(upstreamtest.NewHost(r), "v1.0.0")
+		repo := r.publish(upstreamtest.NewHost(r))
 		p := r.install(repo)
 		r.check(p.ID, "v1.0.0", true)
 		repo.Tag(r, "v2.0.0", "refs/heads/main")
@@ -77,7 +79,7 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 // one that fails.
 func TestCheckOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {
-		repo := r.publish(upstreamtest.NewHost(r), "v1.0.0")
+		repo := r.publish(upstreamtest.NewHost(r))
 		p := r.install(repo)
 		r.another(nil).check(p.ID, "v1.0.0", false)
 		repo.Git(r, "", "update-ref", "-d", "refs/tags/v1.0.0")
@@ -86,11 +88,35 @@ func TestCheckOfRefusedUpstream(t *testing.T) {
 	})
 }
 
+// Credentials that were sealed under another secret are an upstream that fails; what
+// needs them says why, and leaves the app as it was.
+func TestOtherSecret(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r))
+		url := strings.Replace(repo.URL, "://", "://joe:hunter2@", 1)
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(url)})
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		var err error
+		if r.Sealer, err = upstream.NewSealer([]byte("another secret")); err != nil {
+			r.Fatal(err)
+		}
+		r.check(p.ID, "v1.0.0", false)
+		_, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{})
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "url: ") || !strings.Contains(err.Error(), "FOYER_SECRET") ||
+			strings.Contains(err.Error(), "joe") || strings.Contains(err.Error(), "hunter2") {
+			r.Errorf("upgrade: %v", err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Version != p.Version || got.Tag != p.Tag {
+			r.Errorf("stored %+v, %v; want %+v", got, err, p)
+		}
+	})
+}
+
 // What is checked while a version is fetched is newer than what the upgrade was told.
 func TestCheckDuringUpgrade(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
-		repo := r.publish(host, "v1.0.0")
+		repo := r.publish(host)
 		p := r.install(repo)
 		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
 		host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {

@@ -19,6 +19,9 @@ type Sealer struct{ aead cipher.AEAD }
 // errNoSecret is what a nil Sealer has to say.
 var errNoSecret = errors.New("credentials of an upstream are kept sealed, for which FOYER_SECRET must be set")
 
+var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is another than when the app was installed. " +
+	"Set it back, or delete the app and install it anew.")
+
 // NewSealer derives the key from the server's secret (FOYER_SECRET).
 func NewSealer(serverSecret []byte) (*Sealer, error) {
 	key, err := hkdf.Key(sha256.New, serverSecret, nil, "foyer upstream credentials v1", 32)
@@ -49,7 +52,8 @@ func (s *Sealer) Seal(r Remote) (string, error) {
 	return base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, r.secretJSON(), []byte(r.Key()))), nil
 }
 
-// Open puts a Remote together again from its URL and what Seal returned.
+// Open puts a Remote together again from its URL and what Seal returned. What was
+// sealed under another secret is an Invalid fault on "url".
 func (s *Sealer) Open(cleanURL, sealed string) (Remote, error) {
 	remote := Remote{URL: cleanURL}
 	if sealed == "" {
@@ -64,7 +68,7 @@ func (s *Sealer) Open(cleanURL, sealed string) (Remote, error) {
 	}
 	plain, err := s.aead.Open(nil, nil, data, []byte(remote.Key()))
 	if err != nil {
-		return Remote{}, fmt.Errorf("sealed credentials of %s (was FOYER_SECRET changed?): %w", cleanURL, err)
+		return Remote{}, errOtherSecret
 	}
 	if err := json.Unmarshal(plain, &remote.secret); err != nil {
 		return Remote{}, fmt.Errorf("sealed credentials of %s: %w", cleanURL, err)
