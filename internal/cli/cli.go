@@ -39,7 +39,7 @@ type commands struct {
 	Key          keyCommands          `cmd:"" help:"API keys."`
 	App          appCommands          `cmd:"" help:"Apps of an organization."`
 	Invite       inviteCommands       `cmd:"" help:"Invites to an organization."`
-	Activity     activityCommand      `cmd:"" help:"Who changed what, the newest first."`
+	Activity     activityCommand      `cmd:"" help:"Who changed which app, invite or member, the newest first."`
 	Backup       backupCommand        `cmd:"" help:"Copy a SQLite database while servers use it."`
 	Restore      restoreCommand       `cmd:"" help:"Put a backup in the place of a SQLite database."`
 	Migrate      migrateCommand       `cmd:"" help:"Bring the schema of the database up to date."`
