@@ -1,0 +1,129 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+	"foyer/internal/api"
+	"foyer/internal/openapi/openapitest"
+	"foyer/internal/sandbox"
+)
+
+// Every example in the document is an answer to learn from, so it must be one
+// that the document itself allows.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	checker := openapitest.NewChecker(t, api.OpenAPI())
+	doc := readDocument(t)
+	for name, r := range doc.Components.Responses {
+		for mediaType, c := range r.Content {
+			if mediaType == "application/json" {
+				checker.CheckValue(t, "#/components/responses/"+name+"/content/application~1json/schema", c.Example)
+			}
+		}
+	}
+	for name, b := range doc.Components.RequestBodies {
+		for _, e := range b.Content["application/json"].Examples {
+			checker.CheckValue(t, "#/components/requestBodies/"+name+"/content/application~1json/schema", e.Value)
+		}
+	}
+}
+
+// What schemas do not say of the examples of keys and users.
+func TestExamplesOfNames(t *testing.T) {
+	t.Parallel()
+	text := getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.String()
+	for _, key := range regexp.MustCompile(`foy_\w+`).FindAllString(text, -1) {
+		if !access.WellFormed(key) {
+			t.Errorf("the key %s cannot be one", key)
+		}
+	}
+	for _, user := range regexp.MustCompile(`"uuid": "(\S+)",\s+"distinct_id": "(\S+)"`).FindAllStringSubmatch(text, -1) {
+		if user[1] == user[2] {
+			t.Errorf("the user %s has no distinct_id of its own", user[1])
+		}
+	}
+}
+
+// The examples of errors are what is answered.
+func TestExamplesOfErrors(t *testing.T) {
+	doc := readDocument(t)
+	each(t, func(r *rig) {
+		id, token := r.app(`{"name":"x"}`), r.token(r.invite("a@x.example"))
+		full := *r.api
+		full.Plugins.Children = sandbox.New(0, 0)
+		got := map[string]answer{
+			"InvalidPage":          r.send(r.key, "GET", apps+"?limit=0", ""),
+			"Invalid":              r.send(r.key, "POST", apps, ""),
+			"NotAuthenticated":     r.send("", "GET", apps, ""),
+			"Denied":               r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, ""),
+			"NotFound":             r.send(r.key, "GET", apps+"99", ""),
+			"MethodNotAllowed":     r.send(r.key, "PUT", apps, ""),
+			"TooLarge":             r.send(r.key, "POST", apps, `"`+strings.Repeat("x", 1<<20)+`"`),
+			"UnsupportedMediaType": r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded"),
+			"Throttled":            r.throttled(),
+			"UpstreamUnavailable":  r.send(r.key, "POST", apps, `{"plugin_type":"custom","url":"https://git.invalid/acme/banner"}`),
+			"Busy":                 r.sendTo(r.serve(&full), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`),
+		}
+		late := r.db.Now().Add(72 * time.Hour)
+		r.db.Now = func() time.Time { return late }
+		got["Expired"] = r.send("", "GET", "/api/signup/"+token, "")
+		r.drop("activity")
+		got["ServerError"] = r.send(r.key, "GET", apps+"activity", "")
+		for name, response := range doc.Components.Responses {
+			example := compact(r.t, response.Content["application/json"].Example)
+			if strings.Contains(example, `"errors":`) {
+				r.compare(name, got[name], got[name].status, example)
+			}
+		}
+	})
+}
+
+// throttled is what a key gets that has made as many requests as it may.
+func (r *rig) throttled() answer {
+	r.t.Helper()
+	limited := *r.api
+	limited.RateLimit = 6000
+	handler := limited.Handler(func(*http.ServeMux) {})
+	now := r.db.Now()
+	r.db.Now = func() time.Time { return now }
+	for range limited.RateLimit {
+		handler.ServeHTTP(httptest.NewRecorder(), r.request("GET", "", ""))
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r.request("GET", "", ""))
+	return answer{w.Code, strings.TrimSuffix(w.Body.String(), "\n"), w.Header()}
+}
+
+// The example of a source is what is made of its files, but for where it is served.
+func TestExampleOfSource(t *testing.T) {
+	place := regexp.MustCompile(`"https://[^/]+/apps/[A-Z2-7]{26}/`)
+	doc := readDocument(t)
+	each(t, func(r *rig) {
+		_, example, _ := strings.Cut(compact(r.t, doc.Components.Responses["AppSource"].Content["application/json"].Example), `"source":`)
+		files := `{"source":` + between(example, "", `,"source_files"`) + `}`
+		got := r.send(r.key, "PATCH", apps+r.app(`{"name":"x"}`)+"/update_source", files)
+		_, got.body, _ = strings.Cut(got.body, `"source":`)
+		got.body = place.ReplaceAllString(got.body, `"`)
+		r.compare("source", got, http.StatusOK, place.ReplaceAllString(example, `"`))
+	})
+}
+
+func compact(tb testing.TB, text []byte) string {
+	tb.Helper()
+	var b bytes.Buffer
+	if len(text) == 0 {
+		return ""
+	}
+	if err := json.Compact(&b, text); err != nil {
+		tb.Fatal(err)
+	}
+	return b.String()
+}
