@@ -41,7 +41,23 @@ type Config struct {
 
 // Bootstrap fixes what the first start on an empty database makes; what is empty
 // is made at random. Later starts ignore it, so that only the first one checks it.
-type Bootstrap struct{ Organization, Key, Email string }
+type Bootstrap struct {
+	Organization, Key, Email string
+
+	KeyFile string // "" if Key is set
+}
+
+// GivenKey is Key, or what KeyFile holds: a file that may be gone after the first start.
+func (b Bootstrap) GivenKey() (string, error) {
+	if b.KeyFile == "" {
+		return b.Key, nil
+	}
+	key, err := readSecret(b.KeyFile)
+	if err != nil {
+		return "", fmt.Errorf("FOYER_%s_FILE: %w", bootstrapKey, err)
+	}
+	return key, nil
+}
 
 // Load reads the settings: flags first, then the environment; getenv is os.Getenv,
 // except in tests. An empty value counts as none. The error names every setting
@@ -61,6 +77,9 @@ func Load(getenv func(string) string, flags map[string]string) (Config, error) {
 	if len(errs) > 0 {
 		return Config{}, errors.Join(errs...)
 	}
+	if c.Bootstrap.Key == "" {
+		c.Bootstrap.KeyFile = getenv("FOYER_" + bootstrapKey + "_FILE")
+	}
 	c.complete()
 	return c, nil
 }
@@ -73,7 +92,7 @@ func lookUp(s Setting, getenv func(string) string, flags map[string]string) (val
 	if v := getenv(s.Variable()); v != "" {
 		return v, s.Variable(), nil
 	}
-	if path := getenv(s.Variable() + "_FILE"); s.Secret && path != "" {
+	if path := getenv(s.Variable() + "_FILE"); s.Secret && s.Name != bootstrapKey && path != "" {
 		v, err := readSecret(path)
 		return v, s.Variable() + "_FILE", err
 	}

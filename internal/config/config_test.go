@@ -106,8 +106,16 @@ var cases = []struct {
 		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
 	},
 	{name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization }, unset: "", good: "acme", want: "acme"},
-	{name: "BOOTSTRAP_KEY", field: func(c Config) any { return c.Bootstrap.Key }, notShared: true, unset: "", good: "foy_0", want: "foy_0"},
+	{name: "BOOTSTRAP_KEY", field: firstKey, notShared: true, unset: "", good: "foy_0", want: "foy_0"},
 	{name: "BOOTSTRAP_EMAIL", field: func(c Config) any { return c.Bootstrap.Email }, unset: "", good: "ada@example.com", want: "ada@example.com"},
+}
+
+func firstKey(c Config) any {
+	key, err := c.Bootstrap.GivenKey()
+	if err != nil {
+		return err
+	}
+	return key
 }
 
 func TestEverySettingHasACase(t *testing.T) {
@@ -203,6 +211,28 @@ func TestSecretFile(t *testing.T) {
 	c, err := Load(lookup(map[string]string{"FOYER_SECRET": goodSecret, "FOYER_SECRET_FILE": empty}), nil)
 	if err != nil || c.Secret != goodSecret {
 		t.Errorf("with both: %v; want the variable to count", err)
+	}
+}
+
+// After the first start the file of its key may be gone.
+func TestBootstrapKeyFileIsReadWhenItIsUsed(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{empty, empty + ".none"} {
+		c, err := Load(lookup(map[string]string{"FOYER_BOOTSTRAP_KEY_FILE": path}), nil)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := c.Bootstrap.GivenKey(); err == nil || !strings.HasPrefix(err.Error(), "FOYER_BOOTSTRAP_KEY_FILE: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v; want one that names the variable and the file", err)
+		}
+		c, err = Load(lookup(map[string]string{"FOYER_BOOTSTRAP_KEY": "foy_0", "FOYER_BOOTSTRAP_KEY_FILE": path}), nil)
+		if key := firstKey(c); err != nil || key != "foy_0" {
+			t.Errorf("with both: %v, %v; want the variable to count", key, err)
+		}
 	}
 }
 

@@ -21,6 +21,9 @@ func (s Setting) Variable() string { return "FOYER_" + s.Name }
 // Flag is the name of the flag, without dashes.
 func (s Setting) Flag() string { return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") }
 
+// bootstrapKey is the secret whose file is read when it is used.
+const bootstrapKey = "BOOTSTRAP_KEY"
+
 // Settings lists every setting there is.
 var Settings = []Setting{
 	{"LISTEN", "127.0.0.1:8000", "Address to listen on.", false, text(func(c *Config) *string { return &c.Listen }, address)},
@@ -41,6 +44,6 @@ var Settings = []Setting{
 	{"INVITE_TTL", "72h", "How long invites live: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow })},
 	{"BOOTSTRAP_ORGANIZATION", "", "Id (UUID) of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Organization }, nil)},
-	{"BOOTSTRAP_KEY", "", "Key that the first start makes.", true, text(func(c *Config) *string { return &c.Bootstrap.Key }, nil)},
+	{bootstrapKey, "", "Key that the first start makes.", true, text(func(c *Config) *string { return &c.Bootstrap.Key }, nil)},
 	{"BOOTSTRAP_EMAIL", "", "Address of the owner whom the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Email }, nil)},
 }

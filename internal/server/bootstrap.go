@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -19,22 +20,26 @@ const (
 // bootstrap makes an organization, its owner and a key on an empty database, and
 // tells of them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
-	given := s.Config.Bootstrap
-	secret, email := given.Key, given.Email
-	if secret == "" {
-		secret = access.NewKey()
-	}
-	if email == "" {
-		email = firstOwner
-	}
 	orgs, keys := d.Organizations, d.Keys
 	if settled, err := orgs.Any(ctx, d.db); err != nil || settled {
 		return err
 	}
+	given := s.Config.Bootstrap
+	secret, err := given.GivenKey()
+	if err != nil {
+		return err
+	}
+	if secret == "" {
+		secret = access.NewKey()
+	}
+	email := given.Email
+	if email == "" {
+		email = firstOwner
+	}
 	var made org.Organization
 	var owner org.Membership
 	var settled bool
-	err := keys.Change(ctx, func(tx *db.Tx) (err error) {
+	err = keys.Change(ctx, func(tx *db.Tx) (err error) {
 		if settled, err = orgs.Any(ctx, tx); err != nil || settled {
 			return err
 		}
@@ -66,8 +71,11 @@ func bootstrapFault(setting string, err error) error {
 // welcome never shows a key that was given: whoever gave it has it.
 func (s Server) welcome(o org.Organization, owner org.Membership, secret, baseURL string) error {
 	shown, inCommand := secret+"   (shown this once: keep it)", secret
-	if s.Config.Bootstrap.Key != "" {
+	switch given := s.Config.Bootstrap; {
+	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
+	case given.KeyFile != "":
+		shown, inCommand = "(as given)", "$(cat "+quoted(given.KeyFile)+")"
 	}
 	_, err := fmt.Fprintf(s.Stdout, `
 Welcome to foyer. This first start has made:
@@ -83,3 +91,6 @@ Try it, in another terminal:
 `, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID)
 	return err
 }
+
+// quoted is a text as one word of a shell's command.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
