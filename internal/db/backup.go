@@ -44,7 +44,7 @@ func Backup(ctx context.Context, url, path string) error {
 }
 
 func vacuumInto(ctx context.Context, source, path string) error {
-	c, err := openConn(source, sqlitePragmas...)
+	c, err := openOwn(ctx, source, sqlitePragmas)
 	if err != nil {
 		return err
 	}

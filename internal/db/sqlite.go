@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +16,8 @@ import (
 // 64 MB: a page that changes again and again is copied once.
 var (
 	sqlitePragmas = []string{
-		"busy_timeout = 10000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
+		"busy_timeout = 10000", // the first: see openOwn
+		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
 		"temp_store = MEMORY", "wal_autocheckpoint = 16000",
 	}
 	writerPragmas = slices.Concat(sqlitePragmas, []string{"cache_size = -8192"})
@@ -33,6 +35,33 @@ func (d *DB) openSQLite(ctx context.Context, path string) error {
 	d.engine, d.writer = sqliteEngine, w
 	d.readers = newReaders(path, max(4, 2*runtime.GOMAXPROCS(0)))
 	return nil
+}
+
+// ErrForeign means that a file is another program's database.
+var ErrForeign = errors.New("this is another program's database: it has tables, but not foyer's")
+
+// selectForeign asks whether there are tables without the one that migrate makes first.
+const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
+	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
+
+// openOwn opens a database that is foyer's, or empty. Another program's it leaves as
+// it is: the pragmas would change it.
+func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) {
+	c, err := openConn(path, pragmas[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	foreign, err := One(ctx, c, Value[bool], selectForeign)
+	if err == nil && foreign {
+		err = ErrForeign
+	}
+	if err == nil {
+		err = c.Set(pragmas[1:])
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+	}
+	return c, nil
 }
 
 // readers are connections that only read. Each is opened when it is first needed, and

@@ -32,15 +32,23 @@ func Open(path string, pragmas ...string) (*Conn, error) {
 	}
 	c := &Conn{tls: libc.NewTLS(), stmts: map[string]*Stmt{}}
 	err := c.open(path)
-	for _, pragma := range pragmas {
-		if err == nil {
-			err = c.once("PRAGMA " + pragma)
-		}
+	if err == nil {
+		err = c.Set(pragmas)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// Set runs pragmas, such as "synchronous=FULL".
+func (c *Conn) Set(pragmas []string) error {
+	for _, pragma := range pragmas {
+		if err := c.once("PRAGMA " + pragma); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cachedPages is for how many pages of databases memory is set aside, which all
