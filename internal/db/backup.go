@@ -48,7 +48,7 @@ func vacuumInto(ctx context.Context, source, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.run(ctx, `VACUUM INTO $1`, []any{path}), c.Close())
+	return errors.Join(damaged(source, c.run(ctx, `VACUUM INTO $1`, []any{path})), c.Close())
 }
 
 // Restore puts a copy that Backup has written in the place of a SQLite database,

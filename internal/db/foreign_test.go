@@ -79,3 +79,41 @@ func TestEmptyFileBecomesADatabase(t *testing.T) {
 	dbtest.Open(t, "sqlite:"+another(t))
 	dbtest.Open(t, "sqlite:"+another(t, `PRAGMA user_version = 1`))
 }
+
+func TestDamageNamesTheFile(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	for name, content := range map[string][]byte{
+		"no header":       bytes.Repeat([]byte("damaged "), page),
+		"the first page":  append(bytes.Clone(sound[:page]), bytes.Repeat([]byte{0x5a}, len(sound)-page)...),
+		"the first pages": append(bytes.Clone(sound[:3*page]), bytes.Repeat([]byte{0x5a}, len(sound)-3*page)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "foyer.db")
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := db.Open(t.Context(), "sqlite:"+path)
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("open: %v; want an error that begins with %s", err, path)
+			}
+			err = db.Backup(t.Context(), "sqlite:"+path, path+".copy")
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("backup: %v; want an error that begins with %s", err, path)
+			}
+		})
+	}
+}

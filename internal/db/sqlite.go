@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"foyer/internal/db/sqlite"
 )
 
 // On every connection a commit is on disk when it returns, a lock that another
@@ -64,6 +66,15 @@ func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) 
 	return c, nil
 }
 
+// damaged names the file in an error that means that it is damaged.
+func damaged(path string, err error) error {
+	const sqliteCorrupt, sqliteNotADatabase = 11, 26
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code&0xff == sqliteCorrupt || e.Code&0xff == sqliteNotADatabase) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
 // readers are connections that only read. Each is opened when it is first needed, and
 // the one that was used last is used next: it has most of what is asked for in memory.
 type readers struct {
@@ -97,7 +108,7 @@ func (r *readers) query(ctx context.Context, query string, args []any, row func(
 		return err
 	}
 	defer r.put(c)
-	return c.query(ctx, query, args, row)
+	return damaged(r.path, c.query(ctx, query, args, row))
 }
 
 func (r *readers) take() (*conn, error) {

@@ -14,6 +14,7 @@ import (
 // the others are undone with it and run again without it: that is rare, while a
 // savepoint for each would cost every one of them a fifth of its time.
 type writer struct {
+	path  string
 	conn  *conn
 	queue *queue[*unit]
 }
@@ -30,7 +31,7 @@ func startWriter(ctx context.Context, path string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: c}
+	w := &writer{path: path, conn: c}
 	w.queue = startQueue(w.share)
 	return w, nil
 }
@@ -58,7 +59,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 
 // do has the writer run fn, and returns once that is on disk or undone.
 func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
-	return w.queue.do(ctx, &unit{tx: tx, fn: fn})
+	return damaged(w.path, w.queue.do(ctx, &unit{tx: tx, fn: fn}))
 }
 
 func (w *writer) close() error {
