@@ -102,6 +102,9 @@ func sqliteFile(url string) (path string, err error) {
 // reserve makes an empty file beside path that nobody else can read.
 func reserve(path string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return "", fmt.Errorf("%s: %w", path, e.Err) // nobody knows the name in e
+	}
 	if err != nil {
 		return "", err
 	}

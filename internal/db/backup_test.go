@@ -257,6 +257,10 @@ func TestBackupRefuses(t *testing.T) {
 	if err := db.Backup(t.Context(), "sqlite:"+path+".none", path+".copy"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a database: %v; want fs.ErrNotExist", err)
 	}
+	nowhere := filepath.Join(path+".folder", "x.db")
+	if err := db.Backup(t.Context(), url, nowhere); err == nil || err.Error() != nowhere+": no such file or directory" {
+		t.Errorf("without a folder: %v; want an error that names %s alone", err, nowhere)
+	}
 	for _, do := range []func() error{
 		func() error { return db.Backup(t.Context(), "postgres://localhost/foyer", path+".copy") },
 		func() error { return db.Restore(t.Context(), path, "postgres://localhost/foyer", true) },
