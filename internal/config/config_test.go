@@ -43,8 +43,12 @@ var cases = []struct {
 	{
 		name: "BASE_URL", field: func(c Config) any { return c.BaseURL },
 		unset: "", good: "https://foyer.example.com/", want: "https://foyer.example.com",
-		alsoGood: []string{"http://10.0.0.1:8000", "https://xn--bcher-kva.example/b%C3%BCro"},
-		wrong:    []string{"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x", "https://bücher.example", "https://h/büro"},
+		alsoGood: []string{"http://10.0.0.1:8000", "https://xn--bcher-kva.example/b%C3%BCro", "https://h.example:65535/sub", "http://[::1]:8000"},
+		wrong: []string{
+			"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x", "https://bücher.example", "https://h/büro",
+			"https://h?", "https://h#", "https://h/?", "https://h/#", "https://h:", "https://h:0", "https://h:65536", "https://[::1]:", "https://[x]",
+			`https://h"y.example`, "https://h<y", "https://h/a b", `https://h/a"b`, `https://h/a\b`,
+		},
 	},
 	{
 		name: "SECRET", field: func(c Config) any { return c.Secret }, notShared: true,

@@ -62,15 +62,36 @@ func secret(s string) error {
 }
 
 func baseURL(c *Config, value string) error {
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("must be a url like https://foyer.example.com")
-	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // headers of mails hold it
 		return errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
 	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.ContainsAny(value, "?#") || !linkHost(u) {
+		return errors.New("must be a url like https://foyer.example.com")
+	}
+	if !strings.HasSuffix(value, u.EscapedPath()) {
+		return errors.New("must have a path that can be part of a link: write a space and the like as %XX")
+	}
 	c.BaseURL = strings.TrimRight(value, "/")
 	return nil
+}
+
+// linkHost reports whether a link can lead to a url's host and port: url.Parse lets
+// almost anything pass for these.
+func linkHost(u *url.URL) bool {
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return false
+		}
+	} else if host == "" || strings.Trim(host, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._") != "" {
+		return false
+	}
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.Atoi(u.Port())
+	return err == nil && n >= 1 && n <= 65535
 }
 
 func sender(s string) error {
