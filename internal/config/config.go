@@ -134,6 +134,9 @@ func (c *Config) CheckServer() error {
 	} else if c.BaseURL == "" && !loopback(c.Listen) {
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening beyond loopback, like https://foyer.example.com"))
 	}
+	if c.Pprof && c.MetricsListen == "" {
+		errs = append(errs, errors.New("FOYER_PPROF: needs FOYER_METRICS_LISTEN, where profiles are served"))
+	}
 	if c.MailFrom == "" {
 		c.MailFrom = "foyer@" + c.baseHost()
 		if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {

@@ -274,6 +274,8 @@ func TestCheckServer(t *testing.T) {
 		"mail, address, sender": {
 			map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1", "MAIL_FROM": "a@example.com"}, "a@example.com", nil,
 		},
+		"profiles":             {map[string]string{"PPROF": "on"}, "", []string{"FOYER_PPROF"}},
+		"profiles, metrics":    {map[string]string{"PPROF": "on", "METRICS_LISTEN": "127.0.0.1:0"}, "foyer@127.0.0.1", nil},
 		"PostgreSQL":           {map[string]string{"DATABASE": "postgres://h/d"}, "", []string{"FOYER_SECRET"}},
 		"PostgreSQL, secret":   {map[string]string{"DATABASE": "postgres://h/d", "SECRET": goodSecret}, "foyer@127.0.0.1", nil},
 		"PostgreSQL, and mail": {map[string]string{"DATABASE": "postgres://h/d", "SMTP": mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},

@@ -38,7 +38,7 @@ var Settings = []Setting{
 	{"INVITE_LIMIT", "200", "Invites a day for each organization, or off, which turns the mail limit off too.", false, limit(func(c *Config) *int { return &c.InviteLimit })},
 	{"MAIL_LIMIT", "10", "Mails a day for each address, or off.", false, limit(func(c *Config) *int { return &c.MailLimit })},
 	{"METRICS_LISTEN", "", "Address where /metrics is served, apart from the API (default: nowhere).", false, text(func(c *Config) *string { return &c.MetricsListen }, address)},
-	{"PPROF", "off", "Serve Go's profiles under /debug/pprof/ on the metrics listener: on or off.", false, onOff(func(c *Config) *bool { return &c.Pprof })},
+	{"PPROF", "off", "Serve Go's profiles under /debug/pprof/ on the metrics listener, which must be set: on or off.", false, onOff(func(c *Config) *bool { return &c.Pprof })},
 	{"ACTIVITY_KEEP", "", "How long activity is kept, like 8760h or 365d (default: forever).", false, duration(func(c *Config) *time.Duration { return &c.ActivityKeep }, time.Hour, 0)},
 	{"TRUSTED_PROXIES", "", "Whose X-Forwarded-For is believed: CIDRs, separated by commas (default: nobody's).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies })},
 	{"INVITE_TTL", "72h", "How long invites live: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
