@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,6 +32,8 @@ const (
 type commands struct {
 	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
 	JSON    bool   `name:"json" help:"Answer in JSON."`
+
+	ShowVersion kong.VersionFlag `name:"version" hidden:""` // where others have it
 
 	Serve        serveCommand         `cmd:"" help:"Start the server."`
 	Organization organizationCommands `cmd:"" help:"Organizations: make one, list them, change settings."`
@@ -95,13 +98,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	parser, err := kong.New(&c,
 		kong.Name("foyer"), kong.Description(description), kong.Writers(stdout, stderr),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
+		kong.Vars{"version": version},
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = slices.Concat(args[1:], []string{"--help"})
 	}
 	parsed, err := parser.Parse(args)
 	if helped {
