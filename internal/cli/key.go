@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"foyer/internal/access"
@@ -76,8 +77,12 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error
 	if err != nil {
 		return err
 	}
-	return out.say(json.RawMessage(appendKey(nil, key, secret)),
+	err = out.say(json.RawMessage(appendKey(nil, key, secret)),
 		"Key %d of %s, shown this once: keep it.\n\n  %s", key.ID, key.UserEmail, secret)
+	if err != nil {
+		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", key.ID, err, key.ID)
+	}
+	return nil
 }
 
 type keyList struct{}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,17 +26,11 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		return err
 	}
 	given := s.Config.Bootstrap
-	secret, err := given.GivenKey()
+	key, err := given.GivenKey()
 	if err != nil {
 		return err
 	}
-	if secret == "" {
-		secret = access.NewKey()
-	}
-	email := given.Email
-	if email == "" {
-		email = firstOwner
-	}
+	secret, email := cmp.Or(key, access.NewKey()), cmp.Or(given.Email, firstOwner)
 	var made org.Organization
 	var owner org.Membership
 	var settled bool
@@ -89,7 +84,11 @@ Try it, in another terminal:
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
 `, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID)
-	return err
+	if err != nil {
+		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
+			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)
+	}
+	return nil
 }
 
 // quoted is a text as one word of a shell's command.
