@@ -1,11 +1,32 @@
 package server_test
 
 import (
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"foyer/internal/config"
+	"foyer/internal/server"
 )
+
+// A start that fails says why, and nothing else.
+func TestMetricsOnAPortInUse(t *testing.T) {
+	t.Parallel()
+	ln := must[net.Listener](t)((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))
+	defer ln.Close()
+	folder, log := t.TempDir(), newLockedBuffer()
+	cfg := config.Config{
+		Listen: "127.0.0.1:0", DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db"), MetricsListen: ln.Addr().String(),
+	}
+	err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: io.Discard}.Run(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "FOYER_METRICS_LISTEN: ") || log.String() != "" {
+		t.Errorf("error %v, log %s", err, log)
+	}
+}
 
 // Profiles tell much about a process: they are there if asked for, and on the
 // listener for metrics alone.

@@ -29,7 +29,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		kinds[invite.MailJob] = post.Kind()
 	}
 	background.Go(func() {
-		if err := d.Jobs.Run(ctx, s.Log, kinds); err != nil {
+		if err := d.Jobs.Run(ctx, s.Log, kinds); err != nil && ctx.Err() == nil {
 			s.Log.ErrorContext(ctx, "no jobs are done", "error", err.Error())
 		}
 	})
