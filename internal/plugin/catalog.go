@@ -44,7 +44,7 @@ func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (
 
 // offer shows an entry, without what is secret in its url.
 func offer(c access.Caller, e upstream.Entry) Offer {
-	place, _ := upstream.Parse(e.URL) // without a URL if there is none that can be shown
+	place, _ := upstream.Parse(e.URL) // the catalog holds none for which this fails
 	return Offer{
 		Plugin: Plugin{
 			Type: Repository, Name: e.Name, Description: e.Description, URL: place.URL,

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,7 @@ type Catalog struct {
 
 	flight singleflight.Group // of all that follows
 	etag   string             // of entries
+	unfit  []string           // what was last logged as left out
 	failed time.Time          // when readFirst last failed
 }
 
@@ -101,7 +103,11 @@ func (c *Catalog) Run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "catalog not refreshed, keeping the last copy", "error", err)
+			if c.entries.Load() == nil {
+				c.log.WarnContext(ctx, "catalog not read", "error", err)
+			} else {
+				c.log.WarnContext(ctx, "catalog not refreshed, keeping the last copy", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -150,10 +156,14 @@ func (c *Catalog) refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
-	entries, err := parseCatalog(data)
+	entries, unfit, err := parseCatalog(data)
 	if err != nil {
 		return fmt.Errorf("read the catalog: %w", err)
 	}
+	if len(unfit) > 0 && !slices.Equal(unfit, c.unfit) {
+		c.log.WarnContext(ctx, "catalog entries left out", "some", unfit, "kept", len(entries))
+	}
+	c.unfit = unfit
 	c.entries.Store(&entries)
 	c.etag = etag
 	return nil
@@ -195,20 +205,38 @@ func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err erro
 	return data, resp.Header.Get("ETag"), err
 }
 
-// parseCatalog reads a JSON list of {name, url, description, verified}. An
-// element without name or url, or with another type in one of them, is passed over:
-// one bad entry should not take the others away.
-func parseCatalog(data []byte) ([]Entry, error) {
+// maxUnfit is how many entries that are left out are named.
+const maxUnfit = 5
+
+// parseCatalog reads a JSON list of {name, url, description, verified}. An element
+// that cannot be used is left out, and the first few of these are named: one bad
+// entry should not take the others away.
+func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &elements); err != nil {
-		return nil, fmt.Errorf("it is not a JSON list: %w", err)
+		return nil, nil, fmt.Errorf("it is not a JSON list: %w", err)
 	}
-	entries := make([]Entry, 0, len(elements))
-	for _, element := range elements {
-		var e Entry
-		if err := json.Unmarshal(element, &e); err == nil && e.Name != "" && e.URL != "" {
+	entries = make([]Entry, 0, len(elements))
+	for i, element := range elements {
+		e, err := parseEntry(element)
+		if err == nil {
 			entries = append(entries, e)
+		} else if len(unfit) < maxUnfit {
+			unfit = append(unfit, fmt.Sprintf("entry %d (%.100q): %s", i+1, e.Name, err))
 		}
 	}
-	return entries, nil
+	return entries, unfit, nil
+}
+
+// parseEntry returns the name with an error too, if there is one.
+func parseEntry(element json.RawMessage) (Entry, error) {
+	var e Entry
+	if err := json.Unmarshal(element, &e); err != nil {
+		return e, errors.New("it is not an object of name, url, description and verified")
+	}
+	if e.Name == "" {
+		return e, errors.New("it has no name")
+	}
+	_, err := Parse(e.URL)
+	return e, err
 }

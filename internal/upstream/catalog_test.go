@@ -1,13 +1,19 @@
 package upstream_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,6 +88,88 @@ func TestCatalogFromFile(t *testing.T) {
 	}
 	if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 {
 		t.Errorf("the last good copy is gone: %v, %v", entries, err)
+	}
+}
+
+// Whoever keeps a catalog is told, once, which entries are of no use, but nobody
+// what is secret in them.
+func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "catalog.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	catalog := upstream.NewCatalog(file, egress.New(nil), slog.New(slog.NewJSONHandler(&log, nil)), newClock().now)
+	warned := func() []string {
+		t.Helper()
+		log.Reset()
+		if err := catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var line struct {
+			Some []string `json:"some"`
+		}
+		if log.Len() > 0 {
+			if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+				t.Fatalf("%v: %s", err, log.String())
+			}
+		}
+		return line.Some
+	}
+	write(`[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"url": "https://example.org/b"}, {"name": "C", "url": "ftp://joe:secret@x"}]`)
+	want := []string{
+		`entry 1 (""): it is not an object of name, url, description and verified`,
+		`entry 3 ("no url"): url: The url must start with https:// or http://.`,
+		`entry 4 (""): it has no name`,
+		`entry 5 ("C"): url: The url must start with https:// or http://.`,
+	}
+	if got := warned(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Name != "A" {
+		t.Errorf("entries %v, error %v", entries, err)
+	}
+	if got := warned(); got != nil {
+		t.Errorf("said again: %q", got)
+	}
+	write(`[` + strings.Repeat(`{},`, 99) + `{}]`)
+	if got := warned(); len(got) != 5 {
+		t.Errorf("%d of 100 are named", len(got))
+	}
+}
+
+// There is no last copy to keep before the first.
+func TestCatalogThatCannotBeRefreshed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "catalog.json")
+	log, w := io.Pipe()
+	catalog := upstream.NewCatalog(file, egress.New(nil), slog.New(slog.NewJSONHandler(w, nil)), newClock().now)
+	logged := func() string {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go catalog.Run(ctx)
+		line, err := bufio.NewReader(log).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	if got := logged(); !strings.Contains(got, `"msg":"catalog not read"`) {
+		t.Error(got)
+	}
+	if err := os.WriteFile(file, []byte(`[]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(catalog.Refresh(t.Context()), os.Remove(file)); err != nil {
+		t.Fatal(err)
+	}
+	if got := logged(); !strings.Contains(got, `"msg":"catalog not refreshed, keeping the last copy"`) {
+		t.Error(got)
 	}
 }
 
