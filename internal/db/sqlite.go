@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-
-	"foyer/internal/db/sqlite"
 )
 
 // On every connection a commit is on disk when it returns, a lock that another
@@ -68,8 +66,7 @@ func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) 
 
 // damaged names the file in an error that means that it is damaged.
 func damaged(path string, err error) error {
-	const sqliteCorrupt, sqliteNotADatabase = 11, 26
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code&0xff == sqliteCorrupt || e.Code&0xff == sqliteNotADatabase) {
+	if isDamaged(err) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err
