@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return misuse{err}
 	}
-	e := environment{getenv: getenv, flags: flagValues(parsed)}
+	e := environment{getenv: getenv, flags: flagValues(parsed), founds: slices.Contains(founders, parsed.Command())}
 	defer func() { err = errors.Join(err, e.close()) }()
 	if err := errors.Join(
 		parsed.BindSingletonProvider(e.config),
@@ -134,10 +134,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 const helpWidth = 120
 
+// founders are the commands that make a database where there is none, beside serve.
+// Others would hide a slip in the path of one.
+var founders = []string{"migrate", "organization create"}
+
 // environment gives commands what they ask for: the settings, the database.
 type environment struct {
 	getenv func(string) string
 	flags  map[string]string
+	founds bool // the command is one of founders
 	opened *server.Domain
 	err    error // why a command did not get what it asked for
 }
@@ -151,6 +156,11 @@ func (e *environment) config() (config.Config, error) {
 }
 
 func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
+	if !e.founds {
+		if e.err = c.CheckDatabase(); e.err != nil {
+			return nil, e.err
+		}
+	}
 	e.opened, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
 	return e.opened, e.err
 }

@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -144,6 +145,15 @@ func (c *Config) CheckServer() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// CheckDatabase finds out whether there is a database, if that is a file.
+func (c *Config) CheckDatabase() error {
+	path, file := strings.CutPrefix(c.Database, "sqlite:")
+	if _, err := os.Stat(path); file && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no database at %s: the first `foyer serve` makes one", c.DatabaseSetting(), path)
+	}
+	return nil
 }
 
 // baseHost is the host of the base url; baseURL and address have seen to it that
