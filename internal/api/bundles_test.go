@@ -28,9 +28,13 @@ func TestBundles(t *testing.T) {
 // Whoever asks for bundles that do not exist is held to what an address may ask.
 func TestUnknownBundlesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
-		status := func() int { return r.send("", "GET", "/apps/unknown/site.js", "").status }
-		if got := status(); got != http.StatusNotFound {
-			r.t.Errorf("the first: %d", got)
+		status := func() int { return r.send("", "GET", "/apps/%ff/site.js", "").status }
+		for _, token := range []string{"%ff", "%00", "%ED%A0%80", "unknown", "UNKNOWN"} {
+			for _, file := range []string{"site", strings.Repeat("0", 64)} {
+				if got := r.send("", "GET", "/apps/"+token+"/"+file+".js", ""); got.status != http.StatusNotFound {
+					r.t.Errorf("%s/%s.js: %d %s", token, file, got.status, got.body)
+				}
+			}
 		}
 		for range 2000 { // places come back at 10 a second
 			if status() == http.StatusTooManyRequests {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +64,9 @@ func (r *ref) fields() []any { return []any{&r.PluginID, &r.SHA256} }
 // Serve returns the bundle with the given sum, of the plugin with the public
 // token, and counts that as use; its current bundle for no sum.
 func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
+	if !isToken(publicToken) {
+		return nil, access.ErrNotFound
+	}
 	now := b.DB.Now()
 	r, err := b.resolve(ctx, publicToken, sha256, now)
 	if err != nil {
@@ -70,6 +74,13 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 	}
 	b.uses.note(r.PluginID, now)
 	return b.script(ctx, r.SHA256)
+}
+
+// isToken reports whether a text can be a public token, see putOrigin. What cannot
+// never reaches the database, which refuses bytes that are not text.
+func isToken(text string) bool {
+	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	return strings.Trim(text, base32) == ""
 }
 
 func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
