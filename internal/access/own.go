@@ -7,13 +7,14 @@ import (
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/page"
+	"foyer/internal/patch"
 )
 
 // OwnDraft is the key that a caller wants for themselves.
 type OwnDraft struct {
 	Scope          Scope
-	OrganizationID string    // "": that of the key asking, or none
-	ExpiresAt      time.Time // zero: with the key asking, or never
+	OrganizationID string                 // "": that of the key asking, or none
+	ExpiresAt      patch.Field[time.Time] // absent: with the key asking, or never
 }
 
 // Own returns a page of the caller's keys, in the order they were made, and how
@@ -51,17 +52,14 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
 	}
-	key := Key{UserID: c.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: k.DB.Now(), ExpiresAt: d.ExpiresAt}
-	if key.ExpiresAt.IsZero() {
-		key.ExpiresAt = c.KeyExpires
-	}
+	key := Key{UserID: c.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: k.DB.Now(), ExpiresAt: d.ExpiresAt.Or(c.KeyExpires)}
 	if key.OrganizationID == "" {
 		key.OrganizationID = c.BoundTo
 	}
 	switch {
 	case c.BoundTo != "" && key.OrganizationID != c.BoundTo:
 		return Key{}, fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
-	case key.ExpiresAt.IsZero():
+	case !d.ExpiresAt.Set:
 		return key, nil
 	case !key.ExpiresAt.After(key.CreatedAt):
 		return Key{}, fault.Field(fault.Invalid, "expires_at", "Must be in the future.")

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
+	"foyer/internal/patch"
 	"foyer/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 		if err != nil || at.UTC().Year() > lastYear {
 			faults.Add(fault.Field(fault.Invalid, "expires_at", "Must be a time like 2030-01-31T12:00:00Z."))
 		}
-		d.ExpiresAt = at
+		d.ExpiresAt = patch.Of(at)
 	}
 	return d, faults.Err()
 }
