@@ -286,7 +286,8 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 				}
 				blocked = n > 0
 			}
-			return r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+			_, err := r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+			return err
 		})
 		if err := errors.Join(err, <-deleted); err != nil {
 			r.Fatal(err)

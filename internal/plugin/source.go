@@ -69,12 +69,9 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 		return Sources{}, err
 	}
 	for range maxRaces {
-		err := s.editSource(ctx, c, id, d, edits)
-		if err == nil {
-			return s.Source(ctx, c, id)
-		}
+		saved, err := s.editSource(ctx, c, id, d, edits)
 		if !errors.Is(err, errRaced) {
-			return Sources{}, err
+			return saved, err
 		}
 	}
 	return Sources{}, fault.Later(fault.Busy, time.Second, "Others are changing the source of this app; try again.")
@@ -82,32 +79,39 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 
 // editSource compiles outside the transaction, which finds out whether the files
 // are still those that were edited.
-func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) error {
+func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
 	p, err := s.own(ctx, s.DB, c, id, "")
 	if err != nil {
-		return err
+		return Sources{}, err
 	}
 	before, err := s.sourceOf(ctx, p)
 	if err != nil {
-		return err
+		return Sources{}, err
 	}
 	if err := describeEdited(&d, edits); err != nil {
-		return err
+		return Sources{}, err
 	}
 	texts, err := edited(before.Files, edits)
 	if err != nil {
-		return err
+		return Sources{}, err
 	}
 	var made *build // nil: no file is another
 	if !same(before.Files, texts) {
 		b, err := s.compileSave(ctx, p, texts)
 		if err != nil {
-			return err
+			return Sources{}, err
 		}
 		made = &b
 	}
 	defer s.Bundles.forget()
-	return s.DB.InTx(ctx, func(tx *db.Tx) error { return s.saveSource(ctx, tx, c, before, d, made) })
+	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
+		saved, err = s.saveSource(ctx, tx, c, before, d, made)
+		return err
+	})
+	if err != nil {
+		return Sources{}, err
+	}
+	return saved, nil
 }
 
 func (s Service) compileSave(ctx context.Context, p Plugin, texts map[string]string) (build, error) {
@@ -136,40 +140,51 @@ func describeEdited(d *Draft, edits []Edit) error {
 	return nil
 }
 
-func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) error {
+// saveSource returns what it has written: read afterwards, it could be another's.
+func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
 	if made != nil {
 		if err := lockContents(ctx, tx); err != nil {
-			return err
+			return Sources{}, err
 		}
 	}
 	p, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
 	if err != nil {
-		return err
+		return Sources{}, err
 	}
 	o, err := originOf(ctx, tx, p)
 	if err != nil {
-		return err
+		return Sources{}, err
 	}
 	if o.Current != read.version.Number {
-		return errRaced
+		return Sources{}, errRaced
 	}
-	before := p
+	saved, before := read, p
 	if p.Type, err = d.changedType(p.Type); err != nil {
-		return err
+		return Sources{}, err
 	}
 	d.apply(&p)
 	changes := diff(before, p)
 	if made != nil {
-		if err := s.add(ctx, tx, c, &o, Version{Tag: p.Tag}, *made); err != nil {
-			return err
+		if saved, err = s.saveFiles(ctx, tx, c, o, p, *made); err != nil {
+			return Sources{}, err
 		}
-		if err := prune(ctx, tx, p.ID); err != nil {
-			return err
-		}
-		changes = append(changes, activity.Changed("source", read.version.SHA256, sumOf(made.files)))
+		changes = append(changes, activity.Changed("source", read.version.SHA256, saved.version.SHA256))
 	}
-	if len(changes) == 0 {
-		return nil
+	if len(changes) > 0 {
+		err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, changes)
 	}
-	return s.save(ctx, tx, c, before, &p, activity.SourceUpdated, changes)
+	saved.Plugin = p
+	return saved, err
+}
+
+// saveFiles makes a build the newest version of a plugin.
+func (s Service) saveFiles(ctx context.Context, tx *db.Tx, c access.Caller, o origin, p Plugin, made build) (Sources, error) {
+	if err := s.add(ctx, tx, c, &o, Version{Tag: p.Tag}, made); err != nil {
+		return Sources{}, err
+	}
+	if err := prune(ctx, tx, p.ID); err != nil {
+		return Sources{}, err
+	}
+	v, err := currentVersion(ctx, tx, o)
+	return Sources{Files: made.files, Bundle: v.Bundle, PublicToken: o.PublicToken, version: v}, err
 }

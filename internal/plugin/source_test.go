@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"slices"
+	"sync"
 	"testing"
 
 	"foyer/internal/db"
@@ -20,5 +22,46 @@ func TestSourceDuringDelete(t *testing.T) {
 		if _, err := r.Source(r.Context(), r.caller, p.ID); !fault.Is(err, fault.NotFound) {
 			r.Errorf("got %v", err)
 		}
+	})
+}
+
+// A save answers what asking for the source then does.
+func TestSaveAnswersTheSource(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		for _, text := range []string{"export const a = 1", "export const a: = 1", "export const a = 1", "export const a = 1"} {
+			saved := r.save(p.ID, "site.ts", patch.Of(text))
+			read, err := r.Source(r.Context(), r.caller, p.ID)
+			if err != nil || !slices.Equal(saved.Files, read.Files) || saved.Bundle != read.Bundle || saved.PublicToken != read.PublicToken ||
+				saved.Version != read.Version {
+				r.Errorf("%s: answered %+v, is %+v, %v", text, saved, read, err)
+			}
+		}
+	})
+}
+
+// A save answers what it wrote, whatever others do right after it.
+func TestSaveDuringDelete(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		var both sync.WaitGroup
+		r.Bundles.mu.Lock() // both wait for it once they have committed
+		both.Go(func() {
+			s, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}})
+			if err != nil || s.ID != p.ID || len(s.Files) != 1 || s.Files[0].Text != "a" {
+				r.Errorf("got %+v, %v", s, err)
+			}
+		})
+		for r.count(`SELECT COUNT(*) FROM plugin_versions`) == 0 {
+		}
+		both.Go(func() {
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Error(err)
+			}
+		})
+		for r.count(`SELECT COUNT(*) FROM plugins`) > 0 {
+		}
+		r.Bundles.mu.Unlock()
+		both.Wait()
 	})
 }
