@@ -11,7 +11,11 @@ import (
 	"foyer/internal/fault"
 )
 
+// maxURLBytes is how long a url may be, as sent and as escaped: an index of PostgreSQL
+// has room for 2,704 bytes.
 const maxURLBytes = 2048
+
+var errLongURL = badURL("The url must be at most 2048 characters long once it is escaped (as in %C3%A4).")
 
 // Remote is where an app comes from: a git url, with whatever is secret in it
 // kept apart. Its text forms (String, and so logs and %v) show URL alone.
@@ -31,7 +35,7 @@ type secret struct {
 // "url" and never quote it.
 func Parse(raw string) (Remote, error) {
 	if len(raw) > maxURLBytes {
-		return Remote{}, badURL("The url must be at most 2048 characters long.")
+		return Remote{}, errLongURL
 	}
 	u, err := url.Parse(strings.TrimSpace(raw))
 	switch {
@@ -53,6 +57,9 @@ func Parse(raw string) (Remote, error) {
 	}
 	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	remote := Remote{URL: clean.String()}
+	if len(remote.URL) > maxURLBytes {
+		return Remote{}, errLongURL
+	}
 	if !utf8.ValidString(s.User + s.Password + s.Query) {
 		return Remote{}, badURL("The credentials in the url must be UTF-8.")
 	}
