@@ -13,12 +13,12 @@ import (
 )
 
 func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	var faults fault.List
 	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
+	faults.Add(err)
 	app, user, err := activityFilter(r)
-	if err != nil {
+	faults.Add(err)
+	if err := faults.Err(); err != nil {
 		return err
 	}
 	entries, count, err := a.Plugins.Activity(r.Context(), c, app, user, p)

@@ -129,6 +129,15 @@ func TestEveryFaultIsTold(t *testing.T) {
 		if told := faultsOf(got.body); told != wantBulk || got.status != 400 {
 			r.t.Errorf("got %d %s, want %s", got.status, told, wantBulk)
 		}
+		for _, c := range []struct{ method, path, body, want string }{
+			{"POST", invites + "bulk", `[{"target_email":"bad"},5,{"level":2}]`, "0.target_email invalid_input|1 invalid_input|2.target_email required|2.level invalid_choice"},
+			{"PATCH", apps + "1/update_source", `{"source":5,"name":7,"is_global":"x"}`, "name invalid_input|is_global invalid_input|source invalid_input"},
+			{"GET", apps + "activity?limit=x&app=y&user=z", "", "limit invalid_input|app invalid_input|user invalid_input"},
+		} {
+			if got := r.send(r.key, c.method, c.path, c.body); faultsOf(got.body) != c.want || got.status != 400 {
+				r.t.Errorf("%s %s: got %d %s, want %s", c.method, c.path, got.status, faultsOf(got.body), c.want)
+			}
+		}
 	})
 }
 

@@ -86,7 +86,7 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 		return err
 	}
 	if !many {
-		i, err := a.Invites.Create(r.Context(), c, readInvite(objects[0]))
+		i, err := a.Invites.Create(r.Context(), c, readInvite(objects[0].Value))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,8 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	}
 	drafts := make([]invite.Draft, len(objects))
 	for i, o := range objects {
-		drafts[i] = readInvite(o)
+		drafts[i] = readInvite(o.Value)
+		drafts[i].Fault = o.Fault
 	}
 	invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
 	if err != nil {

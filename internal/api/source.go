@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"foyer/internal/access"
+	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -38,13 +39,13 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 func readEdits(o wire.Object) ([]plugin.Edit, error) {
 	const field = "source"
 	source := o.Object(field)
-	if source.Fault != nil {
-		return nil, source.Fault
-	}
 	if err := plugin.MayEdit(len(source.Value)); err != nil {
 		return nil, err
 	}
 	edits := make([]plugin.Edit, 0, len(source.Value))
+	if source.Fault != nil { // told with all the others
+		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
+	}
 	for _, m := range source.Value {
 		edits = append(edits, plugin.Edit{Field: field, Name: m.Name, Text: m.Text(field)})
 	}

@@ -70,6 +70,10 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 	seen := map[string]bool{}
 	var faults fault.List
 	for i, d := range drafts {
+		if d.Fault != nil {
+			faults.Add(d.Fault)
+			continue
+		}
 		o, wrong := d.check()
 		if o.email != "" && seen[o.email] {
 			faults.Add(atItem(i, fault.Field(fault.NotUnique, "target_email", "Is there twice in this request.")))

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"foyer/internal/fault"
+	"foyer/internal/patch"
 )
 
 // The largest request bodies, in bytes.
@@ -46,17 +47,17 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 }
 
 // ReadObjects reads a body that is one object or an array of at most limit
-// objects; many tells the two apart.
-func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []Object, many bool, err error) {
+// objects; many tells the two apart. An item that is none has a fault on its index.
+func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []patch.Field[Object], many bool, err error) {
 	body, err := readBody(w, r, MaxBody)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case body == "":
-		return []Object{nil}, false, nil
+		return []patch.Field[Object]{{}}, false, nil
 	case body.kind() == '{':
 		o, err := body.members()
-		return []Object{o}, false, err
+		return []patch.Field[Object]{patch.Of(o)}, false, err
 	case body.kind() == '[':
 		objects, err := body.objects(limit)
 		return objects, true, err
@@ -209,22 +210,21 @@ func (v value) members() (Object, error) {
 }
 
 // objects splits an array of at most limit objects.
-func (v value) objects(limit int) ([]Object, error) {
-	objects := []Object{}
-	var wrong fault.List
+func (v value) objects(limit int) ([]patch.Field[Object], error) {
+	objects := []patch.Field[Object]{}
 	for i, item := range v.items() {
 		if i >= limit {
 			return nil, fault.New(fault.TooLong, "At most %d items fit in one request.", limit)
 		}
 		if item.kind() != '{' {
-			wrong.Add(fault.Field(fault.Invalid, strconv.Itoa(i), "Must be an object, not %s.", item.kindWord()))
+			objects = append(objects, wrong[Object](strconv.Itoa(i), "an object", item))
 			continue
 		}
 		o, err := item.members()
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, o)
+		objects = append(objects, patch.Of(o))
 	}
-	return objects, wrong.Err()
+	return objects, nil
 }
