@@ -137,6 +137,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 	srv := &http.Server{
 		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
 	}
 	stopped := make(chan error, 1)
 	go func() {

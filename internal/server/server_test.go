@@ -1,0 +1,23 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	"foyer/internal/config"
+)
+
+// What is asked of no path at all is answered like everything else.
+func TestNoPath(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.Path = "*"
+	got := do(t, r)
+	if got.status != http.StatusNotFound || got.header.Get("X-Request-Id") == "" || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %+v", got)
+	}
+}
