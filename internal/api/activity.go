@@ -8,6 +8,7 @@ import (
 	"foyer/internal/activity"
 	"foyer/internal/fault"
 	"foyer/internal/org"
+	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -38,10 +39,8 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
-	if app = q.Get("app"); app != "" {
-		if _, err := strconv.ParseInt(app, 10, 64); err != nil {
-			faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
-		}
+	if app = q.Get("app"); app != "" && patch.ID(app) == 0 {
+		faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
 	}
 	if user = q.Get("user"); user != "" {
 		user, err = org.ParseEmail("user", user)

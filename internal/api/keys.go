@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"foyer/internal/access"
@@ -97,11 +96,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 }
 
 func (a *API) deleteKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil {
-		return access.ErrNotFound
-	}
-	if err := a.Keys.RevokeOwn(r.Context(), c, id); err != nil {
+	if err := a.Keys.RevokeOwn(r.Context(), c, patch.ID(r.PathValue("id"))); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

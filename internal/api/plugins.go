@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"foyer/internal/access"
+	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -104,4 +105,4 @@ func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 // pluginID is the number in the path; what is none stands for no plugin at all.
-func pluginID(r *http.Request) int64 { return wholeNumber(r.PathValue("id")) }
+func pluginID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }

@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
+	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
 )
@@ -67,11 +68,11 @@ func appendVersion(b []byte, v plugin.Version, current bool) []byte {
 func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	against := int64(0)
 	if q := r.URL.Query(); q.Has("against") {
-		if against = wholeNumber(q.Get("against")); against == 0 {
+		if against = patch.ID(q.Get("against")); against == 0 {
 			return fault.Field(fault.Invalid, "against", "Must be the number of a version.")
 		}
 	}
-	files, err := a.Plugins.Diff(r.Context(), c, pluginID(r), wholeNumber(r.PathValue("version")), against)
+	files, err := a.Plugins.Diff(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")), against)
 	if err != nil {
 		return err
 	}
@@ -86,13 +87,4 @@ func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Call
 		}
 		return append(b, "]}"...)
 	})
-}
-
-// wholeNumber reads a number from 1, spelled in the one way there is; 0 for anything else.
-func wholeNumber(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
-		return 0
-	}
-	return n
 }

@@ -1,8 +1,9 @@
 // Package patch tells the states of a field in a request body apart, and checks
-// texts, so that every face refuses bad input with the same words.
+// texts and reads ids, so that every face refuses bad input with the same words.
 package patch
 
 import (
+	"strconv"
 	"unicode/utf8"
 
 	"foyer/internal/fault"
@@ -59,4 +60,14 @@ func RequiredText(name string, f Field[string], limit int) error {
 		return fault.Field(fault.Blank, name, "Must not be empty: give 1 to %d characters.", limit)
 	}
 	return Text(name, f, limit)
+}
+
+// ID reads a number that something has, from 1, spelled in the one way there is; 0 for
+// anything else.
+func ID(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+		return 0
+	}
+	return n
 }

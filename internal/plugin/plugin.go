@@ -44,8 +44,8 @@ func parseCursor(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	id := patch.ID(text)
+	if id == 0 {
 		return 0, fault.Field(fault.Invalid, "after", "Must be what the url of a next page has.")
 	}
 	return id, nil

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
@@ -29,7 +28,7 @@ func (m *Move) check() error {
 	wrong.Add(m.AcceptChanged.Check("accept_changed"))
 	if m.Version.Fault != nil {
 		wrong.Add(m.Version.Fault)
-	} else if _, err := strconv.ParseInt(m.Version.Value, 10, 64); err != nil && m.Version.Value != "" {
+	} else if m.Version.Value != "" && patch.ID(m.Version.Value) == 0 {
 		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
 	}
 	return wrong.Err()
@@ -78,7 +77,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 // target finds the version to go to, without changing anything.
 func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target, error) {
 	if m.Version.Value != "" {
-		return s.heldNumber(ctx, p, m.Version.Value)
+		return s.heldNumber(ctx, p, patch.ID(m.Version.Value))
 	}
 	tag := m.Tag.Value
 	held, err := s.installed(ctx, p, tag)
@@ -96,12 +95,8 @@ func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target
 	return to, err
 }
 
-func (s Service) heldNumber(ctx context.Context, p Plugin, number string) (target, error) {
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return target{}, err
-	}
-	v, err := findVersion(ctx, s.DB, p.ID, n)
+func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target, error) {
+	v, err := findVersion(ctx, s.DB, p.ID, number)
 	if errors.Is(err, db.ErrNoRow) {
 		return target{}, errNoVersion
 	}
