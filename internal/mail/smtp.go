@@ -34,7 +34,7 @@ type Error struct {
 	Code      int    // the mail server's answer, like 451; 0: it gave none
 	Permanent bool   // trying again is of no use
 	Asked     bool   // a mail server was reached
-	Text      string // one line of at most 300 characters
+	Text      string // one line; of what a mail server says, at most 300 characters
 }
 
 func (e *Error) Error() string {
@@ -50,7 +50,9 @@ func (e *Error) Error() string {
 // never lost.
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	if failed := s.send(ctx, m); failed != nil {
-		failed.Text = fit(failed.Text, m.Secrets)
+		if failed.Asked { // else it is our own text
+			failed.Text = fit(failed.Text, m.Secrets)
+		}
 		return failed
 	}
 	return nil

@@ -112,6 +112,23 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// The operator can look for the address that cannot be reached.
+func TestServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failed := send(t, sender(t, "smtp://"+address))
+	if failed == nil || failed.Asked || failed.Permanent || !strings.Contains(failed.Text, address) {
+		t.Errorf("got %+v, want a text with %s", failed, address)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
