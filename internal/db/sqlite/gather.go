@@ -15,23 +15,32 @@ type gatherer struct {
 	on   bool   // a commit is under way
 	at   int64  // where in the file the held bytes belong
 	held []byte // not yet written
+	size int64  // of the file, at least
 
 	file  lib.Tsqlite3_io_methods // what the file itself does
 	read  transfer                // what SQLite calls in its place
 	write transfer
 	sync  syncer
-	front uintptr // a sqlite3_io_methods with these three, and the memory for held
+	front uintptr // a sqlite3_io_methods with these three, the memory for held, and a number
 }
 
 // The functions of a sqlite3_io_methods, https://sqlite.org/c3ref/io_methods.html.
 type (
 	transfer func(tls *libc.TLS, file, data uintptr, size int32, at int64) int32
 	syncer   func(tls *libc.TLS, file uintptr, flags int32) int32
+	sizer    func(tls *libc.TLS, file, size uintptr) int32
 )
 
 // maxHeld is how many bytes are held back at most: SQLite's own function for a file
 // writes fewer than 128 KB at once.
 const maxHeld = 128<<10 - 1
+
+// ahead is how many bytes the file grows by at once. To sync what is written over costs
+// half of what it does to sync what is written behind the end, since the file system has
+// to note nothing then.
+const ahead = 8 * int64(len(zeros))
+
+var zeros [64 << 10]byte
 
 // Commit ends the transaction under way, and returns once it is on disk. The database
 // must be in WAL mode, and synchronous=FULL.
@@ -74,11 +83,12 @@ func (c *Conn) gather() (*gatherer, error) {
 	g.read, g.write, g.sync = g.readFile, g.writeFile, g.syncFile
 	front := g.file
 	front.FxRead, front.FxWrite, front.FxSync = address(&g.read), address(&g.write), address(&g.sync)
-	if g.front = lib.Xsqlite3_malloc(c.tls, int32(unsafe.Sizeof(front))+maxHeld); g.front == 0 {
+	const number = 8
+	if g.front = lib.Xsqlite3_malloc(c.tls, int32(unsafe.Sizeof(front))+number+maxHeld); g.front == 0 {
 		return nil, errors.New("no memory to gather commits in")
 	}
 	*(*lib.Tsqlite3_io_methods)(pointer(g.front)) = front
-	g.held = memory(g.front+unsafe.Sizeof(front), maxHeld)[:0]
+	g.held = memory(g.front+unsafe.Sizeof(front)+number, maxHeld)[:0]
 	*methods = g.front
 	return g, nil
 }
@@ -130,7 +140,31 @@ func (g *gatherer) flush(tls *libc.TLS, file uintptr) int32 {
 	}
 	data, size := uintptr(unsafe.Pointer(unsafe.SliceData(g.held))), int32(len(g.held))
 	g.held = g.held[:0]
+	if end := g.at + int64(size); end > g.size {
+		g.size = end
+		g.grow(tls, file, end)
+	}
 	return (*function[transfer](&g.file.FxWrite))(tls, file, data, size, g.at)
+}
+
+// grow writes zeros behind the end of the file if end is beyond it, which others may have
+// moved: SQLite takes them for the end of the log. It does no harm if that fails.
+func (g *gatherer) grow(tls *libc.TLS, file uintptr, end int64) {
+	number := g.front + unsafe.Sizeof(g.file)
+	if (*function[sizer](&g.file.FxFileSize))(tls, file, number) != lib.SQLITE_OK {
+		return
+	}
+	size := *(*int64)(pointer(number))
+	if size < end {
+		end += ahead
+	}
+	for ; size < end; size += int64(len(zeros)) {
+		data := uintptr(unsafe.Pointer(&zeros))
+		if (*function[transfer](&g.file.FxWrite))(tls, file, data, int32(len(zeros)), size) != lib.SQLITE_OK {
+			return
+		}
+	}
+	g.size = size
 }
 
 // address is what the translation of C takes for the address of a function, which must
@@ -138,4 +172,4 @@ func (g *gatherer) flush(tls *libc.TLS, file uintptr) int32 {
 func address[F transfer | syncer](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
 // function is the function at an address.
-func function[F transfer | syncer](address *uintptr) *F { return (*F)(unsafe.Pointer(address)) }
+func function[F transfer | syncer | sizer](address *uintptr) *F { return (*F)(unsafe.Pointer(address)) }

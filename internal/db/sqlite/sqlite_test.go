@@ -154,6 +154,45 @@ func TestCommit(t *testing.T) {
 	}
 }
 
+// The log grows ahead of what is written to it, by each of those who write in turn, and
+// none of them touches what another has written.
+func TestLogGrowsAhead(t *testing.T) {
+	t.Parallel()
+	const insert = `INSERT INTO t (a) VALUES ($1)`
+	path := filepath.Join(t.TempDir(), "x.db")
+	writers := []*sqlite.Conn{open(t, path), open(t, path)}
+	if _, err := run(t, writers[0], `CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	const commits, least = 60, 256 << 10
+	last := int64(0)
+	for i := range commits {
+		c := writers[i%len(writers)]
+		for _, statement := range []string{`PRAGMA wal_autocheckpoint = 0`, `BEGIN IMMEDIATE`} {
+			if _, err := run(t, c, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := run(t, c, insert, text(strings.Repeat("x", 1000*(1+i%50)))); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path + "-wal")
+		if err != nil || info.Size() < last || info.Size()-last > 0 && info.Size()-last < least {
+			t.Fatalf("after %d commits the log has %d bytes in place of %d, %v", i+1, info.Size(), last, err)
+		}
+		last = info.Size()
+	}
+	copied := open(t, copyOf(t, path))
+	for query, want := range map[string]string{`SELECT COUNT(*) FROM t`: strconv.Itoa(commits), `PRAGMA integrity_check`: "ok"} {
+		if got, err := run(t, copied, query); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %v, %v; want %s", query, got, err, want)
+		}
+	}
+}
+
 // copyOf copies a database and its log as they are now.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()
