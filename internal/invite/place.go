@@ -28,12 +28,6 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	if err != nil {
 		return nil, err
 	}
-	for i, o := range orders {
-		if !by.Organization.Admits(o.email) {
-			return nil, blame(i, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
-				strings.Join(by.Organization.AllowedDomains, " or ")))
-		}
-	}
 	var invites []Invite
 	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		invites, err = s.placeAll(ctx, tx, c, by, orders, blame)
@@ -125,6 +119,11 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.H
 	if err != nil {
 		return Invite{}, err
 	}
+	in := by.Organization
+	if !in.Admits(o.email) {
+		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
+			strings.Join(in.AllowedDomains, " or "))
+	}
 	if t.member {
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "%s is a member of this organization already.", o.email)
 	}
@@ -135,7 +134,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.H
 	}
 	now := s.DB.Now()
 	i := Invite{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: by.Organization.ID, TargetEmail: o.email, FirstName: o.firstName,
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: in.ID, TargetEmail: o.email, FirstName: o.firstName,
 		Level: o.level, Message: o.message, CreatedBy: by.User, CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(s.TTL),
 		Issue: 1, Mail: s.newMail(o.mail),
 	}

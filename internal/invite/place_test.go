@@ -9,7 +9,6 @@ import (
 	"foyer/internal/activity"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
-	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
@@ -37,28 +36,6 @@ func TestInvitesAtTheSameTime(t *testing.T) {
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
 			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
-		}
-	})
-}
-
-// An address that cannot be invited is refused before anything is asked or written,
-// and before a brake could have a say.
-func TestRefusedAddressComesFirst(t *testing.T) {
-	t.Parallel()
-	each(t, func(r *rig) {
-		domains := []string{"acme.example"}
-		if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-			r.Fatal(err)
-		}
-		r.invites.Limits = invite.Limits{Invites: 1}
-		r.invite(r.owner, draft("ada@acme.example"))
-		before := r.db.Statements()
-		_, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("ben@acme.example"), draft("cem@x.example")})
-		if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "1.target_email" {
-			r.Error(err)
-		}
-		if n := r.db.Statements() - before; n != 0 {
-			r.Errorf("%d statements", n)
 		}
 	})
 }
