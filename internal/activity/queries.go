@@ -102,12 +102,15 @@ type kept struct {
 	scope          Scope
 }
 
-// overdue names the lists whose oldest entry is due to be removed.
+// overdue names the lists that have an entry to be removed among their oldest few: a
+// clock that was ahead may have dated some of these later than what came after them.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]kept, error) {
 	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} }, `
-		SELECT DISTINCT c.organization_id, c.scope FROM activity_counts c WHERE (
-			SELECT a.created_at FROM activity a WHERE a.organization_id = c.organization_id AND a.scope = c.scope
-			ORDER BY a.id LIMIT 1) < $1
+		SELECT DISTINCT c.organization_id, c.scope FROM activity_counts c WHERE EXISTS (
+			SELECT 1 FROM (
+				SELECT a.created_at FROM activity a WHERE a.organization_id = c.organization_id AND a.scope = c.scope
+				ORDER BY a.id LIMIT 50) AS oldest
+			WHERE oldest.created_at < $1)
 		ORDER BY c.organization_id, c.scope`, before)
 }
 

@@ -37,6 +37,8 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 		}
 		record(activity.Plugin, now.Add(-2*time.Hour), old)
 		record(activity.Invite, now.Add(-2*time.Hour), 1)
+		record(activity.Membership, now.Add(time.Hour), 1) // by a clock that was ahead
+		record(activity.Membership, now.Add(-2*time.Hour), old)
 		record(activity.Plugin, now, fresh)
 		if err := activity.Tidy(t.Context(), d, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
@@ -50,7 +52,8 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 		}
 		holds(activity.Plugin, fresh)
 		holds(activity.Invite, 0)
-		holds("", fresh)
+		holds(activity.Membership, 1)
+		holds("", fresh+1)
 	})
 }
 
