@@ -19,6 +19,9 @@ const (
 	recheckAfter = time.Second
 	// maxAge is how old it may be for the other requests meanwhile.
 	maxAge = 2 * time.Second
+	// maxAsk is how long the question may take, for which all may have to wait: a
+	// connection that leads nowhere must not hold them up when others would do.
+	maxAsk = 5 * time.Second
 	// maxCached bounds the memory that keys take, at about 500 bytes each.
 	maxCached = 50_000
 )
@@ -178,6 +181,8 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	defer c.asking.Store(false)
+	ctx, cancel := context.WithTimeout(ctx, maxAsk)
+	defer cancel()
 	v, err := version(ctx, k.DB)
 	if err != nil {
 		return err
