@@ -111,6 +111,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	if err != nil {
 		return Sources{}, err
 	}
+	s.Memory.one.Put(id, saved.Version, saved.Plugin)
 	return saved, nil
 }
 
@@ -164,11 +165,15 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	}
 	d.apply(&p)
 	changes := diff(before, p)
-	if made != nil {
-		if saved, err = s.saveFiles(ctx, tx, c, o, p, *made); err != nil {
-			return Sources{}, err
-		}
+	if made == nil {
+		saved.version, err = currentVersion(ctx, tx, o)
+		saved.Bundle = saved.version.Bundle // which an upgrade may have changed
+	} else {
+		saved, err = s.saveFiles(ctx, tx, c, o, p, *made)
 		changes = append(changes, activity.Changed("source", read.version.SHA256, saved.version.SHA256))
+	}
+	if err != nil {
+		return Sources{}, err
 	}
 	if len(changes) > 0 {
 		err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, changes)

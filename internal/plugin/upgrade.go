@@ -71,7 +71,11 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 		p, err = s.move(ctx, tx, c, id, m.Draft, to)
 		return err
 	})
-	return p, err
+	if err != nil {
+		return Plugin{}, err
+	}
+	s.Memory.one.Put(id, p.Version, p)
+	return p, nil
 }
 
 // target finds the version to go to, without changing anything.
