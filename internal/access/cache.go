@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"foyer/internal/db"
 	"foyer/internal/fault"
+	"foyer/internal/flight"
 )
 
 const (
@@ -165,15 +164,11 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 			return nil
 		}
 		c.asking.Store(true)
-		answer := c.flight.DoChan("", func() (any, error) { return nil, k.recheck(context.WithoutCancel(ctx), now) })
-		select {
-		case a := <-answer: // of a question that may have been asked long ago
-			if a.Err != nil {
-				return a.Err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		recheck := func(ctx context.Context) (struct{}, error) { return struct{}{}, k.recheck(ctx, now) }
+		if _, err := c.flight.Do(ctx, "", recheck); err != nil {
+			return err
 		}
+		// The question may be another's, who has asked long ago.
 	}
 }
 
@@ -196,8 +191,8 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 }
 
 type cache struct {
-	flight    singleflight.Group // of recheck, which all share who cannot do without
-	asking    atomic.Bool        // one is under way
+	flight    flight.Group[struct{}] // of recheck, which all share who cannot do without
+	asking    atomic.Bool            // one is under way
 	checkedAt atomic.Int64
 	version   int64 // guarded by flight
 

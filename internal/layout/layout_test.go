@@ -30,13 +30,13 @@ var allowed = map[string][]string{
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
 	// domain
-	"plugin":   {"access", "activity", "bundle", "cache", "db", "org", "sandbox", "upstream"},
+	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "org", "sandbox", "upstream"},
 	"invite":   {"access", "activity", "address", "cache", "db", "job", "letter", "mail", "org"},
 	"org":      {"access", "activity", "address", "db"},
-	"access":   {"cache", "db"},
+	"access":   {"cache", "db", "flight"},
 	"activity": {"db"},
 	// machinery
-	"upstream":  {"sandbox"},
+	"upstream":  {"flight", "sandbox"},
 	"bundle":    {"sandbox"},
 	"sandbox":   {},
 	"mail":      {"address", "plaintext"},
@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"job":       {"db"},
 	"db":        {},
 	"cache":     {},
+	"flight":    {},
 	// words
 	"fault": {},
 	"page":  {},

@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"foyer/internal/access"
 	"foyer/internal/cache"
 	"foyer/internal/db"
+	"foyer/internal/flight"
 )
 
 const (
@@ -38,7 +37,7 @@ type Bundles struct {
 	DB *db.DB
 
 	scripts cache.Cache[string, *Script] // by sum
-	flight  singleflight.Group
+	flight  flight.Group[*Script]
 	uses    uses
 
 	mu         sync.Mutex
@@ -123,8 +122,8 @@ func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
 	if s, ok := b.scripts.Get(sha256, unchanging); ok {
 		return s, nil
 	}
-	shared := b.flight.DoChan(sha256, func() (any, error) {
-		js, err := findContent(context.WithoutCancel(ctx), b.DB, sha256)
+	return b.flight.Do(ctx, sha256, func(ctx context.Context) (*Script, error) {
+		js, err := findContent(ctx, b.DB, sha256)
 		if err != nil {
 			return nil, access.OrNotFound(err)
 		}
@@ -132,13 +131,6 @@ func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
 		b.scripts.Put(sha256, unchanging, s)
 		return s, nil
 	})
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case result := <-shared:
-		s, _ := result.Val.(*Script)
-		return s, result.Err
-	}
 }
 
 func compress(js string) []byte {

@@ -17,9 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"foyer/internal/fault"
+	"foyer/internal/flight"
 	"foyer/internal/upstream/egress"
 )
 
@@ -71,10 +70,10 @@ type Catalog struct {
 
 	entries atomic.Pointer[[]Entry] // nil before the first good copy
 
-	flight singleflight.Group // of all that follows
-	etag   string             // of entries
-	unfit  []string           // what was last logged as left out
-	failed time.Time          // when readFirst last failed
+	flight flight.Group[struct{}] // of all that follows
+	etag   string                 // of entries
+	unfit  []string               // what was last logged as left out
+	failed time.Time              // when readFirst last failed
 }
 
 // NewCatalog returns the catalog at source, a path or a url, or the embedded
@@ -136,16 +135,10 @@ func (c *Catalog) readFirst(ctx context.Context) error {
 	return nil
 }
 
-// share reads the source once for all who want to meanwhile. It must not end with
-// the one who began it, but each may leave.
+// share reads the source once for all who want to meanwhile.
 func (c *Catalog) share(ctx context.Context, read func(context.Context) error) error {
-	done := c.flight.DoChan("", func() (any, error) { return nil, read(context.WithoutCancel(ctx)) })
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case shared := <-done:
-		return shared.Err
-	}
+	_, err := c.flight.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, read(ctx) })
+	return err
 }
 
 func (c *Catalog) refresh(ctx context.Context) error {

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"foyer/internal/fault"
+	"foyer/internal/flight"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // checks remembers what upstreams answered, by Remote.identity.
 type checks struct {
 	now    func() time.Time
-	flight singleflight.Group
+	flight flight.Group[result]
 
 	asking   chan struct{} // one element an upstream that is asked
 	admitted chan struct{} // one element an upstream that is asked or waits for it
@@ -60,23 +59,16 @@ func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, e
 	if known, fresh := s.checks.recent(id); fresh {
 		return s.checks.answer(known)
 	}
-	// The work is shared, so it must not end with the caller who began it.
-	done := s.checks.flight.DoChan(id, func() (any, error) {
+	known, err := s.checks.flight.Do(ctx, id, func(ctx context.Context) (result, error) {
 		if known, fresh := s.checks.recent(id); fresh {
 			return known, nil // asked between our look and our turn
 		}
-		return s.askInTurn(context.WithoutCancel(ctx), r)
+		return s.askInTurn(ctx, r)
 	})
-	select {
-	case <-ctx.Done():
-		return Version{}, 0, ctx.Err()
-	case shared := <-done:
-		if shared.Err != nil {
-			return Version{}, 0, shared.Err
-		}
-		known, _ := shared.Val.(result)
-		return s.checks.answer(known)
+	if err != nil {
+		return Version{}, 0, err
 	}
+	return s.checks.answer(known)
 }
 
 // askInTurn asks when fewer than maxAsking upstreams are asked.

@@ -1,0 +1,25 @@
+// Package flight has work done once for all who want it at the same time.
+package flight
+
+import (
+	"context"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// Group is work that is shared, by key. The zero Group is ready.
+type Group[T any] struct{ calls singleflight.Group }
+
+// Do returns what work does, which may have begun for another caller. It does not end
+// with the one for whom it began, but each may leave.
+func (g *Group[T]) Do(ctx context.Context, key string, work func(context.Context) (T, error)) (T, error) {
+	done := g.calls.DoChan(key, func() (any, error) { return work(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case shared := <-done:
+		v, _ := shared.Val.(T)
+		return v, shared.Err
+	}
+}
