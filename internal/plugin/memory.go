@@ -35,6 +35,9 @@ func NewMemory() *Memory {
 	}
 }
 
+// keep remembers a plugin as it is on disk.
+func (m *Memory) keep(p Plugin) { m.one.Put(p.ID, p.Version, p) }
+
 // size is about how many bytes a plugin takes.
 func (p Plugin) size() int {
 	const fixed = 400

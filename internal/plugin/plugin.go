@@ -150,6 +150,16 @@ func choicesFrom(t Type) string {
 	return string(t) + ", as it is"
 }
 
+// changed is a plugin as the draft makes it.
+func (d *Draft) changed(before Plugin) (p Plugin, err error) {
+	p = before
+	if p.Type, err = d.changedType(before.Type); err != nil {
+		return Plugin{}, err
+	}
+	d.apply(&p)
+	return p, nil
+}
+
 // apply sets the fields that the draft names.
 func (d *Draft) apply(p *Plugin) {
 	set(d.Name, &p.Name)

@@ -92,7 +92,7 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, er
 	}
 	p, known, err := s.recall(ctx, s.DB, c, id, "")
 	if err == nil && !known {
-		s.Memory.one.Put(id, p.Version, p)
+		s.Memory.keep(p)
 	}
 	return p, err
 }
@@ -205,16 +205,19 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 		if err != nil {
 			return err
 		}
-		var changes []activity.Change
-		if p, changes, err = s.edit(c, before, d); err != nil || len(changes) == 0 {
+		if p, err = d.changed(before); err != nil {
 			return err
 		}
-		return write(ctx, tx, c, before, p, verb, changes)
+		changes := diff(before, p)
+		if len(changes) == 0 {
+			return nil
+		}
+		return s.save(ctx, tx, c, before, &p, verb, changes)
 	})
 	if err != nil {
 		return Plugin{}, err
 	}
-	s.Memory.one.Put(id, p.Version, p)
+	s.Memory.keep(p)
 	return p, nil
 }
 
@@ -235,26 +238,15 @@ func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id 
 	if !ok || kept.OrganizationID != c.Organization.ID {
 		return Plugin{}, false, nil
 	}
-	if p, changes, err := s.edit(c, kept, d); err == nil && len(changes) > 0 {
-		if changed, err := swap(ctx, tx, kept, p); err != nil || !changed {
+	p, err = d.changed(kept)
+	changes := diff(kept, p)
+	if err == nil && len(changes) > 0 && s.advance(c, kept, &p) == nil {
+		if changed, err = swap(ctx, tx, kept, p); err != nil || !changed {
 			return Plugin{}, false, err
 		}
 		return p, true, record(ctx, tx, c, p, verb, changes)
 	}
 	return Plugin{}, false, nil
-}
-
-// edit is a plugin as a draft makes it, and the fields that are others then.
-func (s Service) edit(c access.Caller, before Plugin, d Draft) (p Plugin, changes []activity.Change, err error) {
-	p = before
-	if p.Type, err = d.changedType(p.Type); err != nil {
-		return Plugin{}, nil, err
-	}
-	d.apply(&p)
-	if changes = diff(before, p); len(changes) == 0 {
-		return p, nil, nil
-	}
-	return p, changes, s.advance(c, before, &p)
 }
 
 // advance makes a changed plugin the next version of what it was before.
@@ -274,14 +266,10 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 	if err := s.advance(c, before, p); err != nil {
 		return err
 	}
-	return write(ctx, tx, c, before, *p, verb, changes)
-}
-
-func write(ctx context.Context, tx *db.Tx, c access.Caller, before, p Plugin, verb activity.Verb, changes []activity.Change) error {
-	if err := update(ctx, tx, before, p); err != nil {
+	if err := update(ctx, tx, before, *p); err != nil {
 		return err
 	}
-	return record(ctx, tx, c, p, verb, changes)
+	return record(ctx, tx, c, *p, verb, changes)
 }
 
 // Delete removes a plugin of the caller's organization.

@@ -111,7 +111,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	if err != nil {
 		return Sources{}, err
 	}
-	s.Memory.one.Put(id, saved.Version, saved.Plugin)
+	s.Memory.keep(saved.Plugin)
 	return saved, nil
 }
 
@@ -148,23 +148,22 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 			return Sources{}, err
 		}
 	}
-	p, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
+	before, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
 	if err != nil {
 		return Sources{}, err
 	}
-	o, err := originOf(ctx, tx, p)
+	o, err := originOf(ctx, tx, before)
 	if err != nil {
 		return Sources{}, err
 	}
 	if o.Current != read.version.Number {
 		return Sources{}, errRaced
 	}
-	saved, before := read, p
-	if p.Type, err = d.changedType(p.Type); err != nil {
+	p, err := d.changed(before)
+	if err != nil {
 		return Sources{}, err
 	}
-	d.apply(&p)
-	changes := diff(before, p)
+	saved, changes := read, diff(before, p)
 	if made == nil {
 		saved.version, err = currentVersion(ctx, tx, o)
 		saved.Bundle = saved.version.Bundle // which an upgrade may have changed

@@ -74,7 +74,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if err != nil {
 		return Plugin{}, err
 	}
-	s.Memory.one.Put(id, p.Version, p)
+	s.Memory.keep(p)
 	return p, nil
 }
 
@@ -198,13 +198,12 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 		return Plugin{}, err
 	}
 	before := p
-	if p.Type, err = d.changedType(p.Type); err != nil {
-		return Plugin{}, err
-	}
 	if to.manifest != nil {
 		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
 	}
-	d.apply(&p)
+	if p, err = d.changed(p); err != nil {
+		return Plugin{}, err
+	}
 	arrived, err := s.arrive(ctx, tx, c, &p, &o, to)
 	if err != nil {
 		return Plugin{}, err
