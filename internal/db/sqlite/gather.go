@@ -21,7 +21,7 @@ type gatherer struct {
 	read  transfer                // what SQLite calls in its place
 	write transfer
 	sync  syncer
-	front uintptr // a sqlite3_io_methods with these three, the memory for held, and a number
+	front uintptr // a sqlite3_io_methods with these three, and the memory for held
 }
 
 // The functions of a sqlite3_io_methods, https://sqlite.org/c3ref/io_methods.html.
@@ -72,7 +72,7 @@ func (c *Conn) gather() (*gatherer, error) {
 	}
 	defer libc.Xfree(c.tls, main)
 	var result int32
-	log := c.out(func(log uintptr) {
+	log := out[uintptr](c.tls, func(log uintptr) {
 		result = lib.Xsqlite3_file_control(c.tls, c.db, main, lib.SQLITE_FCNTL_JOURNAL_POINTER, log)
 	})
 	if err := c.check(result); err != nil {
@@ -83,12 +83,11 @@ func (c *Conn) gather() (*gatherer, error) {
 	g.read, g.write, g.sync = g.readFile, g.writeFile, g.syncFile
 	front := g.file
 	front.FxRead, front.FxWrite, front.FxSync = address(&g.read), address(&g.write), address(&g.sync)
-	const number = 8
-	if g.front = lib.Xsqlite3_malloc(c.tls, int32(unsafe.Sizeof(front))+number+maxHeld); g.front == 0 {
+	if g.front = lib.Xsqlite3_malloc(c.tls, int32(unsafe.Sizeof(front))+maxHeld); g.front == 0 {
 		return nil, errors.New("no memory to gather commits in")
 	}
 	*(*lib.Tsqlite3_io_methods)(pointer(g.front)) = front
-	g.held = memory(g.front+unsafe.Sizeof(front)+number, maxHeld)[:0]
+	g.held = memory(g.front+unsafe.Sizeof(front), maxHeld)[:0]
 	*methods = g.front
 	return g, nil
 }
@@ -150,11 +149,11 @@ func (g *gatherer) flush(tls *libc.TLS, file uintptr) int32 {
 // grow writes zeros behind the end of the file if end is beyond it, which others may have
 // moved: SQLite takes them for the end of the log. It does no harm if that fails.
 func (g *gatherer) grow(tls *libc.TLS, file uintptr, end int64) {
-	number := g.front + unsafe.Sizeof(g.file)
-	if (*function[sizer](&g.file.FxFileSize))(tls, file, number) != lib.SQLITE_OK {
+	var result int32
+	size := out[int64](tls, func(size uintptr) { result = (*function[sizer](&g.file.FxFileSize))(tls, file, size) })
+	if result != lib.SQLITE_OK {
 		return
 	}
-	size := *(*int64)(pointer(number))
 	if size < end {
 		end += ahead
 	}

@@ -62,11 +62,12 @@ var setAside = sync.OnceValue(func() error {
 	defer tls.Close()
 	args := tls.Alloc(3 * word)
 	defer tls.Free(3 * word)
-	header := tls.Alloc(word)
-	defer tls.Free(word)
-	result := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PCACHE_HDRSZ, libc.VaList(args, header))
+	var result int32
+	header := out[int32](tls, func(header uintptr) {
+		result = lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PCACHE_HDRSZ, libc.VaList(args, header))
+	})
 	if result == lib.SQLITE_OK {
-		slot := 4096 + *(*int32)(pointer(header))
+		slot := 4096 + header
 		pages := libc.Xmalloc(tls, libc.Tsize_t(slot)*cachedPages)
 		result = lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PAGECACHE, libc.VaList(args, pages, slot, int32(cachedPages)))
 	}
@@ -84,7 +85,7 @@ func (c *Conn) open(path string) error {
 	}
 	defer libc.Xfree(c.tls, name)
 	var result int32
-	c.db = c.out(func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
+	c.db = out[uintptr](c.tls, func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
 	return c.check(result)
 }
 
@@ -124,8 +125,8 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 	defer libc.Xfree(c.tls, text)
 	s := &Stmt{conn: c}
 	var result int32
-	tail := c.out(func(tail uintptr) {
-		s.stmt = c.out(func(stmt uintptr) {
+	tail := out[uintptr](c.tls, func(tail uintptr) {
+		s.stmt = out[uintptr](c.tls, func(stmt uintptr) {
 			result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, tail)
 		})
 	})
@@ -164,11 +165,12 @@ func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, 
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
 // out calls a function that gives its result by writing it to an address.
-func (c *Conn) out(call func(address uintptr)) uintptr {
-	address := c.tls.Alloc(int(unsafe.Sizeof(uintptr(0))))
-	defer c.tls.Free(int(unsafe.Sizeof(uintptr(0))))
+func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T {
+	size := int(unsafe.Sizeof(T(0)))
+	address := tls.Alloc(size)
+	defer tls.Free(size)
 	call(address)
-	return *(*uintptr)(pointer(address))
+	return *(*T)(pointer(address))
 }
 
 // Error is what SQLite has answered.
