@@ -11,11 +11,17 @@ import (
 	"foyer/internal/patch"
 )
 
+// elsewhere is another server on the same database, with a memory of its own.
+func (r rig) elsewhere() Service {
+	s := r.Service
+	s.Memory = NewMemory()
+	return s
+}
+
 // A server whose memory holds an app as it no longer is changes the app as it is.
 func TestChangedElsewhere(t *testing.T) {
 	each(t, func(r rig) {
-		elsewhere := r.Service
-		elsewhere.Memory = NewMemory()
+		elsewhere := r.elsewhere()
 		p := r.create(named("first"))
 		change := func(s Service, d Draft) Plugin {
 			r.Helper()
@@ -56,8 +62,7 @@ func TestChangedElsewhere(t *testing.T) {
 // Changes that two servers make to one app at once are made one after another.
 func TestChangeTogether(t *testing.T) {
 	each(t, func(r rig) {
-		elsewhere := r.Service
-		elsewhere.Memory = NewMemory()
+		elsewhere := r.elsewhere()
 		p := r.create(named("first"))
 		const changes = 40
 		var all sync.WaitGroup
@@ -84,8 +89,7 @@ func TestChangeTogether(t *testing.T) {
 // made then mistaken for what was lost.
 func TestLostCommits(t *testing.T) {
 	each(t, func(r rig) {
-		elsewhere := r.Service
-		elsewhere.Memory = NewMemory()
+		elsewhere := r.elsewhere()
 		p := r.create(named("kept"))
 		lost, err := r.Update(r.Context(), r.caller, p.ID, named("lost"))
 		if err != nil {
