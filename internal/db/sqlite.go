@@ -91,6 +91,9 @@ func newReaders(path string, n int) *readers {
 }
 
 func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case _, ok := <-r.places:
 		if !ok {
