@@ -12,6 +12,8 @@ import (
 
 const ours, theirs = "01890000-0000-7000-8000-000000000001", "01890000-0000-7000-8000-000000000002"
 
+var items = map[string][]string{ours: {"1", "2"}, theirs: {"3", "4"}}
+
 // Whatever a list is narrowed down to, its pages make up what was written, the
 // newest first.
 func TestListOfAllScopes(t *testing.T) {
@@ -36,8 +38,9 @@ func TestListOfAllScopes(t *testing.T) {
 		names := []string{"", "ada@x.example", "ben@x.example"}
 		var written []Entry
 		for i := range 60 {
+			of := []string{ours, ours, theirs}[i/2%3]
 			written = append(written, Entry{
-				OrganizationID: []string{ours, ours, theirs}[i/2%3], Scope: scopes[i*7/3%3], ItemID: []string{"1", "2"}[i%2],
+				OrganizationID: of, Scope: scopes[i*7/3%3], ItemID: items[of][i%2],
 				User: User{ID: users[names[i%5%3]], Email: names[i%5%3]}, RequestID: strings.Repeat("x", i),
 			})
 		}
@@ -74,6 +77,10 @@ func TestListOfAllScopes(t *testing.T) {
 				t.Errorf("%+v: %q, want %q", f, got, want)
 			}
 		}
+		notOurs := Filter{OrganizationID: ours, Scope: Plugin, ItemID: items[theirs][0]}
+		if entries, n, err := List(t.Context(), d, notOurs, page.First); len(entries) > 0 || n != 0 || err != nil {
+			t.Errorf("of an app of others: %v, %d, %v", entries, n, err)
+		}
 	})
 }
 
@@ -88,7 +95,7 @@ var filters = []Filter{
 }
 
 // Nothing is sorted but the few ids that each scope offers: else all entries would be
-// read.
+// read. The history of one app is in an index of its own.
 func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+t.TempDir()+"/foyer.db")
@@ -102,6 +109,9 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 			`EXPLAIN QUERY PLAN `+query, args...)
 		if err != nil || len(plan) == 0 {
 			t.Fatal(plan, err)
+		}
+		if ofApp := f.Scope == Plugin && f.ItemID != ""; ofApp != strings.Contains(plan[0].detail, "INDEX activity_app (item_id=?)") {
+			t.Errorf("%+v: %+v", f, plan)
 		}
 		ofIDs := map[int]bool{}
 		for _, s := range plan {

@@ -39,19 +39,22 @@ func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope, n int
 // where is the condition that a filter is, with its arguments. Each of its few
 // texts gets an index of its own, which one condition for all would not.
 func (f Filter) where() (condition string, args []any) {
-	condition, args = ` WHERE a.organization_id = $1`, []any{f.OrganizationID}
+	args = []any{f.OrganizationID}
 	and := func(column, value string) {
 		if value != "" {
 			args = append(args, value)
 			condition += strings.Replace(column, "?", "$"+strconv.Itoa(len(args)), 1)
 		}
 	}
-	if f.Scope == Plugin && f.ItemID != "" {
-		condition += ` AND a.scope = 'Plugin'` // in so many words: the index for it is partial
+	if f.Scope == Plugin && f.ItemID != "" { // all of an app's entries are of one organization
+		condition = ` WHERE a.scope = 'Plugin' AND a.item_id = $2 AND $1 = (
+			SELECT organization_id FROM activity WHERE scope = 'Plugin' AND item_id = $2 ORDER BY id LIMIT 1)`
+		args = append(args, f.ItemID)
 	} else {
+		condition = ` WHERE a.organization_id = $1`
 		and(` AND a.scope = ?`, string(f.Scope))
+		and(` AND a.item_id = ?`, f.ItemID)
 	}
-	and(` AND a.item_id = ?`, f.ItemID)
 	and(` AND a.user_id = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
 	return condition, args
 }

@@ -1,0 +1,4 @@
+-- An app is one organization's, so that its id alone tells its history. In a tree with
+-- short keys changes at the same time share more pages.
+DROP INDEX activity_plugin;
+CREATE INDEX activity_app ON activity (item_id, id) WHERE scope = 'Plugin';
