@@ -117,9 +117,7 @@ func (r *rig) run() {
 	ctx, cancel := context.WithCancel(r.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := r.invites.Jobs.Run(ctx, slog.New(slog.DiscardHandler), map[string]job.Kind{invite.MailJob: post.Kind()}); err != nil {
-			r.Error(err)
-		}
+		r.invites.Jobs.Run(ctx, slog.New(slog.DiscardHandler), map[string]job.Kind{invite.MailJob: post.Kind()})
 	})
 	r.Cleanup(func() {
 		cancel()

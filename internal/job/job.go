@@ -99,18 +99,14 @@ func (q *Queue) Wake() {
 func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
 
 // Run does jobs until ctx is done, then finishes those under way.
-func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) error {
+func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds))}
-	if err := w.schedule(ctx); err != nil {
-		return fmt.Errorf("schedule jobs: %w", err)
-	}
 	var working sync.WaitGroup
 	for range hands {
 		working.Go(func() { w.work(ctx) })
 	}
 	w.poll(ctx)
 	working.Wait()
-	return nil
 }
 
 // worker does the jobs of a queue.
@@ -136,11 +132,19 @@ func (w worker) schedule(ctx context.Context) error {
 	})
 }
 
-// poll has one hand look now and then, until ctx is done.
+// poll schedules, as soon as that is possible, and has one hand look now and then,
+// until ctx is done.
 func (w worker) poll(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
+	for scheduled := false; ; {
+		if !scheduled {
+			err := w.schedule(ctx)
+			scheduled = err == nil
+			if err != nil && ctx.Err() == nil {
+				w.log.ErrorContext(ctx, "schedule jobs", "error", err.Error())
+			}
+		}
 		select {
 		case <-tick.C:
 			w.Wake()

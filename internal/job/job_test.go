@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -80,11 +81,7 @@ func run(t *testing.T, q *Queue, kinds map[string]Kind) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := q.Run(ctx, quiet, kinds); err != nil {
-			t.Error(err)
-		}
-	})
+	running.Go(func() { q.Run(ctx, quiet, kinds) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -297,6 +294,50 @@ func TestScheduledJobReturns(t *testing.T) {
 	})
 }
 
+// A server that starts while the database takes no jobs does them as soon as it does.
+func TestJobsAreScheduledLater(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rename := func(from, to string) {
+			t.Helper()
+			err := d.InTx(t.Context(), func(tx *db.Tx) error {
+				return db.Run(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		rename("jobs", "gone")
+		ctx, stop := context.WithCancel(t.Context())
+		failed, done := make(chan struct{}), make(chan struct{})
+		log := slog.New(slog.NewTextHandler(&told{text: "schedule jobs", then: sync.OnceFunc(func() { close(failed) })}, nil))
+		kinds := map[string]Kind{"tidy": {Every: time.Hour, Do: func(context.Context, Job) error {
+			close(done)
+			return nil
+		}}}
+		var running sync.WaitGroup
+		running.Go(func() { New(d).Run(ctx, log, kinds) })
+		<-failed
+		rename("gone", "jobs")
+		<-done
+		stop()
+		running.Wait()
+	})
+}
+
+// told calls a function when a text is written to it.
+type told struct {
+	text string
+	then func()
+}
+
+func (w *told) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(w.text)) {
+		w.then()
+	}
+	return len(line), nil
+}
+
 // A server looks once a second, not each of its hands.
 func TestIdleServerLooksOnceASecond(t *testing.T) {
 	t.Parallel()
@@ -331,7 +372,7 @@ func TestRunFinishesWhatItHasBegun(t *testing.T) {
 		}}}
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { _ = q.Run(ctx, quiet, kinds) })
+		running.Go(func() { q.Run(ctx, quiet, kinds) })
 		<-begun
 		stop()
 		close(goOn)

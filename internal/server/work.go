@@ -28,11 +28,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
 		kinds[invite.MailJob] = post.Kind()
 	}
-	background.Go(func() {
-		if err := d.Jobs.Run(ctx, s.Log, kinds); err != nil && ctx.Err() == nil {
-			s.Log.ErrorContext(ctx, "no jobs are done", "error", err.Error())
-		}
-	})
+	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
 	return nil
 }
 
