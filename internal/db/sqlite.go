@@ -18,7 +18,7 @@ var (
 	sqlitePragmas = []string{
 		"busy_timeout = 10000", // the first: see openOwn
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
-		"temp_store = MEMORY", "wal_autocheckpoint = 16000",
+		"wal_autocheckpoint = 16000",
 	}
 	writerPragmas = slices.Concat(sqlitePragmas, []string{"cache_size = -8192"})
 	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
