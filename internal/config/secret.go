@@ -15,53 +15,55 @@ var ErrNoSecret = errors.New("FOYER_SECRET: must be set with PostgreSQL, the sam
 
 // ServerSecret returns the secret that links and sealed texts are derived from:
 // the setting or, with SQLite, the one in the data folder, which is made by
-// whoever asks first. It must never be logged.
-func (c *Config) ServerSecret() (string, error) {
+// whoever asks first. It must never be logged; that it was made just now should be.
+func (c *Config) ServerSecret() (text string, made bool, err error) {
 	if c.Secret != "" {
-		return c.Secret, nil
+		return c.Secret, false, nil
 	}
 	if !c.SQLite() {
-		return "", ErrNoSecret
+		return "", false, ErrNoSecret
 	}
 	path := c.SecretPath()
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeSecret(path); err != nil {
-			return "", fmt.Errorf("make the secret: %w", err)
+		if made, err = makeSecret(path); err != nil {
+			return "", false, fmt.Errorf("make the secret: %w", err)
 		}
 		content, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	text := strings.TrimSpace(string(content))
+	text = strings.TrimSpace(string(content))
 	if err := secret(text); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", false, fmt.Errorf("%s: %w", path, err)
 	}
-	return text, nil
+	return text, made, nil
 }
 
 // makeSecret writes a new secret beside its place and links it there, which one
 // of several starters can do, and which leaves no half-written one.
-func makeSecret(path string) error {
+func makeSecret(path string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return false, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".secret-*") // mode 0600
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.WriteString(rand.Text() + rand.Text() + "\n") // 260 bits
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		return false, err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	err = os.Link(f.Name(), path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, err
 	}
+	made = err == nil
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return err
+		return false, err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return made, errors.Join(folder.Sync(), folder.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,15 +14,23 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	c := Config{Database: "sqlite:x", DataDir: filepath.Join(t.TempDir(), "new", "data")}
 	secrets := make([]string, 50)
 	var all sync.WaitGroup
+	var makers atomic.Int32
 	for i := range secrets {
 		all.Go(func() {
+			var made bool
 			var err error
-			if secrets[i], err = c.ServerSecret(); err != nil {
+			if secrets[i], made, err = c.ServerSecret(); err != nil {
 				t.Error(err)
+			}
+			if made {
+				makers.Add(1)
 			}
 		})
 	}
 	all.Wait()
+	if n := makers.Load(); n != 1 {
+		t.Errorf("%d have made it", n)
+	}
 	for _, s := range secrets {
 		if s != secrets[0] || len(s) < 32 {
 			t.Fatalf("secrets of %d and %d characters differ, or are short", len(s), len(secrets[0]))
@@ -44,8 +53,8 @@ func TestSecretIsMadeOnce(t *testing.T) {
 func TestSecretThatIsSet(t *testing.T) {
 	t.Parallel()
 	c := Config{Database: "sqlite:x", DataDir: t.TempDir(), Secret: strings.Repeat("s", 32)}
-	if s, err := c.ServerSecret(); err != nil || s != c.Secret {
-		t.Error(s, err)
+	if s, made, err := c.ServerSecret(); err != nil || made || s != c.Secret {
+		t.Error(s, made, err)
 	}
 	if _, err := os.Stat(c.SecretPath()); err == nil {
 		t.Error("another one was made")
@@ -55,14 +64,14 @@ func TestSecretThatIsSet(t *testing.T) {
 func TestSecretThatIsMissingOrShort(t *testing.T) {
 	t.Parallel()
 	c := Config{Database: "postgres://x", DataDir: t.TempDir()}
-	if _, err := c.ServerSecret(); err == nil {
+	if _, _, err := c.ServerSecret(); err == nil {
 		t.Error("PostgreSQL needs none")
 	}
 	c.Database = "sqlite:x"
 	if err := os.WriteFile(c.SecretPath(), []byte("canary\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ServerSecret(); err == nil || !strings.Contains(err.Error(), c.SecretPath()) || strings.Contains(err.Error(), "canary") {
+	if _, _, err := c.ServerSecret(); err == nil || !strings.Contains(err.Error(), c.SecretPath()) || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 }

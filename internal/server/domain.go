@@ -34,7 +34,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
 	}
-	domain, err := newDomain(c, d, log)
+	domain, err := newDomain(ctx, c, d, log)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -43,10 +43,13 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 
 // newDomain needs no secret, since most commands do not: a server is refused
 // without one by config.CheckServer.
-func newDomain(c config.Config, d *db.DB, log *slog.Logger) (*Domain, error) {
-	secret, err := c.ServerSecret()
+func newDomain(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger) (*Domain, error) {
+	secret, made, err := c.ServerSecret()
 	if err != nil && !errors.Is(err, config.ErrNoSecret) {
 		return nil, err
+	}
+	if made {
+		log.InfoContext(ctx, "made a secret, since there was none", "path", c.SecretPath())
 	}
 	apps, err := Apps(c, secret, d, log)
 	if err != nil {
