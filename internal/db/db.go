@@ -23,7 +23,8 @@ var (
 	ErrUnique = errors.New("unique constraint violated")
 )
 
-// Querier runs queries: a DB does on any connection, a Tx inside its transaction.
+// Querier runs queries: a DB does on any connection, a Tx inside its transaction, a View
+// at its moment.
 type Querier interface {
 	// query calls row for each row that there is, with what scans it.
 	query(ctx context.Context, query string, args []any, row func(scan scanner) error) error
@@ -133,7 +134,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	if d.engine.sqlite {
 		return d.readers.query(ctx, query, args, row)
 	}
-	return queryPool(ctx, d.pool, query, args, row)
+	return queryOn(ctx, d.pool, query, args, row)
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else

@@ -43,8 +43,13 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 	return nil
 }
 
-func queryPool(ctx context.Context, pool *pgxpool.Pool, query string, args []any, row func(scan scanner) error) error {
-	rows, err := pool.Query(ctx, query, args...)
+// asked is a pool of connections, or a transaction.
+type asked interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}
+
+func queryOn(ctx context.Context, on asked, query string, args []any, row func(scan scanner) error) error {
+	rows, err := on.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}

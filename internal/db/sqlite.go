@@ -91,24 +91,33 @@ func newReaders(path string, n int) *readers {
 }
 
 func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	if err := ctx.Err(); err != nil {
+	c, err := r.enter(ctx)
+	if err != nil {
 		return err
+	}
+	defer r.leave(c)
+	return damaged(r.path, c.query(ctx, query, args, row))
+}
+
+// enter waits for a place, and returns a connection.
+func (r *readers) enter(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	select {
 	case _, ok := <-r.places:
 		if !ok {
-			return errClosed
+			return nil, errClosed
 		}
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	defer func() { r.places <- struct{}{} }()
 	c, err := r.take()
 	if err != nil {
-		return err
+		r.places <- struct{}{}
+		return nil, err
 	}
-	defer r.put(c)
-	return damaged(r.path, c.query(ctx, query, args, row))
+	return c, nil
 }
 
 func (r *readers) take() (*conn, error) {
@@ -123,10 +132,11 @@ func (r *readers) take() (*conn, error) {
 	return openConn(r.path, readerPragmas...)
 }
 
-func (r *readers) put(c *conn) {
+func (r *readers) leave(c *conn) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.idle = append(r.idle, c)
+	r.mu.Unlock()
+	r.places <- struct{}{}
 }
 
 // close waits for the queries under way.

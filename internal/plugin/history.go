@@ -20,24 +20,28 @@ import (
 // are, and the number of the one that it is at. Who made the versions of a global
 // plugin only its own organization is told.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (versions []Version, count int, current int64, err error) {
-	plugin, err := s.Get(ctx, c, id)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	o, err := originOf(ctx, s.DB, plugin)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if count, err = countVersions(ctx, s.DB, id); err != nil || count <= p.Offset {
-		return nil, count, o.Current, err
-	}
-	versions, err = listVersions(ctx, s.DB, id, p)
-	if plugin.OrganizationID != c.Organization.ID {
-		for i := range versions {
-			versions[i].CreatedBy = org.User{}
+	err = s.DB.View(ctx, func(q db.Querier) error {
+		plugin, err := s.get(ctx, q, c, id)
+		if err != nil {
+			return err
 		}
-	}
-	return versions, count, o.Current, err
+		o, err := originOf(ctx, q, plugin)
+		if err != nil {
+			return err
+		}
+		current = o.Current
+		if count, err = countVersions(ctx, q, id); err != nil || count <= p.Offset {
+			return err
+		}
+		versions, err = listVersions(ctx, q, id, p)
+		if plugin.OrganizationID != c.Organization.ID {
+			for i := range versions {
+				versions[i].CreatedBy = org.User{}
+			}
+		}
+		return err
+	})
+	return versions, count, current, err
 }
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")
@@ -51,35 +55,50 @@ const maxDiffBytes = 4 << 20
 // Diff compares a version with another, file by file: with the one before it if
 // against is 0. Files that are the same are left out.
 func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]FileDiff, error) {
-	if _, err := s.Get(ctx, c, id); err != nil {
-		return nil, err
-	}
-	after, err := findVersion(ctx, s.DB, id, number)
-	if err != nil {
-		return nil, access.OrNotFound(err)
-	}
-	var before Version
-	if against == 0 {
-		before, err = findBefore(ctx, s.DB, id, number)
-		if errors.Is(err, db.ErrNoRow) {
-			err = nil // the first one: every file is new
+	var before, after map[string]string
+	err := s.DB.View(ctx, func(q db.Querier) error {
+		if _, err := s.get(ctx, q, c, id); err != nil {
+			return err
 		}
-	} else if before, err = findVersion(ctx, s.DB, id, against); errors.Is(err, db.ErrNoRow) {
-		err = errNotAgainst
-	}
+		to, err := findVersion(ctx, q, id, number)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		from, err := base(ctx, q, id, number, against)
+		if err != nil {
+			return err
+		}
+		if before, err = texts(ctx, q, from); err != nil {
+			return err
+		}
+		after, err = texts(ctx, q, to)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	old, err := s.texts(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	texts, err := s.texts(ctx, after)
-	return compare(old, texts), err
+	return compare(before, after), nil
 }
 
-func (s Service) texts(ctx context.Context, v Version) (map[string]string, error) {
-	files, err := listFiles(ctx, s.DB, v.id)
+// base is the version that another is compared with; zero if that is the first one, of
+// which every file is new.
+func base(ctx context.Context, q db.Querier, id, number, against int64) (Version, error) {
+	if against != 0 {
+		v, err := findVersion(ctx, q, id, against)
+		if errors.Is(err, db.ErrNoRow) {
+			return Version{}, errNotAgainst
+		}
+		return v, err
+	}
+	v, err := findBefore(ctx, q, id, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, nil
+	}
+	return v, err
+}
+
+func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, error) {
+	files, err := listFiles(ctx, q, v.id)
 	texts := make(map[string]string, len(files))
 	for _, f := range files {
 		texts[f.Name] = f.Text

@@ -87,10 +87,14 @@ func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 
 // Get returns one plugin that the caller's organization can see.
 func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	return s.get(ctx, s.DB, c, id)
+}
+
+func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int64) (Plugin, error) {
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
-	p, known, err := s.recall(ctx, s.DB, c, id, "")
+	p, known, err := s.recall(ctx, q, c, id, "")
 	if err == nil && !known {
 		s.Memory.keep(p)
 	}

@@ -25,24 +25,27 @@ type Sources struct {
 }
 
 // Source returns a plugin with its files.
-func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources, error) {
-	p, err := s.Get(ctx, c, id)
-	if err != nil {
-		return Sources{}, err
-	}
-	return s.sourceOf(ctx, p)
+func (s Service) Source(ctx context.Context, c access.Caller, id int64) (found Sources, err error) {
+	err = s.DB.View(ctx, func(q db.Querier) error {
+		p, err := s.get(ctx, q, c, id)
+		if err == nil {
+			found, err = sourceOf(ctx, q, p)
+		}
+		return err
+	})
+	return found, err
 }
 
-func (s Service) sourceOf(ctx context.Context, p Plugin) (Sources, error) {
-	o, err := originOf(ctx, s.DB, p)
+func sourceOf(ctx context.Context, q db.Querier, p Plugin) (Sources, error) {
+	o, err := originOf(ctx, q, p)
 	if err != nil {
 		return Sources{}, err
 	}
-	v, err := currentVersion(ctx, s.DB, o)
+	v, err := currentVersion(ctx, q, o)
 	if err != nil {
-		return Sources{}, access.OrNotFound(err) // deleted meanwhile
+		return Sources{}, err
 	}
-	files, err := listFiles(ctx, s.DB, v.id)
+	files, err := listFiles(ctx, q, v.id)
 	if err != nil {
 		return Sources{}, err
 	}
@@ -80,11 +83,14 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 // editSource compiles outside the transaction, which finds out whether the files
 // are still those that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
-	p, err := s.own(ctx, s.DB, c, id, "")
-	if err != nil {
-		return Sources{}, err
-	}
-	before, err := s.sourceOf(ctx, p)
+	var before Sources
+	err = s.DB.View(ctx, func(q db.Querier) error {
+		p, err := s.own(ctx, q, c, id, "")
+		if err == nil {
+			before, err = sourceOf(ctx, q, p)
+		}
+		return err
+	})
 	if err != nil {
 		return Sources{}, err
 	}
@@ -97,7 +103,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	}
 	var made *build // nil: no file is another
 	if !same(before.Files, texts) {
-		b, err := s.compileSave(ctx, p, texts)
+		b, err := s.compileSave(ctx, before.Plugin, texts)
 		if err != nil {
 			return Sources{}, err
 		}

@@ -7,20 +7,33 @@ import (
 
 	"foyer/internal/db"
 	"foyer/internal/fault"
+	"foyer/internal/page"
 	"foyer/internal/patch"
 )
 
-// An app that is deleted between two looks at it is not there, rather than broken.
+// An app is seen as it is at one moment: with all that belongs to it, or not at all.
 func TestSourceDuringDelete(t *testing.T) {
 	each(t, func(r rig) {
-		p := r.create(named("x"))
-		r.save(p.ID, "a.md", patch.Of("a"))
-		err := r.DB.InTx(r.Context(), func(tx *db.Tx) error { return db.Run(r.Context(), tx, `DELETE FROM plugin_versions`) })
-		if err != nil {
-			r.Fatal(err)
-		}
-		if _, err := r.Source(r.Context(), r.caller, p.ID); !fault.Is(err, fault.NotFound) {
-			r.Errorf("got %v", err)
+		for range 40 {
+			p := r.create(named("x"))
+			r.save(p.ID, "a.md", patch.Of("a"))
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					s, err := r.Source(r.Context(), r.caller, p.ID)
+					if found := err == nil && len(s.Files) == 1; !found && !fault.Is(err, fault.NotFound) {
+						r.Errorf("source %+v, %v", s, err)
+					}
+					versions, count, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+					if found := err == nil && len(versions) == 1 && count == 1; !found && !fault.Is(err, fault.NotFound) {
+						r.Errorf("%d versions, %d counted, %v", len(versions), count, err)
+					}
+				})
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Error(err)
+			}
+			all.Wait()
 		}
 	})
 }

@@ -1,0 +1,61 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// View runs queries that all see the database as it was at one moment. fn must use q,
+// never d.
+func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
+	if d.engine.sqlite {
+		return d.readers.view(ctx, func(q Querier) error { return fn(moment{q, d}) })
+	}
+	return classify(d.viewPostgres(ctx, fn))
+}
+
+// moment is the database as a View sees it.
+type moment struct {
+	Querier
+	db *DB
+}
+
+func (m moment) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	m.db.statements.Add(1)
+	return m.Querier.query(ctx, query, args, row)
+}
+
+func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
+	c, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.leave(c)
+	return damaged(r.path, c.view(ctx, fn))
+}
+
+func (c *conn) view(ctx context.Context, fn func(q Querier) error) (err error) {
+	if err := c.run(ctx, `BEGIN`, nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.run(ctx, `ROLLBACK`, nil)) }()
+	return fn(c)
+}
+
+// postgresView is a transaction that only reads.
+type postgresView struct{ tx pgx.Tx }
+
+func (v postgresView) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	return queryOn(ctx, v.tx, query, args, row)
+}
+
+func (d *DB) viewPostgres(ctx context.Context, fn func(q Querier) error) (err error) {
+	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx))) }()
+	return fn(moment{postgresView{tx}, d})
+}
