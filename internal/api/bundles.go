@@ -1,15 +1,12 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"net/http"
 	"strings"
-	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
-	"foyer/internal/plugin"
 )
 
 // serveBundle answers browsers, of any origin and without a key, with the bundle
@@ -36,26 +33,18 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	if sum == "" {
-		h.Set("Cache-Control", "no-cache") // may be kept, but is asked for each time
-	} else {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	writeScript(w, r, script)
-}
-
-// writeScript heeds the conditions and the codings that a request names.
-func writeScript(w http.ResponseWriter, r *http.Request, s *plugin.Script) {
-	h := w.Header()
-	h.Set("Content-Type", "text/javascript; charset=utf-8")
 	h.Set("Vary", "Accept-Encoding")
-	body, etag := s.JS, s.SHA256
+	c := content{body: script.JS, tag: script.SHA256, mediaType: "text/javascript; charset=utf-8"}
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		h.Set("Content-Encoding", "gzip")
-		body, etag = s.Gzip, s.SHA256+"-gzip"
+		c.body, c.tag, c.coding = script.Gzip, script.SHA256+"-gzip", "gzip"
 	}
-	h.Set("ETag", `"`+etag+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	c.cacheControl = "no-cache" // may be kept, but is asked for each time
+	if sum != "" {
+		c.cacheControl = "public, max-age=31536000, immutable"
+	}
+	if err := c.write(w, r); err != nil {
+		a.fail(w, r, err)
+	}
 }
 
 // acceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110

@@ -6,12 +6,18 @@ import (
 	"testing"
 )
 
+// bundle makes an app and returns the path of its bundle.
+func (r *rig) bundle() string {
+	r.t.Helper()
+	id := r.app(`{"name":"x","plugin_type":"source"}`)
+	saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"site.ts":"export const a = 1"}`)
+	return between(saved.body, `"bundle":{"url":"`+baseURL, `"`)
+}
+
 // What browsers get is as documented; a bundle is a file, and no folder.
 func TestBundles(t *testing.T) {
 	each(t, func(r *rig) {
-		id := r.app(`{"name":"x","plugin_type":"source"}`)
-		saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"site.ts":"export const a = 1"}`)
-		exact := between(saved.body, `"bundle":{"url":"`+baseURL, `"`)
+		exact := r.bundle()
 		current := exact[:strings.LastIndex(exact, "/")] + "/site.js"
 		for _, path := range []string{exact, current} {
 			got := r.send("", "GET", path, "")
@@ -21,6 +27,50 @@ func TestBundles(t *testing.T) {
 			if got := r.send("", "GET", path+"/", ""); got.status != 404 {
 				r.t.Errorf("%s/: %d", path, got.status)
 			}
+		}
+	})
+}
+
+// A bundle is answered whole or not at all, and whatever is refused in JSON.
+func TestBundleConditions(t *testing.T) {
+	each(t, func(r *rig) {
+		path := r.bundle()
+		whole := r.send("", "GET", path, "", "Accept-Encoding", "identity")
+		etag := whole.header.Get("ETag")
+		packed := strings.TrimSuffix(etag, `"`) + `-gzip"`
+		failed := invalidRequest("precondition_failed", "If-Match does not name what is here.")
+		for _, c := range []struct {
+			name, value string
+			status      int
+			body        string
+		}{
+			{"Range", "bytes=0-3", 200, whole.body},
+			{"Range", "bytes=99999-", 200, whole.body},
+			{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT", 200, whole.body}, // there is no time to compare it with
+			{"If-Match", "*", 200, whole.body},
+			{"If-Match", `"x,y" ,	` + etag, 200, whole.body},
+			{"If-Match", `"x"`, 412, failed},
+			{"If-Match", "W/" + etag, 412, failed},
+			{"If-None-Match", "*", 304, ""},
+			{"If-None-Match", `"x", W/` + etag, 304, ""},
+			{"If-None-Match", packed, 200, whole.body},
+		} {
+			for _, method := range []string{"GET", "HEAD"} {
+				want := c.body
+				if method == "HEAD" {
+					want = ""
+				}
+				got := r.send("", method, path, "", "Accept-Encoding", "identity", c.name, c.value)
+				r.compare(method+" "+c.name+": "+c.value, got, c.status, want)
+				if got.header.Get("Accept-Ranges") != "" || (got.header.Get("Cache-Control") == "") != (c.status == 412) {
+					r.t.Errorf("%s %s: %s: %v", method, c.name, c.value, got.header)
+				}
+			}
+		}
+		got := r.send("", "GET", path, "", "Accept-Encoding", "gzip", "If-None-Match", packed)
+		r.compare("gzip", got, 304, "")
+		if got.header.Get("Content-Encoding") != "" || got.header.Get("Vary") != "Accept-Encoding" {
+			r.t.Errorf("gzip: %v", got.header)
 		}
 	})
 }

@@ -66,6 +66,7 @@ func TestExamplesOfErrors(t *testing.T) {
 			"Denied":               r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, ""),
 			"NotFound":             r.send(r.key, "GET", apps+"99", ""),
 			"MethodNotAllowed":     r.send(r.key, "PUT", apps, ""),
+			"PreconditionFailed":   r.send("", "GET", r.bundle(), "", "If-Match", `"x"`),
 			"TooLarge":             r.send(r.key, "POST", apps, `"`+strings.Repeat("x", 1<<20)+`"`),
 			"UnsupportedMediaType": r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded"),
 			"Throttled":            r.throttled(),

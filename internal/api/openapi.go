@@ -1,15 +1,14 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"foyer/internal/openapi"
+	"foyer/internal/wire"
 )
 
 //go:embed openapi.yaml
@@ -53,12 +52,11 @@ func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", d.contentType)
-	header.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
-	header.Set("Cache-Control", "no-cache")
 	if d.policy != "" {
-		header.Set("Content-Security-Policy", d.policy)
+		w.Header().Set("Content-Security-Policy", d.policy)
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	c := content{body: body, tag: fmt.Sprintf("%x", sha256.Sum256(body)), mediaType: d.contentType, cacheControl: "no-cache"}
+	if err := c.write(w, r); err != nil {
+		_ = wire.WriteError(w, err)
+	}
 }

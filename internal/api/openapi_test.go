@@ -45,6 +45,13 @@ func TestDocumentIsServed(t *testing.T) {
 			if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
 				t.Errorf("asked again: answered %d with %d bytes", again.Code, again.Body.Len())
 			}
+			if whole := getDocument(t, test.handler, http.Header{"Range": {"bytes=99999999-"}}); whole.Code != http.StatusOK || whole.Body.Len() != w.Body.Len() {
+				t.Errorf("a range: answered %d with %d bytes", whole.Code, whole.Body.Len())
+			}
+			other := getDocument(t, test.handler, http.Header{"If-Match": {`"x"`}})
+			if other.Code != http.StatusPreconditionFailed || !strings.Contains(other.Body.String(), `"code":"precondition_failed"`) {
+				t.Errorf("another one: answered %d %s", other.Code, other.Body)
+			}
 		})
 	}
 }

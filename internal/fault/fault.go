@@ -21,6 +21,7 @@ const (
 	Denied
 	NotFound
 	MethodNotAllowed
+	PreconditionFailed
 	UnsupportedMediaType
 	TooLarge
 	Unparsable

@@ -30,6 +30,7 @@ var table = map[fault.Kind]row{
 	fault.Denied:               {http.StatusForbidden, authentication, "permission_denied"},
 	fault.NotFound:             {http.StatusNotFound, invalidRequest, "not_found"},
 	fault.MethodNotAllowed:     {http.StatusMethodNotAllowed, invalidRequest, "method_not_allowed"},
+	fault.PreconditionFailed:   {http.StatusPreconditionFailed, invalidRequest, "precondition_failed"},
 	fault.UnsupportedMediaType: {http.StatusUnsupportedMediaType, invalidRequest, "unsupported_media_type"},
 	fault.TooLarge:             {http.StatusRequestEntityTooLarge, invalidRequest, "request_too_large"},
 	fault.Unparsable:           {http.StatusBadRequest, invalidRequest, "parse_error"},
