@@ -84,9 +84,8 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 	expires := o.Text("expires_at")
 	if expires.Fault != nil {
 		faults.Add(expires.Fault)
-	}
-	if text := expires.Value; text != "" {
-		at, err := time.Parse(time.RFC3339, text)
+	} else if expires.Set && !expires.Null {
+		at, err := time.Parse(time.RFC3339, expires.Value)
 		if err != nil || at.UTC().Year() > lastYear {
 			faults.Add(fault.Field(fault.Invalid, "expires_at", "Must be a time like 2030-01-31T12:00:00Z."))
 		}

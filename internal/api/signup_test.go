@@ -220,7 +220,7 @@ func TestOwnKeys(t *testing.T) {
 		id := between(made.body, `{"id":`, ",")
 		heirID := between(heir.body, `{"id":`, ",")
 		brief := between(r.wantStatus(bound, "POST", keys, `{"scopes":["plugin:read"],"expires_at":"2099-01-01T00:00:00Z"}`, 201).body, `"key":"`, `"`)
-		other := between(r.wantStatus(r.key, "POST", keys, `{"scopes":["organization_member:read"]}`, 201).body, `"key":"`, `"`)
+		other := between(r.wantStatus(r.key, "POST", keys, `{"scopes":["organization_member:read"],"expires_at":null}`, 201).body, `"key":"`, `"`)
 		for _, narrow := range []string{brief, other} {
 			r.wantStatus(narrow, "DELETE", keys+"/"+heirID, "", 403)
 		}

@@ -28,7 +28,7 @@ func (m *Move) check() error {
 	wrong.Add(m.AcceptChanged.Check("accept_changed"))
 	if m.Version.Fault != nil {
 		wrong.Add(m.Version.Fault)
-	} else if m.Version.Value != "" && patch.ID(m.Version.Value) == 0 {
+	} else if m.Version.Set && !m.Version.Null && patch.ID(m.Version.Value) == 0 {
 		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
 	}
 	return wrong.Err()
