@@ -345,3 +345,23 @@ func TestPagesOfLargeApps(t *testing.T) {
 		}
 	})
 }
+
+// What an export shows beside the app weighs too.
+func TestPagesOfLargeExports(t *testing.T) {
+	each(t, func(r *rig) {
+		const all = 20
+		for range all {
+			r.app(`{"name":"large","capabilities":["x"],"config_schema":[{"key":"a","default":"` + strings.Repeat("x", 900_000) + `"}]}`)
+		}
+		const exports = apps + "exports_unsubscribe_configs?limit=1000"
+		got := r.send(r.key, "GET", exports, "")
+		first := strings.Count(got.body, `"config":`)
+		if len(got.body) > 20<<20 || first == 0 || !strings.Contains(got.body, fmt.Sprintf(`?limit=1000&offset=%d"`, first)) {
+			r.t.Errorf("%d exports, %d bytes: %.100s", first, len(got.body), got.body)
+		}
+		rest := strings.Count(r.send(r.key, "GET", exports+fmt.Sprint("&offset=", first), "").body, `"config":`)
+		if first+rest != all {
+			r.t.Errorf("%d and %d exports of %d", first, rest, all)
+		}
+	})
+}

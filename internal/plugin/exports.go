@@ -71,6 +71,15 @@ func Defaults(configSchema string) []Default {
 	return all
 }
 
+// sizeWithDefaults is about how many bytes a plugin takes with its defaults beside it.
+func sizeWithDefaults(p Plugin) int {
+	total := p.size()
+	for _, d := range Defaults(p.ConfigSchema) {
+		total += len(d.Key) + len(d.Value)
+	}
+	return total
+}
+
 func schemaFields(configSchema string) []schemaField {
 	d := json.NewDecoder(strings.NewReader(configSchema))
 	open, err := d.Token()

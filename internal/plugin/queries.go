@@ -99,7 +99,7 @@ func list(ctx context.Context, q db.Querier, organizationID string, sees visible
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
 	return plugins, err
 }
 
