@@ -98,7 +98,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if fault.Is(err, fault.Internal) {
 		a.Log.ErrorContext(r.Context(), "request failed", "request_id", RequestID(w),
-			"method", r.Method, "path", loggedPath(r), "error", err.Error())
+			"method", loggedMethod(r), "path", loggedPath(r), "error", err.Error())
 	}
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }

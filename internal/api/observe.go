@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"foyer/internal/wire"
 )
 
 // requestIDHeader carries the id of a request, which is in its log lines too.
@@ -30,13 +32,16 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 			took := a.Keys.DB.Now().Sub(start)
 			seen(r, rec.status, took)
 			if rec.status >= http.StatusBadRequest {
-				a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method),
+				a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),
 					slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Duration("took", took))
 			}
 		}()
 		next.ServeHTTP(rec, r)
 	})
 }
+
+// unknown stands for what a client has made up.
+const unknown = "(unknown)"
 
 // secretive finds paths that hold the token of an invite, or were meant to, or into
 // which somebody has pasted a key.
@@ -48,11 +53,19 @@ var secretive = regexp.MustCompile(`(?i)invite|signup|foy_`)
 func loggedPath(r *http.Request) string {
 	switch {
 	case r.Pattern == "" || r.Pattern == "/":
-		return "(unknown)"
+		return unknown
 	case secretive.MatchString(r.URL.Path):
 		return r.Pattern
 	}
 	return r.URL.Path
+}
+
+// loggedMethod is a request's method, unless it is made up: it may be a key then.
+func loggedMethod(r *http.Request) string {
+	if wire.Known(r.Method) {
+		return r.Method
+	}
+	return unknown
 }
 
 // RequestID names the request that w answers.

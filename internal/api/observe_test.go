@@ -35,3 +35,24 @@ func FuzzLoggedPath(f *testing.F) {
 		}
 	})
 }
+
+// A method may be anything, a key too: those that no path has are not logged.
+func TestLoggedMethod(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		logged := *r.api
+		logged.Log = slog.New(slog.NewTextHandler(&log, nil))
+		url := r.serve(&logged)
+		for method, want := range map[string]string{
+			r.key: "(unknown)", strings.Repeat("x", 60_000): "(unknown)", "PUT": "(unknown)", "get": "(unknown)", "DELETE": "DELETE",
+		} {
+			log.Reset()
+			if got := r.sendTo(url, r.key, method, apps, ""); got.status != http.StatusMethodNotAllowed {
+				r.t.Errorf("%.20s: %d %s", method, got.status, got.body)
+			}
+			if text := log.String(); len(text) > 1000 || !strings.Contains(text, " method="+want+" ") {
+				r.t.Errorf("%.20s: %.1000s", method, text)
+			}
+		}
+	})
+}

@@ -18,6 +18,7 @@ import (
 	"foyer/internal/invite"
 	"foyer/internal/job"
 	"foyer/internal/sandbox"
+	"foyer/internal/wire"
 )
 
 // metrics is what foyer tells Prometheus.
@@ -56,8 +57,7 @@ func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
 
 // method is a label: of what clients may make up, there must be a bounded number.
 func method(r *http.Request) string {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete:
+	if wire.Known(r.Method) {
 		return r.Method
 	}
 	return "other"

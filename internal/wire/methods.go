@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"foyer/internal/fault"
@@ -29,9 +30,16 @@ func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
 }
 
+// verbs are the methods that a path may have, in the order in which Allow tells them.
+var verbs = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete}
+
+// Known reports whether any path may have a method. Others are made up by clients,
+// who may write anything there, of any length.
+func Known(method string) bool { return method == http.MethodHead || slices.Contains(verbs, method) }
+
 func (m Methods) allowed() []string {
 	var all []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, method := range verbs {
 		if m[method] == nil {
 			continue
 		}
