@@ -84,6 +84,7 @@ func TestErrors(t *testing.T) {
 			{"too large", r.key, "POST", apps, `{"name":"` + strings.Repeat("x", 2<<20) + `"}`, 413, invalidRequest("request_too_large", "The body must be at most 1048576 bytes long.")},
 			{"not JSON", r.key, "POST", apps, `{"name":`, 400, invalidRequest("parse_error", "The body is not valid JSON: unexpected EOF (byte 8).")},
 			{"not UTF-8", r.key, "POST", apps, "{\"name\":\"\xff\"}", 400, invalidRequest("parse_error", "The body is not valid JSON: invalid UTF-8 (byte 9).")},
+			{"a lone surrogate", r.key, "POST", apps, `{"ignored":"\ud800"}`, 400, invalidRequest("parse_error", "The body is not valid JSON: invalid surrogate pair `\\ud800\"}` in string (byte 12).")},
 			{"a duplicate key", r.key, "POST", apps, `{"name":"a","name":"b"}`, 400, invalidRequest("parse_error", `The body is not valid JSON: "name" is there twice.`)},
 			{"two values", r.key, "POST", apps, `{} {}`, 400, invalidRequest("parse_error", "The body must be one JSON value; something follows it.")},
 			{"no object", r.key, "POST", apps, `[]`, 400, validation("invalid_input", "The body must be a JSON object, not an array.", "null")},

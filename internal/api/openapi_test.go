@@ -81,6 +81,40 @@ func TestPageShowsEveryOperation(t *testing.T) {
 	}
 }
 
+// A request is taken if, and only if, it fits the schema: where the two were not of one
+// mind once.
+func TestSchemasOfRequests(t *testing.T) {
+	const (
+		keys     = "/api/users/@me/keys"
+		schemas  = "#/components/schemas/"
+		activity = "#/paths/~1api~1organizations~1%7Borganization_id%7D~1pipeline_frontend_apps~1activity/get/parameters/"
+	)
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		for _, c := range []struct{ method, path, place, body string }{
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":[]}`},
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":["*"],"organization_id":null,"expires_at":null}`},
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":["*"],"expires_at":""}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":null}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":""}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":null}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":[]}`},
+			{"GET", apps + "activity?user=a@x.example", activity + "3/schema", `"a@x.example"`},
+			{"GET", apps + "activity?user=a", activity + "3/schema", `"a"`},
+			{"GET", apps + "activity?user=", activity + "3/schema", `""`},
+		} {
+			body := c.body
+			if c.method == "GET" {
+				body = ""
+			}
+			got, unfit := r.send(r.key, c.method, c.path, body), r.checker.Fits(c.place, []byte(c.body))
+			if (got.status < 300) != (unfit == nil) {
+				r.t.Errorf("%s %s %s: %d, and the schema says %v", c.method, c.path, c.body, got.status, unfit)
+			}
+		}
+	})
+}
+
 // docJSON is what the tests need of the document.
 type docJSON struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`

@@ -72,12 +72,13 @@ func (c *Checker) Check(tb testing.TB, method, path string, status int, header h
 // the document, such as #/components/schemas/App.
 func (c *Checker) CheckValue(tb testing.TB, place string, text []byte) {
 	tb.Helper()
-	if err := c.checkValue(place, text); err != nil {
+	if err := c.Fits(place, text); err != nil {
 		tb.Errorf("%v\n%s", err, text)
 	}
 }
 
-func (c *Checker) checkValue(place string, text []byte) error {
+// Fits returns what keeps a JSON text from fitting the schema at a place of the document.
+func (c *Checker) Fits(place string, text []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (c *Checker) check(method, path string, status int, header http.Header, bod
 	if mediaType != "application/json" {
 		return nil
 	}
-	return c.checkValue(at+"/content/application~1json/schema", body)
+	return c.Fits(at+"/content/application~1json/schema", body)
 }
 
 func (c *Checker) checkHeaders(at string, found response, headers http.Header) error {
