@@ -21,6 +21,7 @@ func TestMetricsOnAPortInUse(t *testing.T) {
 	folder, log := t.TempDir(), newLockedBuffer()
 	cfg := config.Config{
 		Listen: "127.0.0.1:0", DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db"), MetricsListen: ln.Addr().String(),
+		Secret: strings.Repeat("s", 32),
 	}
 	err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: io.Discard}.Run(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "FOYER_METRICS_LISTEN: ") || log.String() != "" {
