@@ -39,11 +39,11 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
-	if app = q.Get("app"); q.Has("app") && patch.ID(app) == 0 {
+	if app = q.Get("app"); app != "" && patch.ID(app) == 0 {
 		faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
 	}
-	if q.Has("user") {
-		user, err = org.ParseEmail("user", q.Get("user"))
+	if user = q.Get("user"); user != "" {
+		user, err = org.ParseEmail("user", user)
 		faults.Add(err)
 	}
 	return app, user, faults.Err()
