@@ -44,7 +44,7 @@ func TestLoggedMethod(t *testing.T) {
 		logged.Log = slog.New(slog.NewTextHandler(&log, nil))
 		url := r.serve(&logged)
 		for method, want := range map[string]string{
-			r.key: "(unknown)", strings.Repeat("x", 60_000): "(unknown)", "PUT": "(unknown)", "get": "(unknown)", "DELETE": "DELETE",
+			r.key: "(unknown)", strings.Repeat("x", 60_000): "(unknown)", "PUT": "PUT", "get": "(unknown)", "DELETE": "DELETE",
 		} {
 			log.Reset()
 			if got := r.sendTo(url, r.key, method, apps, ""); got.status != http.StatusMethodNotAllowed {

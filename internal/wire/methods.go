@@ -2,7 +2,6 @@ package wire
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"foyer/internal/fault"
@@ -30,16 +29,20 @@ func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
 }
 
-// verbs are the methods that a path may have, in the order in which Allow tells them.
-var verbs = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete}
-
-// Known reports whether any path may have a method. Others are made up by clients,
-// who may write anything there, of any length.
-func Known(method string) bool { return method == http.MethodHead || slices.Contains(verbs, method) }
+// Known reports whether a method is one of RFC 9110 or RFC 5789. Others are made up by
+// clients, who may write anything there, of any length.
+func Known(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
 
 func (m Methods) allowed() []string {
 	var all []string
-	for _, method := range verbs {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		if m[method] == nil {
 			continue
 		}
