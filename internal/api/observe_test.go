@@ -36,7 +36,7 @@ func FuzzLoggedPath(f *testing.F) {
 	})
 }
 
-// A method may be anything, a key too: those that no path has are not logged.
+// A method may be anything, a key too: one that is made up is not logged.
 func TestLoggedMethod(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
