@@ -101,11 +101,12 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds))}
+	scheduled := w.scheduled(ctx)
 	var working sync.WaitGroup
 	for range hands {
 		working.Go(func() { w.work(ctx) })
 	}
-	w.poll(ctx)
+	w.poll(ctx, scheduled)
 	working.Wait()
 }
 
@@ -132,21 +133,24 @@ func (w worker) schedule(ctx context.Context) error {
 	})
 }
 
-// poll schedules, as soon as that is possible, and has one hand look now and then,
-// until ctx is done.
-func (w worker) poll(ctx context.Context) {
+// scheduled reports whether schedule has succeeded.
+func (w worker) scheduled(ctx context.Context) bool {
+	err := w.schedule(ctx)
+	if err != nil && ctx.Err() == nil {
+		w.log.ErrorContext(ctx, "schedule jobs", "error", err.Error())
+	}
+	return err == nil
+}
+
+// poll has one hand look now and then, until ctx is done, and schedules what could not
+// be scheduled yet.
+func (w worker) poll(ctx context.Context, scheduled bool) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for scheduled := false; ; {
-		if !scheduled {
-			err := w.schedule(ctx)
-			scheduled = err == nil
-			if err != nil && ctx.Err() == nil {
-				w.log.ErrorContext(ctx, "schedule jobs", "error", err.Error())
-			}
-		}
+	for {
 		select {
 		case <-tick.C:
+			scheduled = scheduled || w.scheduled(ctx)
 			w.Wake()
 		case <-ctx.Done():
 			return
