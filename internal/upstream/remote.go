@@ -45,6 +45,8 @@ func Parse(raw string) (Remote, error) {
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":
 		return Remote{}, badURL("The url must name a host.")
+	case strings.Contains(u.Host, "%"): // RFC 6874: a zone means something on one machine alone
+		return Remote{}, badURL("The url's address must not have a zone.")
 	case !validPort(u.Port()):
 		return Remote{}, badURL("The url's port must be a number from 1 to 65535.")
 	case u.Fragment != "":

@@ -112,6 +112,7 @@ func TestNoSealer(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"https://joe:secret@example.org/a.git/?q=1", "http://[::1%25x]:80/%2e%2e/", "https://EXAMPLE.org./.git/.git", "a:b@c", "https://@/",
+		"http://[::%25\xed]",
 	} {
 		f.Add(seed)
 	}
