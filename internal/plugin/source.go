@@ -25,32 +25,31 @@ type Sources struct {
 }
 
 // Source returns a plugin with its files.
-func (s Service) Source(ctx context.Context, c access.Caller, id int64) (found Sources, err error) {
-	err = s.DB.View(ctx, func(q db.Querier) error {
-		p, err := s.get(ctx, q, c, id)
-		if err == nil {
-			found, err = sourceOf(ctx, q, p)
-		}
-		return err
-	})
-	return found, err
+func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources, error) {
+	return s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.get(ctx, q, c, id) })
 }
 
-func sourceOf(ctx context.Context, q db.Querier, p Plugin) (Sources, error) {
-	o, err := originOf(ctx, q, p)
-	if err != nil {
-		return Sources{}, err
-	}
-	v, err := currentVersion(ctx, q, o)
-	if err != nil {
-		return Sources{}, err
-	}
-	files, err := listFiles(ctx, q, v.id)
-	if err != nil {
-		return Sources{}, err
-	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	return Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, version: v}, nil
+// sourceOf returns the plugin that find finds, and its files, as they are at one moment.
+func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, error)) (found Sources, err error) {
+	err = s.DB.View(ctx, func(q db.Querier) error {
+		p, err := find(q)
+		if err != nil {
+			return err
+		}
+		o, err := originOf(ctx, q, p)
+		if err != nil {
+			return err
+		}
+		v, err := currentVersion(ctx, q, o)
+		if err != nil {
+			return err
+		}
+		files, err := listFiles(ctx, q, v.id)
+		found = Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, version: v}
+		return err
+	})
+	slices.SortFunc(found.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return found, err
 }
 
 // errRaced means that a plugin's source was changed by another meanwhile.
@@ -83,14 +82,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 // editSource compiles outside the transaction, which finds out whether the files
 // are still those that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
-	var before Sources
-	err = s.DB.View(ctx, func(q db.Querier) error {
-		p, err := s.own(ctx, q, c, id, "")
-		if err == nil {
-			before, err = sourceOf(ctx, q, p)
-		}
-		return err
-	})
+	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.own(ctx, q, c, id, "") })
 	if err != nil {
 		return Sources{}, err
 	}
