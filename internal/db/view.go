@@ -13,7 +13,7 @@ func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
 	if d.engine.sqlite {
 		return d.readers.view(ctx, func(q Querier) error { return fn(moment{q, d}) })
 	}
-	return classify(d.viewPostgres(ctx, fn))
+	return d.viewPostgres(ctx, fn)
 }
 
 // moment is the database as a View sees it.
