@@ -209,9 +209,7 @@ func TestThrottlingWithoutKey(t *testing.T) {
 func TestInternalError(t *testing.T) {
 	each(t, func(r *rig) {
 		var log strings.Builder
-		broken := *r.api
-		broken.Log = slog.New(slog.NewTextHandler(&log, nil))
-		url := r.serve(&broken)
+		url := r.serveLogged(&log)
 		if got := r.sendTo(url, r.key, "GET", apps+"activity", ""); got.status != 200 {
 			r.t.Fatal(got.body)
 		}

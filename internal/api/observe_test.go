@@ -40,9 +40,7 @@ func FuzzLoggedPath(f *testing.F) {
 func TestLoggedMethod(t *testing.T) {
 	each(t, func(r *rig) {
 		var log bytes.Buffer
-		logged := *r.api
-		logged.Log = slog.New(slog.NewTextHandler(&log, nil))
-		url := r.serve(&logged)
+		url := r.serveLogged(&log)
 		for method, want := range map[string]string{
 			r.key: "(unknown)", strings.Repeat("x", 60_000): "(unknown)", "PUT": "PUT", "get": "(unknown)", "DELETE": "DELETE",
 		} {

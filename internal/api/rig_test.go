@@ -98,6 +98,13 @@ func (r *rig) serve(a *api.API) string {
 	return s.URL
 }
 
+// serveLogged serves the API once more, with a log that can be read.
+func (r *rig) serveLogged(log io.Writer) string {
+	logged := *r.api
+	logged.Log = slog.New(slog.NewTextHandler(log, nil))
+	return r.serve(&logged)
+}
+
 func (r *rig) newOrg(name string) org.Organization {
 	r.t.Helper()
 	o, err := r.orgs.Create(r.t.Context(), name)
