@@ -11,10 +11,11 @@ import (
 )
 
 type appCommands struct {
-	List   appList   `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
-	Get    appGet    `cmd:"" help:"Show one app."`
-	Create appCreate `cmd:"" help:"Register an app."`
-	Delete appDelete `cmd:"" help:"Delete an app."`
+	List        appList        `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
+	Get         appGet         `cmd:"" help:"Show one app."`
+	Create      appCreate      `cmd:"" help:"Register an app."`
+	Credentials appCredentials `cmd:"" help:"Give an installed app other credentials for its git host."`
+	Delete      appDelete      `cmd:"" help:"Delete an app."`
 }
 
 // Help gives examples.
@@ -23,6 +24,7 @@ func (appCommands) Help() string {
 
     foyer app create --name="Banner" --description="A line on top of every page"
     foyer app create --type=custom --url=https://git.example.com/acme/banner --tag=v1.2.0
+    foyer app credentials 7 --url=https://user:token@git.example.com/acme/banner
     foyer app list --json
 `
 }
@@ -110,6 +112,25 @@ func given[T any](v *T) patch.Field[T] {
 		return patch.Field[T]{}
 	}
 	return patch.Of(*v)
+}
+
+type appCredentials struct {
+	actor
+	ID  int64  `arg:"" help:"Its id."`
+	URL string `name:"url" required:"" placeholder:"URL" help:"The url it was installed from, with the credentials to ask with from now on."`
+}
+
+// Run replaces an app's credentials.
+func (c appCredentials) Run(ctx context.Context, d *server.Domain, out *output) error {
+	by, err := c.caller(ctx, d)
+	if err != nil {
+		return err
+	}
+	p, err := d.Plugins.SetCredentials(ctx, by, c.ID, c.URL)
+	if err != nil {
+		return named(err, "app", c.ID)
+	}
+	return apps.one(out, p)
 }
 
 type appDelete struct {

@@ -109,6 +109,12 @@ func TestOtherSecret(t *testing.T) {
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Version != p.Version || got.Tag != p.Tag {
 			r.Errorf("stored %+v, %v; want %+v", got, err, p)
 		}
+		if _, err := r.SetCredentials(r.Context(), r.caller, p.ID, url); err != nil {
+			r.Fatal(err)
+		}
+		if p, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.Tag != "v2.0.0" {
+			r.Errorf("with credentials given anew: %+v, %v", p, err)
+		}
 	})
 }
 

@@ -37,7 +37,8 @@ func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 
 func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 	return db.Run(ctx, tx, `
-		UPDATE plugin_sources SET current_number = $2, checked_at = $3 WHERE plugin_id = $1`, o.PluginID, o.Current, db.Time(&o.CheckedAt))
+		UPDATE plugin_sources SET current_number = $2, credentials = $3, checked_at = $4 WHERE plugin_id = $1`,
+		o.PluginID, o.Current, db.Text(&o.Credentials), db.Time(&o.CheckedAt))
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {

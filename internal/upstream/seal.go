@@ -20,7 +20,7 @@ type Sealer struct{ aead cipher.AEAD }
 var errNoSecret = errors.New("credentials of an upstream are kept sealed, for which FOYER_SECRET must be set")
 
 var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is another than when the app was installed. " +
-	"Set it back, or delete the app and install it anew.")
+	"Set it back, or give them anew (foyer app credentials).")
 
 // NewSealer derives the key from the server's secret (FOYER_SECRET).
 func NewSealer(serverSecret []byte) (*Sealer, error) {
