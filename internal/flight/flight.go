@@ -3,6 +3,8 @@ package flight
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"golang.org/x/sync/singleflight"
 )
@@ -13,7 +15,14 @@ type Group[T any] struct{ calls singleflight.Group }
 // Do returns what work does, which may have begun for another caller. It does not end
 // with the one for whom it began, but each may leave.
 func (g *Group[T]) Do(ctx context.Context, key string, work func(context.Context) (T, error)) (T, error) {
-	done := g.calls.DoChan(key, func() (any, error) { return work(context.WithoutCancel(ctx)) })
+	done := g.calls.DoChan(key, func() (v any, err error) {
+		defer func() {
+			if p := recover(); p != nil { // nobody above could: singleflight panics on a goroutine of its own
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		return work(context.WithoutCancel(ctx))
+	})
 	select {
 	case <-ctx.Done():
 		var none T

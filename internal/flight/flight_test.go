@@ -3,6 +3,7 @@ package flight_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -43,4 +44,14 @@ func TestDo(t *testing.T) {
 			t.Errorf("it was done %d times", began)
 		}
 	})
+}
+
+// Work that panics fails, and the program goes on.
+func TestDoPanics(t *testing.T) {
+	t.Parallel()
+	var g flight.Group[int]
+	_, err := g.Do(t.Context(), "a", func(context.Context) (int, error) { panic("no way") })
+	if err == nil || !strings.Contains(err.Error(), "no way") {
+		t.Errorf("got %v", err)
+	}
 }
