@@ -143,7 +143,7 @@ func (c *Catalog) share(ctx context.Context, read func(context.Context) error) e
 
 func (c *Catalog) refresh(ctx context.Context) error {
 	data, etag, err := c.read(ctx)
-	if errors.Is(err, errUnchanged) {
+	if errors.Is(err, errUnchanged) && c.entries.Load() != nil {
 		return nil
 	}
 	if err != nil {
@@ -208,6 +208,9 @@ func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &elements); err != nil {
 		return nil, nil, fmt.Errorf("it is not a JSON list: %w", err)
+	}
+	if elements == nil {
+		return nil, nil, errors.New("it is not a JSON list, but null")
 	}
 	entries = make([]Entry, 0, len(elements))
 	for i, element := range elements {

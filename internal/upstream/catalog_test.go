@@ -82,9 +82,11 @@ func TestCatalogFromFile(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Name != "A" {
 		t.Errorf("entries %v, error %v", entries, err)
 	}
-	write(`{}`)
-	if err := catalog.Refresh(t.Context()); err == nil {
-		t.Error("an object was taken for a catalog")
+	for _, text := range []string{`{}`, `null`} {
+		write(text)
+		if err := catalog.Refresh(t.Context()); err == nil {
+			t.Errorf("%s was taken for a catalog", text)
+		}
 	}
 	if entries, err := catalog.Entries(t.Context()); err != nil || len(entries) != 1 {
 		t.Errorf("the last good copy is gone: %v, %v", entries, err)
@@ -140,6 +142,15 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	if got := warned(); len(got) != 5 {
 		t.Errorf("%d of 100 are named", len(got))
 	}
+}
+
+// A source that says nothing has changed to somebody who has nothing is no good one.
+func TestCatalogUnchangedFromNothing(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
+	t.Cleanup(server.Close)
+	_, err := newCatalog(server.URL, newClock()).Entries(t.Context())
+	wantFault(t, err, fault.UpstreamUnavailable, "", "catalog")
 }
 
 // There is no last copy to keep before the first.

@@ -30,7 +30,7 @@ const maxManifestDepth = 64
 func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var fields map[string]json.RawMessage // a struct would take keys in any case
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
 		return Manifest{}, badManifest("is not a JSON object%s", whereOf(err))
 	}
 	var m Manifest

@@ -51,6 +51,7 @@ func TestParseManifest(t *testing.T) {
 	for text, words := range map[string]string{
 		"":                         "not a JSON object",
 		"[]":                       "not a JSON object",
+		"null":                     "not a JSON object",
 		"{} {}":                    "not a JSON object",
 		`{"name": 1}`:              "name",
 		`{"name": "a\u0000b"}`:     "NUL",
