@@ -80,7 +80,9 @@ func Compile(ctx context.Context, pool *sandbox.Pool, files map[string]string) (
 		if err != nil {
 			return Result{}, err
 		}
-		status[name] = File{Name: name, Status: Transpiled}
+		if status[name].Status != Failed { // the site may have found an import in it
+			status[name] = File{Name: name, Status: Transpiled}
+		}
 		for _, f := range answer.Errors {
 			status[f.Name] = f
 		}

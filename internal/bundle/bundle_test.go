@@ -191,7 +191,7 @@ func TestErrorElsewhere(t *testing.T) {
 		t.Parallel()
 		wantFiles(t,
 			sources{"site.ts": "import './index'", "index.ts": "import 'fs'"},
-			File{Name: "index.ts", Status: Transpiled},
+			blame("index.ts", `"fs"`+onlyOwn, 1, 8),
 			blame("site.ts", `index.ts:1:8: "fs"`+onlyOwn, 0, 0),
 		)
 	})
