@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
+	"foyer/internal/plugin"
 )
 
 // serveBundle answers browsers, of any origin and without a key, with the bundle
@@ -16,18 +17,9 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
-	name, ok := strings.CutSuffix(r.PathValue("file"), ".js")
-	if !ok || name != "site" && !isSum(name) {
-		a.fail(w, r, access.ErrNotFound)
-		return
-	}
-	sum := name
-	if name == "site" {
-		sum = ""
-	}
-	script, err := a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)
+	script, pinned, err := a.findBundle(r)
 	if fault.Is(err, fault.NotFound) {
-		err = cmp.Or(a.LimitPeer(w, r), err) // nobody may guess tokens without end
+		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is without a limit
 	}
 	if err != nil {
 		a.fail(w, r, err)
@@ -39,12 +31,26 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		c.body, c.tag, c.coding = script.Gzip, script.SHA256+"-gzip", "gzip"
 	}
 	c.cacheControl = "no-cache" // may be kept, but is asked for each time
-	if sum != "" {
+	if pinned {
 		c.cacheControl = "public, max-age=31536000, immutable"
 	}
 	if err := c.write(w, r); err != nil {
 		a.fail(w, r, err)
 	}
+}
+
+// findBundle returns the bundle that a path names; pinned if it can be no other one.
+func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
+	name, ok := strings.CutSuffix(r.PathValue("file"), ".js")
+	switch {
+	case ok && name == "site":
+		script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), "")
+	case ok && isSum(name):
+		script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), name)
+	default:
+		err = access.ErrNotFound
+	}
+	return script, name != "site", err
 }
 
 // acceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110
