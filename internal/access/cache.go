@@ -141,13 +141,16 @@ func (k *Keys) load(ctx context.Context, h hash) (*Identity, error) {
 // they see that access_version is another. Only one such transaction is under way
 // at a time, so that fn can rely on what it reads.
 func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
-	defer k.cache.drop()
-	return k.DB.InTx(ctx, func(tx *db.Tx) error {
+	err := k.DB.InTx(ctx, func(tx *db.Tx) error {
 		if err := countChange(ctx, tx); err != nil {
 			return err
 		}
 		return fn(tx)
 	})
+	if err == nil || fault.Is(err, fault.Internal) { // of which nobody knows what became of the change
+		k.cache.drop()
+	}
+	return err
 }
 
 // Version is another number after each change to keys, memberships, organizations or

@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
+	"foyer/internal/fault"
 )
 
 // Whoever needs the database to know whether a key still holds waits no longer than
@@ -70,6 +71,21 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 			if err := k.verify(t.Context(), at.Add(recheckAfter/2)); err != nil || d.Statements() != before+1 {
 				t.Errorf("at %v: asked again, %v", at.Sub(now), err)
 			}
+		}
+	})
+}
+
+// Who is refused has changed nothing that is in memory.
+func TestRefusedChangeKeepsMemory(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := &Keys{DB: d}
+		before := k.Version()
+		if err := k.Revoke(t.Context(), 999); !fault.Is(err, fault.NotFound) || k.Version() != before {
+			t.Errorf("%v, version %d; want %d", err, k.Version(), before)
+		}
+		if err := k.Change(t.Context(), func(*db.Tx) error { return errors.New("who knows") }); err == nil || k.Version() == before {
+			t.Errorf("%v, version %d", err, k.Version())
 		}
 	})
 }
