@@ -56,9 +56,14 @@ func loggedPath(r *http.Request) string {
 		return unknown
 	case secretive.MatchString(r.URL.Path):
 		return r.Pattern
+	case len(r.URL.Path) > maxLoggedPath:
+		return r.URL.Path[:maxLoggedPath] + "…"
 	}
 	return r.URL.Path
 }
+
+// maxLoggedPath is how many bytes of a path are logged: a client could fill the disk.
+const maxLoggedPath = 200
 
 // loggedMethod is a request's method, unless it is made up: it may be a key then.
 func loggedMethod(r *http.Request) string {

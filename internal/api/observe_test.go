@@ -54,3 +54,17 @@ func TestLoggedMethod(t *testing.T) {
 		}
 	})
 }
+
+// Nobody fills the disk with what they ask for.
+func TestLoggedPathIsCut(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		url := r.serveLogged(&log)
+		if got := r.sendTo(url, "", http.MethodGet, "/apps/A/"+strings.Repeat("%ff", 20_000), ""); got.status != http.StatusNotFound {
+			r.t.Errorf("%d %s", got.status, got.body)
+		}
+		if text := log.String(); len(text) > 2000 || !strings.Contains(text, "/apps/A/") {
+			r.t.Errorf("%d bytes: %.500s", len(text), text)
+		}
+	})
+}
