@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"context"
+	"errors"
 	"path"
 	"strings"
 	"testing"
@@ -35,10 +37,13 @@ func FuzzFileName(f *testing.F) {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	got := compare(
+	got, err := compare(t.Context(),
 		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": ""},
 		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n"},
 	)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var names, diffs []string
 	for _, d := range got {
 		names, diffs = append(names, d.Name), append(diffs, d.Diff)
@@ -67,7 +72,11 @@ func TestCompareLong(t *testing.T) {
 		after[name] = strings.Repeat("y\nx\nz\n", maxFileBytes/6)
 	}
 	total := 0
-	for _, d := range compare(before, after) {
+	diffs, err := compare(t.Context(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range diffs {
 		total += len(d.Diff)
 		if !strings.HasSuffix(d.Diff, "\n") {
 			t.Errorf("%s is cut inside a line", d.Name)
@@ -75,5 +84,10 @@ func TestCompareLong(t *testing.T) {
 	}
 	if total > maxDiffBytes+1000 {
 		t.Errorf("%d bytes", total)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := compare(gone, before, after); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone gets %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	if err != nil {
 		return nil, err
 	}
-	return compare(before, after), nil
+	return compare(ctx, before, after)
 }
 
 // base is the version that another is compared with; zero if that is the first one, of
@@ -106,13 +106,17 @@ func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, err
 	return texts, err
 }
 
-// compare lists the differences between two sets of files, by name.
-func compare(before, after map[string]string) []FileDiff {
+// compare lists the differences between two sets of files, by name. Large files take
+// seconds: nobody compares the rest once the caller has gone.
+func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, error) {
 	names := maps.Clone(after)
 	maps.Copy(names, before)
 	var all []FileDiff
 	left := maxDiffBytes
 	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		old, had := before[name]
 		text, has := after[name]
 		if had && has && old == text {
@@ -122,7 +126,7 @@ func compare(before, after map[string]string) []FileDiff {
 		left -= len(d)
 		all = append(all, FileDiff{name, d})
 	}
-	return all
+	return all, nil
 }
 
 // unified is a unified diff of one file, as git shows it.
