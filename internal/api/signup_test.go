@@ -122,6 +122,15 @@ func TestKeysAreNotLogged(t *testing.T) {
 	})
 }
 
+// Who needs no key gets no megabyte of memory.
+func TestSignupTakesSmallBodies(t *testing.T) {
+	each(t, func(r *rig) {
+		path := "/api/signup/" + strings.Repeat("A", 64)
+		r.wantStatus("", "POST", path, `{"first_name":"`+strings.Repeat("x", 64<<10)+`"}`, 413)
+		r.wantStatus("", "POST", path, `{"first_name":"`+strings.Repeat("x", 60<<10)+`"}`, 404)
+	})
+}
+
 func TestPeersAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		now := r.db.Now()
