@@ -1,6 +1,7 @@
 // Package job does in the background what a transaction asked for when it
 // committed: on any number of servers, in spite of crashes, each job once unless
-// a server dies between doing it and writing that down.
+// a server dies between doing it and writing that down, or cannot write it down
+// while the job is its own.
 package job
 
 import (
@@ -26,6 +27,8 @@ const (
 	timeLimit = 22 * time.Second
 	// pollEvery is how soon a server sees a job that another process has put.
 	pollEvery = time.Second
+	// endEvery is how soon what could not be written down is tried again.
+	endEvery = time.Second
 	// hands is how many jobs one server does at a time.
 	hands = 4
 
@@ -200,6 +203,8 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 
 // do makes one try and writes down how it went.
 func (w worker) do(ctx context.Context, j Job) {
+	ctx, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
 	kind := w.kinds[j.Kind]
 	failed := attempt(ctx, kind.Do, j)
 	next, again := j.next(kind, failed, w.db.Now())
@@ -207,15 +212,19 @@ func (w worker) do(ctx context.Context, j Job) {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
 	var held bool
-	err := w.db.InTx(ctx, func(tx *db.Tx) (err error) {
+	finish := func(tx *db.Tx) (err error) {
 		if held, err = end(ctx, tx, j, next, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
 		return kind.Ended(ctx, tx, j, failed, again)
-	})
-	if err != nil { // the lease will end, and another one will try again
+	}
+	for err := w.db.InTx(ctx, finish); err != nil; err = w.db.InTx(ctx, finish) {
 		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
-		return
+		select {
+		case <-time.After(endEvery):
+		case <-ctx.Done(): // the lease is over: another one will do it again
+			return
+		}
 	}
 	if held && kind.Told != nil {
 		kind.Told(j, failed, again)

@@ -245,6 +245,32 @@ func TestLostLeaseIsTakenOver(t *testing.T) {
 	})
 }
 
+// What was done is not done again because the database could not be told at once.
+func TestEndIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "kind", "x")
+		j, _ := take(t, q)
+		done, ended := 0, 0
+		q.does(map[string]Kind{"kind": {
+			Do: func(context.Context, Job) error {
+				done++
+				return nil
+			},
+			Ended: func(context.Context, *db.Tx, Job, error, bool) error {
+				if ended++; ended == 1 {
+					return errors.New("the database has gone")
+				}
+				return nil
+			},
+		}}).do(t.Context(), j)
+		if done != 1 || ended < 2 || waiting(t, q) != 0 {
+			t.Errorf("done %d times, ended %d times, %d jobs wait", done, ended, waiting(t, q))
+		}
+	})
+}
+
 // What this server does not know is left to one that does.
 func TestPanicsAreTriedAgainAndUnknownKindsLeft(t *testing.T) {
 	t.Parallel()
