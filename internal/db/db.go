@@ -121,7 +121,7 @@ func (d *DB) Close() error {
 	}
 	d.reads.close()
 	d.writes.close()
-	d.pool.Close()
+	d.closePool()
 	return nil
 }
 

@@ -15,7 +15,15 @@ const (
 	maxPostgresIdle  = 5 * time.Minute
 	maxPostgresTx    = maxPostgresConns - 4 // at once: they may wait for locks, lanes and other questions do not
 	lanePart         = maxPostgresConns     // the parts before it are for other transactions
+
+	// postgresSilence is how long a host may say nothing when a connection is made, tried
+	// or closed, before it is taken for lost.
+	postgresSilence = 5 * time.Second
 )
+
+// endIdle has PostgreSQL end a transaction that asks nothing for so long: a server that
+// is frozen, or cut off, would keep the others from what it has locked.
+const endIdle = `SET idle_in_transaction_session_timeout = '10s'`
 
 // forUpdate makes a SELECT lock its rows.
 const forUpdate = " FOR UPDATE"
@@ -26,7 +34,14 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 	if err != nil {
 		return errors.New("the url of the database is not well-formed") // pgx would show its password
 	}
-	c.MaxConns, c.MaxConnIdleTime = maxPostgresConns, maxPostgresIdle
+	c.MaxConns, c.MaxConnIdleTime, c.PingTimeout = maxPostgresConns, maxPostgresIdle, postgresSilence
+	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
+		c.ConnConfig.ConnectTimeout = postgresSilence
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, endIdle)
+		return err
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return err
@@ -41,6 +56,20 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 	}
 	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
 	return nil
+}
+
+// closePool says goodbye to the server, as long as that answers: the pool would wait 15
+// seconds for each connection of one that does not.
+func (d *DB) closePool() {
+	closed := make(chan struct{})
+	go func() {
+		d.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(postgresSilence):
+	}
 }
 
 // asked is a pool of connections, or a transaction.

@@ -1,0 +1,147 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"path"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+)
+
+// relay passes a server's connections on, until it falls silent: then it takes what
+// comes and says nothing.
+type relay struct {
+	address string
+	silent  atomic.Bool
+}
+
+func startRelay(t *testing.T, socket string) *relay {
+	t.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: ln.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		ln.Close()
+	})
+	go func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			server, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() {
+				client.Close()
+				server.Close()
+			})
+			go r.pass(client, server)
+			go r.pass(server, client)
+		}
+	}()
+	return r
+}
+
+func (r *relay) pass(from io.Reader, to io.WriteCloser) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if r.silent.Load() {
+			if err != nil {
+				return
+			}
+			continue
+		}
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+			to.Close()
+			return
+		}
+	}
+}
+
+// relayed returns the url of a PostgreSQL database behind relays, which are its hosts.
+func relayed(t *testing.T, n int) (string, []*relay) {
+	t.Helper()
+	u, err := url.Parse(dbtest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relays, addresses := make([]*relay, n), make([]string, n)
+	for i := range relays {
+		relays[i] = startRelay(t, path.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
+		addresses[i] = relays[i].address
+	}
+	return "postgres://postgres@" + strings.Join(addresses, ",") + u.Path + "?sslmode=disable", relays
+}
+
+// A host that says nothing is passed over.
+func TestSilentHost(t *testing.T) {
+	t.Parallel()
+	u, hosts := relayed(t, 2)
+	hosts[0].silent.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d, err := db.Open(ctx, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nobody waits long to say goodbye to a server that says nothing.
+func TestCloseOfSilentServer(t *testing.T) {
+	t.Parallel()
+	u, hosts := relayed(t, 1)
+	d, err := db.Open(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts[0].silent.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = d.View(ctx, func(q db.Querier) error {
+		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		return err
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	begin := time.Now()
+	if err := d.Close(); err != nil || time.Since(begin) > 12*time.Second { // the pool alone waits 15
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+}
+
+// PostgreSQL ends the transactions of a server that is frozen while others wait.
+func TestIdleTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	const ask = `SELECT current_setting('idle_in_transaction_session_timeout')`
+	err := d.InTx(t.Context(), func(tx *db.Tx) error {
+		limit, err := db.One(t.Context(), tx, db.Value[string], ask)
+		if limit != "10s" {
+			t.Errorf("%q", limit)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
