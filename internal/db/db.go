@@ -134,7 +134,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	if d.engine.sqlite {
 		return d.readers.query(ctx, query, args, row)
 	}
-	return queryOn(ctx, d.pool, query, args, row)
+	return queryPool(ctx, d.pool, query, args, row)
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else

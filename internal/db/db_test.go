@@ -433,3 +433,49 @@ func TestSome(t *testing.T) {
 		}
 	})
 }
+
+// What Some leaves stays on the server: it may be a gigabyte. A sequence counts the rows
+// that were made. Pages that end early are more than there are connections.
+func TestSomeLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	const pages, rows = 30, 1000
+	for page := range pages {
+		some, more, err := db.Some(t.Context(), d, db.Value[string], func(s string) int { return len(s) }, 0, `
+			SELECT repeat('x', 1000000) || nextval('users_id_seq') FROM generate_series(1, $1)`, rows)
+		if err != nil || len(some) != 1 || !more {
+			t.Fatalf("%d rows, more %t, %v", len(some), more, err)
+		}
+		made, err := db.One(t.Context(), d, db.Value[int], `SELECT last_value FROM users_id_seq`)
+		if err != nil || made > (page+1)*rows/2 {
+			t.Fatalf("page %d: %d rows made in all, %v", page, made, err)
+		}
+	}
+}
+
+// Where others go on asking, nothing ends with the rows.
+func TestSomeInATransaction(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		// More rows than can be on their way at once.
+		const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n`
+		askTwice := func(q db.Querier) error {
+			for range 2 {
+				_, more, err := db.Some(t.Context(), q, db.Value[int], func(int) int { return 1 }, 0, many)
+				if err != nil {
+					return err
+				}
+				if !more {
+					t.Error("nothing is left")
+				}
+			}
+			return nil
+		}
+		if err := d.View(t.Context(), askTwice); err != nil {
+			t.Error(err)
+		}
+		if err := d.InTx(t.Context(), func(tx *db.Tx) error { return askTwice(tx) }); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -85,6 +85,20 @@ func queryOn(ctx context.Context, on asked, query string, args []any, row func(s
 	return each(rows, row)
 }
 
+// queryPool is queryOn for any connection of the pool. When row wants no more, the
+// connection is given up: to be used again it would have to bring all other rows first.
+func queryPool(ctx context.Context, pool *pgxpool.Pool, query string, args []any, row func(scan scanner) error) error {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	return queryOn(ctx, pool, query, args, func(scan scanner) error {
+		err := row(scan)
+		if err != nil {
+			giveUp()
+		}
+		return err
+	})
+}
+
 func each(rows pgx.Rows, row func(scan scanner) error) error {
 	defer rows.Close()
 	for rows.Next() {
