@@ -20,6 +20,7 @@ type addition struct {
 // row. Transactions that share a commit mostly count in the same few rows: what they
 // add to one is added up first.
 func Add(ctx context.Context, t *Tx, query string, row []any, n ...int64) error {
+	t.db.statements.Add(1)
 	return classify(t.add(ctx, addition{query, row, n}))
 }
 

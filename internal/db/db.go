@@ -171,26 +171,6 @@ func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan 
 	return t.session.query(ctx, query, args, row)
 }
 
-func (t *Tx) exec(ctx context.Context, query string, args []any) (int64, error) {
-	t.db.statements.Add(1)
-	return t.session.exec(ctx, query, args)
-}
-
-func (t *Tx) run(ctx context.Context, query string, args []any) error {
-	t.db.statements.Add(1)
-	return t.session.run(ctx, query, args)
-}
-
-func (t *Tx) insertLater(ctx context.Context, id *int64, query string, args []any) error {
-	t.db.statements.Add(1)
-	return t.session.insertLater(ctx, id, query, args)
-}
-
-func (t *Tx) add(ctx context.Context, a addition) error {
-	t.db.statements.Add(1)
-	return t.session.add(ctx, a)
-}
-
 // Value is the columns of a query that yields one value a row.
 func Value[T any](v *T) []any { return []any{v} }
 
@@ -252,6 +232,7 @@ var errEnough = errors.New("enough rows")
 
 // Exec runs a statement and reports how many rows it changed.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
+	t.db.statements.Add(1)
 	n, err := t.exec(ctx, query, args)
 	return n, classify(err)
 }
@@ -259,6 +240,7 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) 
 // Run runs a statement whose result nobody waits for: on PostgreSQL it travels with
 // the next one, and an error of it is that one's or the commit's.
 func Run(ctx context.Context, t *Tx, query string, args ...any) error {
+	t.db.statements.Add(1)
 	return classify(t.run(ctx, query, args))
 }
 

@@ -18,6 +18,7 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 // InsertLater is Insert for an id that nobody needs before the commit, which sets
 // it: on PostgreSQL the statement travels with the next one.
 func InsertLater(ctx context.Context, t *Tx, id *int64, query string, args ...any) error {
+	t.db.statements.Add(1)
 	return classify(t.insertLater(ctx, id, query, args))
 }
 
