@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -392,6 +393,41 @@ func TestTidy(t *testing.T) {
 		}
 		if left, _ := r.invites.List(r.Context(), other, page.First); left.Count != 0 {
 			r.Errorf("%d left of the other organization", left.Count)
+		}
+	})
+}
+
+// However many brakes there are to forget, no transaction is long.
+func TestTidyBrakes(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		const old, batches = 1100, 3
+		now := r.db.Now()
+		if err := r.db.InTx(r.Context(), func(tx *db.Tx) error {
+			for i := range old + 1 {
+				since := now.Add(-24 * time.Hour)
+				if i == old {
+					since = now
+				}
+				if err := db.Run(r.Context(), tx, `INSERT INTO brakes (kind, item, since, used) VALUES ('mail', $1, $2, 1)`,
+					strconv.Itoa(i), since); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			r.Fatal(err)
+		}
+		before := r.db.Statements()
+		if err := r.invites.Tidy(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		if n := r.db.Statements() - before; n < 2*batches { // each is asked for
+			r.Errorf("%d statements, so not in %d batches", n, batches)
+		}
+		left, err := db.All(r.Context(), r.db, db.Value[string], `SELECT item FROM brakes`)
+		if err != nil || !slices.Equal(left, []string{strconv.Itoa(old)}) {
+			r.Errorf("left: %v, %v", left, err)
 		}
 	})
 }

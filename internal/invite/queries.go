@@ -160,10 +160,17 @@ func brakedSince(ctx context.Context, tx *db.Tx, kind, item string) (time.Time, 
 	return db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM brakes WHERE kind = $1 AND item = $2`, kind, item)
 }
 
+// overdueBrake is a brake that holds nothing back any more, if there is one.
+func overdueBrake(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `SELECT item FROM brakes WHERE since <= $1 LIMIT 1`, before)
+}
+
 // forgetBrakes leaves those alone that are being counted up.
-func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Run(ctx, tx, `
-		DELETE FROM brakes WHERE (kind, item) IN (SELECT kind, item FROM brakes WHERE since <= $1`+tx.SkipLocked+`) AND since <= $1`, before)
+func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM brakes WHERE (kind, item) IN (
+			SELECT kind, item FROM brakes WHERE since <= $1 ORDER BY since LIMIT $2`+tx.SkipLocked+`)
+		AND since <= $1`, before, limit)
 }
 
 // pendingNow is how many invites an organization has, and a number that is another

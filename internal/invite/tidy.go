@@ -29,5 +29,9 @@ func (s Service) Tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.DB.InTx(ctx, func(tx *db.Tx) error { return forgetBrakes(ctx, tx, now.Add(-day)) })
+	dayBefore := now.Add(-day)
+	brakes := func() ([]string, error) { return overdueBrake(ctx, s.DB, dayBefore) }
+	return db.InBatches(ctx, s.DB, brakes, func(tx *db.Tx, _ string) (int64, error) {
+		return forgetBrakes(ctx, tx, dayBefore, tidyBatch)
+	})
 }
