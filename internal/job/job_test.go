@@ -76,16 +76,18 @@ func waiting(t *testing.T, q *Queue) int {
 	return n
 }
 
-// run runs the queue until the test ends.
-func run(t *testing.T, q *Queue, kinds map[string]Kind) {
+// run runs the queue until it is stopped, or the test ends.
+func run(t *testing.T, q *Queue, kinds map[string]Kind) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { q.Run(ctx, quiet, kinds) })
-	t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		running.Wait()
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 func TestEachJobOnceOnSeveralServers(t *testing.T) {
@@ -95,19 +97,21 @@ func TestEachJobOnceOnSeveralServers(t *testing.T) {
 		var mu sync.Mutex
 		done := map[string]int{}
 		all := make(chan struct{})
+		allDone := sync.OnceFunc(func() { close(all) })
 		kinds := map[string]Kind{"count": {Do: func(_ context.Context, j Job) error {
 			mu.Lock()
 			defer mu.Unlock()
 			done[j.Item]++
 			if len(done) == jobs {
-				close(all)
+				allDone()
 			}
 			return nil
 		}}}
 		var q *Queue
+		var stops []func()
 		for range 3 {
 			q = New(dbtest.Open(t, url))
-			run(t, q, kinds)
+			stops = append(stops, run(t, q, kinds))
 		}
 		items := make([]string, jobs)
 		for i := range items {
@@ -115,8 +119,12 @@ func TestEachJobOnceOnSeveralServers(t *testing.T) {
 		}
 		put(t, q, "count", items...)
 		<-all
-		mu.Lock()
-		defer mu.Unlock()
+		for _, stop := range stops {
+			stop()
+		}
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs are to be done again", n)
+		}
 		for item, n := range done {
 			if n != 1 {
 				t.Errorf("job %s was done %d times", item, n)
