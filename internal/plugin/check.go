@@ -87,7 +87,7 @@ func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest st
 		}
 		before := p
 		p.LatestTag = latest
-		p.Version += db.Step()
+		p.Revision += db.Step()
 		return update(ctx, tx, before, p)
 	})
 	return p, o, err

@@ -66,7 +66,7 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 		}
 		learned := r.checkedAt(p.ID)
 		r.check(p.ID, "v2.0.0", false)
-		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Version != p.Version {
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Revision != p.Revision {
 			r.Errorf("stored %+v, %v; want %+v", got, err, p)
 		}
 		if at := r.checkedAt(p.ID); !at.Equal(learned) {
@@ -106,7 +106,7 @@ func TestOtherSecret(t *testing.T) {
 			strings.Contains(err.Error(), "joe") || strings.Contains(err.Error(), "hunter2") {
 			r.Errorf("upgrade: %v", err)
 		}
-		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Version != p.Version || got.Tag != p.Tag {
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Revision != p.Revision || got.Tag != p.Tag {
 			r.Errorf("stored %+v, %v; want %+v", got, err, p)
 		}
 		if _, err := r.SetCredentials(r.Context(), r.caller, p.ID, url); err != nil {

@@ -35,7 +35,7 @@ func TestSetCredentials(t *testing.T) {
 			r.Errorf("with the old token: %v", err)
 		}
 		given, err := r.SetCredentials(r.Context(), r.caller, p.ID, with("n3w")+".git/")
-		if err != nil || given.URL != repo.URL || given.Version <= p.Version {
+		if err != nil || given.URL != repo.URL || given.Revision <= p.Revision {
 			r.Fatalf("got %+v, %v", given, err)
 		}
 		entries, n, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
@@ -73,7 +73,7 @@ func TestSetCredentialsRefused(t *testing.T) {
 				r.Errorf("%s: %v", name, err)
 			}
 		}
-		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Version != p.Version {
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Revision != p.Revision {
 			r.Errorf("stored %+v, %v; want %+v", got, err, p)
 		}
 	})

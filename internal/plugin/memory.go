@@ -36,7 +36,7 @@ func NewMemory() *Memory {
 }
 
 // keep remembers a plugin as it is on disk.
-func (m *Memory) keep(p Plugin) { m.one.Put(p.ID, p.Version, p) }
+func (m *Memory) keep(p Plugin) { m.one.Put(p.ID, p.Revision, p) }
 
 // size is about how many bytes a plugin takes.
 func (p Plugin) size() int {

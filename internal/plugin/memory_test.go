@@ -43,7 +43,7 @@ func TestChangedElsewhere(t *testing.T) {
 		if last.Description != "theirs" {
 			r.Errorf("what was no change to the app in memory is one to the app: %+v", last)
 		}
-		if got := change(elsewhere, Draft{Description: patch.Of("theirs")}); got.Version != last.Version {
+		if got := change(elsewhere, Draft{Description: patch.Of("theirs")}); got.Revision != last.Revision {
 			r.Errorf("what was a change to the app in memory is none to the app: %+v", got)
 		}
 		if err := elsewhere.Delete(r.Context(), r.caller, p.ID); err != nil {

@@ -18,7 +18,7 @@ type Plugin struct {
 	ID               int64
 	OrganizationID   string
 	OrganizationName string
-	Version          int64 // counted up by each change
+	Revision         int64 // counted up by each change; the column is called version
 	Type             Type
 	Name             string
 	Description      string

@@ -185,7 +185,7 @@ func TestSaveTheSame(t *testing.T) {
 		before := r.save(p.ID, "a.md", patch.Of("a"))
 		after := r.save(p.ID, "b.md", patch.Field[string]{Null: true})
 		_, count, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
-		if err != nil || count != 1 || before.Version != after.Version {
+		if err != nil || count != 1 || before.Revision != after.Revision {
 			r.Errorf("%d versions: %v", count, err)
 		}
 		_, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)

@@ -15,7 +15,7 @@ const columns = `id, organization_id, (SELECT name FROM organizations WHERE orga
 
 func (p *Plugin) fields() []any {
 	return []any{
-		&p.ID, &p.OrganizationID, &p.OrganizationName, &p.Version,
+		&p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision,
 		&p.Type, &p.Name, &p.Description, &p.URL, &p.Icon, db.Text(&p.ConfigSchema), &p.Tag, &p.LatestTag, &p.IsGlobal,
 		db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs),
 		db.Time(&p.LastUsedAt), &p.CreatedAt, &p.UpdatedAt,
@@ -29,7 +29,7 @@ func insert(ctx context.Context, tx *db.Tx, p *Plugin) error {
 			is_global, capabilities, metrics, public_jobs, exports, created_at, updated_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)`,
 		p.OrganizationID, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag, p.LatestTag,
-		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt, p.Version)
+		p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(*p), p.CreatedAt, p.Revision)
 }
 
 const updatePlugin = `
@@ -40,9 +40,9 @@ const updatePlugin = `
 
 func updated(before, p Plugin) []any {
 	return []any{
-		p.OrganizationID, p.ID, p.Version, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
+		p.OrganizationID, p.ID, p.Revision, p.Type, p.Name, p.Description, p.URL, p.Icon, db.Text(&p.ConfigSchema), p.Tag,
 		p.LatestTag, p.IsGlobal, db.Text(&p.Capabilities), db.Text(&p.Metrics), db.Text(&p.PublicJobs), exports(p), p.UpdatedAt,
-		before.Version,
+		before.Revision,
 	}
 }
 
@@ -55,7 +55,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 }
 
 // swap is update for a plugin that the transaction has not even read: it is only
-// written if what is stored is of the version it was before.
+// written if what is stored is of the revision it was before.
 func swap(ctx context.Context, tx *db.Tx, before, p Plugin) (swapped bool, err error) {
 	n, err := db.Exec(ctx, tx, updatePlugin, updated(before, p)...)
 	if err != nil || n == 0 {
@@ -130,8 +130,8 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 			SELECT 0, global, version FROM plugin_counts WHERE organization_id = '') AS parts`, organizationID)
 }
 
-// versionOf is the version of a plugin that the organization can see.
-func versionOf(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (int64, error) {
+// revisionOf is the revision of a plugin that the organization can see.
+func revisionOf(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (int64, error) {
 	return db.One(ctx, db.Quick(q), db.Value[int64],
 		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
 }

@@ -79,7 +79,7 @@ func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 	now := s.DB.Now()
 	p := Plugin{
 		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		Version: db.Step(), Type: kind, CreatedAt: now, UpdatedAt: now,
+		Revision: db.Step(), Type: kind, CreatedAt: now, UpdatedAt: now,
 	}
 	d.apply(&p)
 	return p, nil
@@ -105,12 +105,12 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 // that is known to hold. What a transaction has read may yet be undone: it must not
 // be put there.
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
-	if kept, version, ok := s.Memory.one.Last(id); ok {
-		stored, err := versionOf(ctx, q, c.Organization.ID, id, lock)
+	if kept, revision, ok := s.Memory.one.Last(id); ok {
+		stored, err := revisionOf(ctx, q, c.Organization.ID, id, lock)
 		if err != nil {
 			return Plugin{}, false, access.OrNotFound(err)
 		}
-		if stored == version {
+		if stored == revision {
 			return kept, true, nil
 		}
 	}
@@ -253,14 +253,14 @@ func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id 
 	return Plugin{}, false, nil
 }
 
-// advance makes a changed plugin the next version of what it was before.
+// advance makes a changed plugin the next revision of what it was before.
 func (s Service) advance(c access.Caller, before Plugin, p *Plugin) error {
 	if p.IsGlobal && !before.IsGlobal {
 		if err := mayShare(c); err != nil {
 			return err
 		}
 	}
-	p.Version += db.Step()
+	p.Revision += db.Step()
 	p.UpdatedAt = s.DB.Now()
 	return nil
 }

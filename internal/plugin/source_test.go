@@ -46,7 +46,7 @@ func TestSaveAnswersTheSource(t *testing.T) {
 			saved := r.save(p.ID, "site.ts", patch.Of(text))
 			read, err := r.Source(r.Context(), r.caller, p.ID)
 			if err != nil || !slices.Equal(saved.Files, read.Files) || saved.Bundle != read.Bundle || saved.PublicToken != read.PublicToken ||
-				saved.Version != read.Version {
+				saved.Revision != read.Revision {
 				r.Errorf("%s: answered %+v, is %+v, %v", text, saved, read, err)
 			}
 		}
