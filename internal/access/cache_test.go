@@ -20,7 +20,7 @@ func TestIdentifyWhileTheDatabaseHangs(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &Keys{DB: dbtest.Open(t, url)}
-			answers := hang(t, k.DB)
+			answers := dbtest.Hang(t, k.DB)
 			var asked sync.WaitGroup
 			begin := time.Now()
 			for range 5 {
@@ -45,29 +45,6 @@ func TestIdentifyWhileTheDatabaseHangs(t *testing.T) {
 			}
 		})
 	})
-}
-
-// hang has the database keep all questions waiting until it answers again.
-func hang(t *testing.T, d *db.DB) (answers func()) {
-	t.Helper()
-	var held sync.WaitGroup
-	end := make(chan struct{})
-	for range 100 { // more than it has connections
-		held.Go(func() {
-			err := d.View(t.Context(), func(db.Querier) error {
-				<-end
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	synctest.Wait()
-	return func() {
-		close(end)
-		held.Wait()
-	}
 }
 
 // What others have asked long ago is asked again.

@@ -115,9 +115,14 @@ func (s Server) pages(mux *http.ServeMux, d *db.DB) {
 	}
 }
 
+// readyTimeout is how long a database may take to say that it is there.
+const readyTimeout = 5 * time.Second
+
 func (s Server) readyz(d *db.DB) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := d.Ping(r.Context()); err != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		if err := d.Ping(ctx); err != nil {
 			s.Log.WarnContext(r.Context(), "not ready", "error", err.Error())
 			status(w, http.StatusServiceUnavailable, "the database does not answer")
 			return

@@ -1,0 +1,33 @@
+package dbtest
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"foyer/internal/db"
+)
+
+// Hang has a database keep all who ask waiting until it answers again. It is for a
+// synctest bubble, in which the database was opened.
+func Hang(tb testing.TB, d *db.DB) (answers func()) {
+	tb.Helper()
+	var held sync.WaitGroup
+	end := make(chan struct{})
+	for range 100 { // more than it has connections
+		held.Go(func() {
+			err := d.View(tb.Context(), func(db.Querier) error {
+				<-end
+				return nil
+			})
+			if err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	synctest.Wait()
+	return func() {
+		close(end)
+		held.Wait()
+	}
+}
