@@ -59,6 +59,14 @@ next:
 // Includes reports whether s has every permission of other.
 func (s Scope) Includes(other Scope) bool { return s&other == other }
 
+// Require refuses a scope that lacks a permission of needed, which it names.
+func (s Scope) Require(needed Scope) error {
+	if s.Includes(needed) {
+		return nil
+	}
+	return fault.New(fault.Denied, "This needs a key with the scope %s.", needed)
+}
+
 // Names lists the fewest scopes that make up s.
 func (s Scope) Names() []string {
 	var names []string
@@ -157,12 +165,4 @@ type Caller struct {
 	Level        Level
 	Organization Organization
 	RequestID    string // of the request that is being answered; "" elsewhere
-}
-
-// Require refuses a caller whose key lacks a scope, which it names.
-func (c Caller) Require(s Scope) error {
-	if c.Scope.Includes(s) {
-		return nil
-	}
-	return fault.New(fault.Denied, "This needs a key with the scope %s.", s)
 }

@@ -9,54 +9,44 @@ import (
 	"foyer/internal/wire"
 )
 
-// guard lets a request through to its handler if the caller may make it. It
-// checks in the order of docs/api.md: key, rate, scope, organization, access.
-type guard struct {
-	api  *API
-	keys *limiter[int64] // by key
-}
-
 // peerLimit is how many requests a minute an address may make without a valid key.
 const peerLimit = 600
 
-func newGuard(a *API) *guard {
-	a.peers = newLimiter[string](peerLimit)
-	return &guard{api: a, keys: newLimiter[int64](a.RateLimit)}
-}
-
-func (g *guard) protect(route Route) http.Handler {
+// protect lets a request through to its handler if the caller may make it.
+func (a *API) protect(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller, err := g.admit(w, r, route)
+		caller, err := a.admit(w, r, route)
 		if err == nil {
 			err = route.do(w, r, caller)
 		}
 		if err != nil {
-			g.api.fail(w, r, err)
+			a.fail(w, r, err)
 		}
 	})
 }
 
-func (g *guard) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
+// admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.
+func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
 	if route.may == nil {
-		return access.Caller{RequestID: RequestID(w)}, g.api.LimitPeer(w, r)
+		return access.Caller{RequestID: RequestID(w)}, a.LimitPeer(w, r)
 	}
-	identity, err := g.identify(r)
+	identity, err := a.identify(r)
 	if fault.Is(err, fault.Internal) {
 		return access.Caller{}, err
 	}
 	if err != nil {
-		if limited := g.api.LimitPeer(w, r); limited != nil {
+		if limited := a.LimitPeer(w, r); limited != nil {
 			return access.Caller{}, limited
 		}
 		return access.Caller{}, err
 	}
-	if err := g.keys.take(w, identity.KeyID, g.api.Keys.DB.Now()); err != nil {
+	if err := a.byKey.take(w, identity.KeyID, a.Keys.DB.Now()); err != nil {
 		return access.Caller{}, err
 	}
-	if !identity.Scope.Includes(route.Scope) {
-		return access.Caller{}, access.Caller{Scope: identity.Scope}.Require(route.Scope)
+	if err := identity.Scope.Require(route.Scope); err != nil {
+		return access.Caller{}, err
 	}
-	caller, err := g.enter(r, identity)
+	caller, err := a.enter(r, identity)
 	if err != nil {
 		return access.Caller{}, err
 	}
@@ -64,7 +54,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request, route Route) (acce
 	return caller, route.may(caller)
 }
 
-func (g *guard) identify(r *http.Request) (*access.Identity, error) {
+func (a *API) identify(r *http.Request) (*access.Identity, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
@@ -73,13 +63,13 @@ func (g *guard) identify(r *http.Request) (*access.Identity, error) {
 	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 section 11.1: case-insensitive
 		key = ""
 	}
-	return g.api.Keys.Identify(r.Context(), strings.TrimSpace(key))
+	return a.Keys.Identify(r.Context(), strings.TrimSpace(key))
 }
 
 // enter returns the caller inside the organization that the path names, if any.
-func (g *guard) enter(r *http.Request, identity *access.Identity) (access.Caller, error) {
+func (a *API) enter(r *http.Request, identity *access.Identity) (access.Caller, error) {
 	if id := r.PathValue("organization_id"); id != "" {
-		return g.api.Keys.Enter(r.Context(), identity, id)
+		return a.Keys.Enter(r.Context(), identity, id)
 	}
 	return identity.Caller(), nil
 }
@@ -87,7 +77,7 @@ func (g *guard) enter(r *http.Request, identity *access.Identity) (access.Caller
 // LimitPeer counts a request that has no valid key, and refuses it if its address
 // has made too many.
 func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
-	return a.peers.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
+	return a.byAddress.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
 }
 
 // fail answers with err. What is not the caller's doing is logged, with the

@@ -26,7 +26,8 @@ type API struct {
 	RateLimit      int            // requests a minute and key; 0: no limit
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 
-	peers *limiter[string] // by address, of requests without a valid key
+	byKey     *limiter[int64]
+	byAddress *limiter[string] // requests without a valid key
 }
 
 // handler answers one route; a returned error is written by wire.WriteError.
@@ -104,14 +105,14 @@ func (a *API) Routes() []Route {
 // Handler serves the routes, each with and without a trailing slash, what more
 // adds to them, and answers in JSON whatever else is asked.
 func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
+	a.byKey, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
 	mux := http.NewServeMux()
-	g := newGuard(a)
 	paths := map[string]wire.Methods{}
 	for _, route := range a.Routes() {
 		if paths[route.Path] == nil {
 			paths[route.Path] = wire.Methods{}
 		}
-		paths[route.Path][route.Method] = g.protect(route)
+		paths[route.Path][route.Method] = a.protect(route)
 	}
 	for path, methods := range paths {
 		var h http.Handler = methods
