@@ -24,24 +24,28 @@ func emptyApp(c access.Caller) plugin.Plugin {
 	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
 }
 
-func firstOr(plugins []plugin.Plugin, c access.Caller) plugin.Plugin {
-	if len(plugins) == 0 {
-		return emptyApp(c)
+// listUnderApp is list for those lists; app returns the app that an item is about.
+func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item func([]byte, T) []byte) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		p, err := wire.ReadPage(r)
+		if err != nil {
+			return err
+		}
+		items, count, err := read(r.Context(), c, p)
+		if err != nil {
+			return err
+		}
+		first := emptyApp(c)
+		if len(items) > 0 {
+			first = app(items[0])
+		}
+		return writeAppPage(w, r, a, first, p, count, items, item)
 	}
-	return plugins[0]
 }
 
-func (a *API) listExporting(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	plugins, count, err := a.Plugins.Exporting(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return writeAppPage(w, r, a, firstOr(plugins, c), p, count, plugins, appendExporting)
-}
+func itself(p plugin.Plugin) plugin.Plugin { return p }
+
+func offered(o plugin.Offer) plugin.Plugin { return o.Plugin }
 
 func appendExporting(b []byte, p plugin.Plugin) []byte {
 	b = appendPluginFields(append(b, '{'), p)
@@ -55,37 +59,9 @@ func appendExporting(b []byte, p plugin.Plugin) []byte {
 	return append(b, "}}"...)
 }
 
-func (a *API) listUnused(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	plugins, count, err := a.Plugins.Unused(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return writeAppPage(w, r, a, firstOr(plugins, c), p, count, plugins, appendUnused)
-}
-
 func appendUnused(b []byte, p plugin.Plugin) []byte {
 	b = appendPluginFields(append(b, '{'), p)
 	return append(wire.AppendTime(b, "last_used_at", p.LastUsedAt), '}')
-}
-
-func (a *API) listRepository(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	offers, count, err := a.Plugins.Catalogued(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	first := emptyApp(c)
-	if len(offers) > 0 {
-		first = offers[0].Plugin
-	}
-	return writeAppPage(w, r, a, first, p, count, offers, appendOffer)
 }
 
 func appendOffer(b []byte, o plugin.Offer) []byte {

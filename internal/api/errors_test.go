@@ -303,6 +303,7 @@ func TestCatalogUnavailable(t *testing.T) {
 	each(t, func(r *rig) {
 		log := slog.New(slog.DiscardHandler)
 		r.api.Plugins.Catalog = upstream.NewCatalog("https://127.0.0.1:1/c.json", egress.New(nil), log, r.db.Now)
+		r.url = r.serve(r.api)
 		r.want("GET", apps+"repository", "", 502, faultBody("server_error", "upstream_unavailable", "The catalog cannot be read now.", "null"))
 	})
 }

@@ -30,18 +30,6 @@ func appendKeyFields(b []byte, k access.Key) []byte {
 	return wire.AppendTime(b, "last_used_at", k.LastUsedAt)
 }
 
-func (a *API) listKeys(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	keys, count, err := a.Keys.Own(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, keys, appendKey)
-}
-
 func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {

@@ -21,6 +21,7 @@ const requestIDHeader = "X-Request-Id"
 // panics.
 func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
 		start := a.Keys.DB.Now()
 		rec := &recorder{ResponseWriter: w}
 		id := requestID(r)
@@ -32,7 +33,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 			took := a.Keys.DB.Now().Sub(start)
 			seen(r, rec.status, took)
 			if rec.status >= http.StatusBadRequest {
-				a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),
+				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),
 					slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Duration("took", took))
 			}
 		}()

@@ -29,36 +29,12 @@ func appendMember(b []byte, m org.Membership) []byte {
 	return append(wire.AppendTime(b, "updated_at", m.UpdatedAt), '}')
 }
 
-func (a *API) listOrganizations(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	all, count, err := a.Organizations.Mine(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, all, appendOrganization)
-}
-
 func (a *API) getOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := a.Organizations.Here(r.Context(), c)
 	if err != nil {
 		return err
 	}
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendOrganization(b, o) })
-}
-
-func (a *API) listMembers(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	members, count, err := a.Organizations.MemberPage(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, members, appendMember)
 }
 
 func (a *API) updateMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {

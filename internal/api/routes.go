@@ -15,7 +15,7 @@ import (
 	"foyer/internal/wire"
 )
 
-// API answers every path under /api.
+// API answers every path under /api. Its fields are set before Handler is called.
 type API struct {
 	Log            *slog.Logger
 	Keys           *access.Keys
@@ -76,9 +76,9 @@ func (a *API) Routes() []Route {
 		{"GET", apps + "/{id}/versions", readApps, seeApps, a.listVersions},
 		{"GET", apps + "/{id}/versions/{version}/diff", readApps, seeApps, a.diffVersions},
 		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
-		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, a.listExporting},
-		{"GET", apps + "/repository", readApps, seeApps, a.listRepository},
-		{"GET", apps + "/unused", readApps, seeApps, a.listUnused},
+		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, listUnderApp(a, a.Plugins.Exporting, itself, appendExporting)},
+		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, a.Plugins.Catalogued, offered, appendOffer)},
+		{"GET", apps + "/unused", readApps, seeApps, listUnderApp(a, a.Plugins.Unused, itself, appendUnused)},
 
 		{"GET", invites, readMembers, anyMember, a.listInvites},
 		{"POST", invites, writeMembers, mayInvite, a.createInvite},
@@ -90,13 +90,13 @@ func (a *API) Routes() []Route {
 		{"POST", signup, anyScope, nil, a.acceptInvite},
 		{"DELETE", signup, anyScope, nil, a.declineInvite},
 
-		{"GET", organizations, anyScope, anyUser, a.listOrganizations},
+		{"GET", organizations, anyScope, anyUser, list(a, a.Organizations.Mine, appendOrganization)},
 		{"GET", organization, anyScope, anyMember, a.getOrganization},
-		{"GET", members, readMembers, anyMember, a.listMembers},
+		{"GET", members, readMembers, anyMember, list(a, a.Organizations.MemberPage, appendMember)},
 		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
 		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
 		{"GET", self, anyScope, anyUser, a.getSelf},
-		{"GET", self + "/keys", anyScope, anyUser, a.listKeys},
+		{"GET", self + "/keys", anyScope, anyUser, list(a, a.Keys.Own, appendKey)},
 		{"POST", self + "/keys", anyScope, anyUser, a.createKey},
 		{"DELETE", self + "/keys/{id}", anyScope, anyUser, a.deleteKey},
 	}
