@@ -107,6 +107,6 @@ func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {
-	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
-	return n > 0, err
+	return db.One(ctx, q, db.Value[bool],
+		`SELECT EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $2)`, organizationID, userID)
 }

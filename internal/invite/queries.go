@@ -211,13 +211,11 @@ func levelOf(ctx context.Context, q db.Querier, organizationID string, userID in
 }
 
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
-	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = $1`, email)
-	return n > 0, err
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID, email string) (bool, error) {
-	n, err := db.One(ctx, q, db.Value[int], `
-		SELECT COUNT(*) FROM memberships m JOIN users u ON u.id = m.user_id
-		WHERE m.organization_id = $1 AND u.email = $2`, organizationID, email)
-	return n > 0, err
+	return db.One(ctx, q, db.Value[bool], `
+		SELECT EXISTS (
+			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = $1 AND u.email = $2)`, organizationID, email)
 }

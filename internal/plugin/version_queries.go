@@ -47,8 +47,8 @@ func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]st
 }
 
 func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (bool, error) {
-	n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_sources WHERE organization_id = $1 AND url_key = $2`, organizationID, key)
-	return n > 0, err
+	return db.One(ctx, q, db.Value[bool],
+		`SELECT EXISTS (SELECT 1 FROM plugin_sources WHERE organization_id = $1 AND url_key = $2)`, organizationID, key)
 }
 
 const versionColumns = `v.id, v.number, v.tag, v.commit_name, v.sha256, v.bundle, v.bundle_integrity, v.bundle_size, v.created_at`
