@@ -48,10 +48,10 @@ next:
 				continue next
 			}
 		}
-		return 0, fault.Field(fault.InvalidChoice, "scopes", "%q is not a scope: choose from %s.", name, strings.Join(All.each(), ", "))
+		return 0, fault.Field(fault.InvalidChoice, "scopes", "%q is not a scope: choose from %s.", name, scopeNames())
 	}
 	if set == 0 {
-		return 0, fault.Field(fault.Required, "scopes", "A key needs a scope: choose from %s.", strings.Join(All.each(), ", "))
+		return 0, fault.Field(fault.Required, "scopes", "A key needs a scope: choose from %s.", scopeNames())
 	}
 	return set, nil
 }
@@ -80,12 +80,13 @@ func (s Scope) Names() []string {
 	return names
 }
 
-func (Scope) each() []string {
+// scopeNames lists what there is to choose from.
+func scopeNames() string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
 		names[i] = s.name
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 func (s Scope) String() string { return strings.Join(s.Names(), " ") }

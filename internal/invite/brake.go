@@ -43,7 +43,7 @@ func (s Service) count(ctx context.Context, tx *db.Tx, kind, item string, n, lim
 		return nil
 	}
 	now := s.DB.Now()
-	if ok, err := use(ctx, tx, kind, item, n, limit, now, now.Add(-day)); ok || err != nil {
+	if ok, err := countUse(ctx, tx, kind, item, n, limit, now, now.Add(-day)); ok || err != nil {
 		return err
 	}
 	since, err := brakedSince(ctx, tx, kind, item)

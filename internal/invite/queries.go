@@ -139,9 +139,9 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
-// use counts n more uses of a brake, up to a limit, and reports whether that was
+// countUse counts n more uses of a brake, up to a limit, and reports whether that was
 // possible. A day that began at or before dayBefore begins anew.
-func use(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
+func countUse(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
 	if n > limit {
 		return false, nil
 	}
