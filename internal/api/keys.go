@@ -65,9 +65,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 		d.Scope = scope
 	}
 	organization := o.Text("organization_id")
-	if organization.Fault != nil {
-		faults.Add(organization.Fault)
-	}
+	faults.Add(organization.Fault)
 	d.OrganizationID = organization.Value
 	expires := o.Text("expires_at")
 	if expires.Fault != nil {

@@ -72,7 +72,7 @@ type Draft struct {
 	Level       patch.Field[string] // its number or name
 	Message     patch.Field[string]
 	SendEmail   patch.Field[bool]
-	Fault       *fault.Error // what came is no draft at all
+	Fault       error // what came is no draft at all
 }
 
 // The longest texts, in characters.

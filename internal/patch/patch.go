@@ -11,9 +11,9 @@ import (
 
 // Field is absent (the zero Field), null, unusable, or has a Value.
 type Field[T any] struct {
-	Set   bool         // the body names the field
-	Null  bool         // and gives null
-	Fault *fault.Error // or something that is not a T
+	Set   bool  // the body names the field
+	Null  bool  // and gives null
+	Fault error // or something that is not a T
 	Value T
 }
 

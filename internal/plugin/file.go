@@ -58,7 +58,8 @@ func (e Edit) wrong() error {
 	if e.Field == e.Name {
 		return e.Text.Fault
 	}
-	return fault.Field(e.Text.Fault.Kind, e.Field, "%q: %s", e.Name, e.Text.Fault.Detail)
+	f := fault.Of(e.Text.Fault)[0]
+	return fault.Field(f.Kind, e.Field, "%q: %s", e.Name, f.Detail)
 }
 
 // faults lists what is wrong with edits, whatever they are made to.

@@ -93,20 +93,13 @@ func (d *Draft) faults() fault.List {
 	faults.Add(patch.RequiredText("name", d.Name, maxName))
 	faults.Add(patch.Text("description", d.Description, maxDescription))
 	faults.Add(patch.Text("icon", d.Icon, maxIcon))
-	faults.Add(structure(d.ConfigSchema))
+	faults.Add(d.ConfigSchema.Fault)
 	faults.Add(patch.Text("tag", d.Tag, maxTag))
 	faults.Add(d.IsGlobal.Check("is_global"))
-	faults.Add(structure(d.Capabilities))
-	faults.Add(structure(d.Metrics))
-	faults.Add(structure(d.PublicJobs))
+	faults.Add(d.Capabilities.Fault)
+	faults.Add(d.Metrics.Fault)
+	faults.Add(d.PublicJobs.Fault)
 	return faults
-}
-
-func structure(f patch.Field[string]) error {
-	if f.Fault != nil {
-		return f.Fault
-	}
-	return nil
 }
 
 // newType is the type of a plugin that is being created.

@@ -37,7 +37,7 @@ func wrong[T any](name, want string, v value) patch.Field[T] {
 }
 
 func refused[T any](k fault.Kind, name, detail string) patch.Field[T] {
-	return patch.Field[T]{Set: true, Fault: &fault.Error{Kind: k, Field: name, Detail: detail}}
+	return patch.Field[T]{Set: true, Fault: fault.Field(k, name, "%s", detail)}
 }
 
 // Text reads a string.
@@ -131,6 +131,6 @@ func (o Object) JSON(name string) patch.Field[string] {
 	return patch.Of(text)
 }
 
-func tooDeep(field string) *fault.Error {
-	return &fault.Error{Kind: fault.Invalid, Field: field, Detail: "Must be nested at most 64 levels deep."}
+func tooDeep(field string) error {
+	return fault.Field(fault.Invalid, field, "Must be nested at most 64 levels deep.")
 }

@@ -141,11 +141,11 @@ func TestFields(t *testing.T) {
 	if f := o.JSON("deepest"); f.Fault != nil {
 		t.Errorf("deepest: %+v", f.Fault)
 	}
-	for name, f := range map[string]*fault.Error{
+	for name, err := range map[string]error{
 		"number as text": o.Text("number").Fault, "text as boolean": o.Bool("text").Fault, "text as JSON": o.JSON("text").Fault,
 		"boolean as choice": o.Choice("yes").Fault, "NUL": o.Text("nul").Fault, "NUL inside": o.JSON("nuls").Fault, "deep": o.JSON("deep").Fault,
 	} {
-		if f == nil || f.Kind != fault.Invalid || f.Field == "" || f.Detail == "" {
+		if f := fault.Of(err)[0]; f.Kind != fault.Invalid || f.Field == "" || f.Detail == "" {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
