@@ -55,13 +55,17 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if i.Expired(p.Service.DB.Now()) {
 		return job.Permanent(errTooLate)
 	}
-	switch err := p.Service.worthLinking(ctx, p.Service.DB, i, mailed); {
+	o, err := p.Service.opened(ctx, p.Service.DB, i, mailed)
+	if err != nil {
+		return err
+	}
+	switch err := p.Service.answerable(ctx, p.Service.DB, o); {
 	case fault.Is(err, fault.Internal):
 		return err
 	case err != nil:
 		return job.Permanent(err)
 	}
-	m, err := p.write(ctx, i)
+	m, err := p.write(o)
 	if err != nil {
 		return err
 	}
@@ -75,15 +79,11 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	return err
 }
 
-func (p Post) write(ctx context.Context, i Invite) (mail.Message, error) {
-	in, err := p.Service.orgs().Find(ctx, p.Service.DB, i.OrganizationID)
-	if err != nil {
-		return mail.Message{}, err
-	}
-	link := p.Service.Links.url(i, mailed)
+func (p Post) write(o Opened) (mail.Message, error) {
+	link := p.Service.Links.url(o.Invite, o.way)
 	parts, err := letter.Render(letter.Letter{
-		OrganizationName: in.Name, InviterName: i.CreatedBy.FullName(), InviterEmail: i.CreatedBy.Email,
-		FirstName: i.FirstName, Message: i.Message, Level: i.Level.String(), Link: link, ExpiresAt: i.ExpiresAt,
+		OrganizationName: o.Organization.Name, InviterName: o.CreatedBy.FullName(), InviterEmail: o.CreatedBy.Email,
+		FirstName: o.FirstName, Message: o.Message, Level: o.Level.String(), Link: link, ExpiresAt: o.ExpiresAt,
 	})
 	if err != nil {
 		return mail.Message{}, err
@@ -93,9 +93,9 @@ func (p Post) write(ctx context.Context, i Invite) (mail.Message, error) {
 		return mail.Message{}, err
 	}
 	return mail.Message{
-		From: p.From, To: i.TargetEmail, ReplyTo: i.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
-		MessageID: i.issueName() + "@" + address.DomainOf(from.Address), Date: i.UpdatedAt, Unsubscribe: link,
-		Secrets: []string{p.Service.Links.token(i, mailed)},
+		From: p.From, To: o.TargetEmail, ReplyTo: o.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
+		MessageID: o.issueName() + "@" + address.DomainOf(from.Address), Date: o.UpdatedAt, Unsubscribe: link,
+		Secrets: []string{p.Service.Links.token(o.Invite, o.way)},
 	}, nil
 }
 
