@@ -1,8 +1,11 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
@@ -17,6 +20,9 @@ func (a *API) protect(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := a.admit(w, r, route)
 		if err == nil {
+			if route.may != nil && r.ContentLength != 0 {
+				r.Body = &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.DB.Now()}
+			}
 			err = route.do(w, r, caller)
 		}
 		if err != nil {
@@ -43,6 +49,13 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	if err := a.byKey.take(w, identity.KeyID, a.Keys.DB.Now()); err != nil {
 		return access.Caller{}, err
 	}
+	caller, err := a.allow(r, route, identity)
+	caller.RequestID = RequestID(w)
+	return caller, err
+}
+
+// allow returns the caller that an identity is, who may use the route.
+func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (access.Caller, error) {
 	if err := identity.Scope.Require(route.Scope); err != nil {
 		return access.Caller{}, err
 	}
@@ -50,8 +63,49 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	if err != nil {
 		return access.Caller{}, err
 	}
-	caller.RequestID = RequestID(w)
 	return caller, route.may(caller)
+}
+
+// arriving is the body of a request whose caller was admitted before it is read. At its
+// end they must still be who they were: by keeping a byte back, somebody could use for
+// a minute what has been taken from them.
+type arriving struct {
+	io.ReadCloser
+	api     *API
+	request *http.Request
+	route   Route
+	caller  access.Caller
+	since   time.Time // when the caller was admitted
+}
+
+// Read implements io.Reader.
+func (b *arriving) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		if changed := b.admitAgain(); changed != nil {
+			return n, changed
+		}
+	}
+	return n, err
+}
+
+// admissionAge is how old an admission may be when the body is there: as old as what
+// other servers know of a key.
+const admissionAge = 2 * time.Second
+
+func (b *arriving) admitAgain() error {
+	if b.api.Keys.DB.Now().Sub(b.since) < admissionAge {
+		return nil
+	}
+	identity, err := b.api.identify(b.request)
+	if err != nil {
+		return err
+	}
+	again, err := b.api.allow(b.request, b.route, identity)
+	if err == nil && (again.Level != b.caller.Level || again.Organization != b.caller.Organization) {
+		err = fault.New(fault.Denied, "What you may do here has changed while the body was on its way: send it again.")
+	}
+	return err
 }
 
 func (a *API) identify(r *http.Request) (*access.Identity, error) {

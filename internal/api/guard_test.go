@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/access"
+)
+
+// late is a body that is asked for once its sender is admitted; before it goes,
+// something happens, and time passes.
+type late struct {
+	io.Reader
+	before func()
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if l.before != nil {
+		l.before()
+		l.before = nil
+	}
+	return l.Reader.Read(p)
+}
+
+// Nobody keeps what they may do by keeping their body back.
+func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
+	each(t, func(r *rig) {
+		var passed atomic.Int64
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
+		waiting := &http.Transport{ExpectContinueTimeout: time.Minute}
+		defer waiting.CloseIdleConnections()
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		must := func(err error) {
+			if err != nil {
+				r.t.Error(err)
+			}
+		}
+		for _, c := range []struct {
+			name   string
+			before func(keyID int64)
+			want   int
+		}{
+			{"nothing", func(int64) {}, 201},
+			{"revoked", func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 401},
+			{"lowered", func(int64) {
+				_, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email, access.Member)
+				must(err)
+			}, 403},
+			{"removed", func(int64) {
+				_, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email)
+				must(err)
+			}, 404},
+		} {
+			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: admin.User.ID, Scope: access.All})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			const text = `{"target_email":"ada@example.com"}`
+			body := &late{Reader: strings.NewReader(text), before: func() {
+				c.before(key.ID)
+				passed.Add(int64(3 * time.Second))
+			}}
+			req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+"/api/organizations/"+r.org.ID+"/invites/", body)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			req.ContentLength = int64(len(text))
+			req.Header.Set("Authorization", "Bearer "+secret)
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Expect", "100-continue")
+			resp, err := waiting.RoundTrip(req)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			answer, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != c.want {
+				r.t.Errorf("%s: %d %s, %v", c.name, resp.StatusCode, answer, err)
+			}
+		}
+	})
+}
