@@ -1,11 +1,14 @@
 package console
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"foyer/internal/fault"
 	"foyer/internal/invite"
@@ -23,6 +26,8 @@ type Pages struct {
 	RequestID func(w http.ResponseWriter) string
 	// Limit refuses a request whose sender has made too many.
 	Limit func(w http.ResponseWriter, r *http.Request) error
+
+	accepted *once
 }
 
 // maxForm is the largest form that is read, in bytes.
@@ -30,6 +35,7 @@ const maxForm = 64 << 10
 
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
+	p.accepted = &once{now: func() time.Time { return p.Invites.DB.Now() }}
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
 		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -84,25 +90,41 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
 		return nil, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
 	}
 	token, id := r.PathValue("token"), p.RequestID(w)
-	o, err := p.Invites.Open(r.Context(), token)
+	switch r.PostForm.Get("answer") {
+	case "accept":
+		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
+		accept := func(ctx context.Context) (Page, error) { return p.accept(ctx, token, names, id) }
+		if form == "" {
+			return accept(r.Context())
+		}
+		return p.accepted.do(r.Context(), token+" "+form, accept)
+	case "decline":
+		return p.decline(r.Context(), token, id)
+	}
+	return nil, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
+}
+
+func (p Pages) accept(ctx context.Context, token string, names invite.Names, id string) (Page, error) {
+	o, err := p.Invites.Open(ctx, token)
 	if err != nil {
 		return nil, failure{error: err, opened: o}
 	}
-	switch r.PostForm.Get("answer") {
-	case "accept":
-		names := namesIn(r.PostForm)
-		made, err := p.Invites.Accept(r.Context(), token, names, id)
-		if err != nil {
-			return nil, failure{error: err, opened: o, names: &names}
-		}
-		return p.accepted(made), nil
-	case "decline":
-		if _, err := p.Invites.Decline(r.Context(), token, id); err != nil {
-			return nil, failure{error: err, opened: o}
-		}
-		return Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}, nil
+	made, err := p.Invites.Accept(ctx, token, names, id)
+	if err != nil {
+		return nil, failure{error: err, opened: o, names: &names}
 	}
-	return nil, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
+	return p.welcome(made), nil
+}
+
+func (p Pages) decline(ctx context.Context, token, id string) (Page, error) {
+	o, err := p.Invites.Open(ctx, token)
+	if err == nil {
+		_, err = p.Invites.Decline(ctx, token, id)
+	}
+	if err != nil {
+		return nil, failure{error: err, opened: o}
+	}
+	return Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}, nil
 }
 
 // namesIn are the names in a form. It comes from anywhere: NUL, which no database
@@ -152,11 +174,11 @@ func (f failure) form() Invitation {
 func invitation(o invite.Opened) Invitation {
 	return Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
-		Message: o.Message, Level: o.Level.String(), ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser,
+		Message: o.Message, Level: o.Level.String(), ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: rand.Text(),
 	}
 }
 
-func (p Pages) accepted(made invite.Accepted) Accepted {
+func (p Pages) welcome(made invite.Accepted) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), APIKey: made.APIKey, Scopes: made.Scope.Names(), BaseURL: p.BaseURL,

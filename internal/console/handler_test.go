@@ -166,6 +166,45 @@ func TestPagesWhenThingsGoWrong(t *testing.T) {
 	})
 }
 
+// A browser that sends a form twice shows what it got for the second, which must be the
+// key; nobody else gets it.
+func TestFormSentTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newSite(t, d)
+		path := s.invited("ada@x.example")
+		mux := http.NewServeMux()
+		s.pages.Register(mux)
+		send := func(method, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			return w
+		}
+		form := regexp.MustCompile(`name="form" value="(\w{26})"`).FindStringSubmatch(send("GET", "").Body.String())
+		if form == nil {
+			t.Fatal("the form has no name")
+		}
+		accept := "answer=accept&form=" + form[1]
+		pages := make(chan string, 5)
+		for range cap(pages) {
+			go func() { pages <- send("POST", accept).Body.String() }()
+		}
+		first := <-pages
+		for range cap(pages) - 1 {
+			if again := <-pages; again != first || !strings.Contains(again, "foy_") {
+				t.Errorf("got %s, and %s", first, again)
+			}
+		}
+		s.want(send("POST", "answer=accept&form="+strings.Repeat("A", 26)), 404, "This link does not work")
+		s.want(send("POST", "answer=accept"), 404, "This link does not work")
+		now := d.Now().Add(onceFor)
+		d.Now = func() time.Time { return now }
+		s.want(send("POST", accept), 404, "This link does not work")
+	})
+}
+
 // A browser that hangs up is no fault of ours.
 func TestBrowserThatHangsUp(t *testing.T) {
 	t.Parallel()

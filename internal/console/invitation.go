@@ -26,6 +26,7 @@ type Invitation struct {
 	Level            string // member, admin or owner
 	ExpiresAt        time.Time
 	KnownUser        bool       // the address has an account: its names are not asked for
+	Form             string     // names the form, for when it is sent twice
 	Faults           fault.List // what was wrong with the form sent before
 }
 

@@ -39,6 +39,7 @@ var (
 				"text":    plaintext.Multiline,
 				"address": plaintext.Address,
 				"moment":  moment,
+				"label":   func(field string) string { return labels[field] },
 			}).
 			ParseFS(files, "templates/*.html"))
 	})
@@ -51,6 +52,9 @@ func mustRead(name string) string {
 	}
 	return string(b)
 }
+
+// labels are what the fields of the form are called.
+var labels = map[string]string{"first_name": "First name", "last_name": "Last name"}
 
 // moment is a time as people read it, to the minute.
 func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }

@@ -158,6 +158,15 @@ func TestNoPageLinksOrRunsAnything(t *testing.T) {
 	}
 }
 
+// What is wrong is said before all else, and of what.
+func TestFaultsComeFirst(t *testing.T) {
+	t.Parallel()
+	got := render(t, pages("Acme", "Grace", "Too long.")["faults"])
+	if at := strings.Index(got, "First name: Too long."); at < 0 || at > strings.Index(got, "<h1>") || !strings.Contains(got, "<title>Error: ") {
+		t.Error(got)
+	}
+}
+
 func TestOnlyOurStyleIsAllowed(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
