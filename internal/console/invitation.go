@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/access"
 	"foyer/internal/fault"
 )
 
@@ -47,12 +48,19 @@ type Accepted struct {
 	OrganizationID   string
 	Email            string // the new member's
 	Level            string // member, admin or owner
+	Apps             access.AppAccess
 	APIKey           string
 	Scopes           []string
 	BaseURL          string // without a slash at the end
 }
 
 func (Accepted) template() string { return "accepted.html" }
+
+// SeesApps reports whether the key can read apps there.
+func (p Accepted) SeesApps() bool { return p.Apps >= access.ReadApps && p.Can("plugin:read") }
+
+// ChangesApps reports whether the key can change apps there.
+func (p Accepted) ChangesApps() bool { return p.Apps >= access.InstallApps && p.Can("plugin:write") }
 
 // Can reports whether the key has a scope; write includes read.
 func (p Accepted) Can(scope string) bool {

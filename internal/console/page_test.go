@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"foyer/internal/access"
 	"foyer/internal/fault"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,7 @@ func pages(organization, name, message string) map[string]Page {
 		},
 		"accepted": Accepted{
 			OrganizationName: organization, OrganizationID: "0196a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b", Email: "ada@example.com", Level: "admin",
+			Apps:   access.RootApps,
 			APIKey: "foy_4kT9vQ2mXc7LpR1sWz8NbY6dHj3GfA5eUo0iKtVxM2qS", Scopes: []string{"plugin:write", "organization_member:write"},
 			BaseURL: "https://foyer.example.com",
 		},
@@ -164,6 +166,19 @@ func TestFaultsComeFirst(t *testing.T) {
 	got := render(t, pages("Acme", "Grace", "Too long.")["faults"])
 	if at := strings.Index(got, "First name: Too long."); at < 0 || at > strings.Index(got, "<h1>") || !strings.Contains(got, "<title>Error: ") {
 		t.Error(got)
+	}
+}
+
+// Nobody is told of what the organization does not let them do.
+func TestWelcomeToldByAccess(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[access.AppAccess][2]bool{
+		access.NoApps: {false, false}, access.ReadApps: {true, false}, access.InstallApps: {true, true}, access.RootApps: {true, true},
+	} {
+		got := render(t, Accepted{Level: "admin", Apps: level, Scopes: []string{"*"}})
+		if sees, changes := strings.Contains(got, "See the apps"), strings.Contains(got, "Install, edit"); [2]bool{sees, changes} != want {
+			t.Errorf("%d: sees %t, changes %t", level, sees, changes)
+		}
 	}
 }
 
