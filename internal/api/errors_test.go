@@ -92,6 +92,7 @@ func TestErrors(t *testing.T) {
 			{"missing", r.key, "POST", apps, ``, 400, validation("required", "Must be given: 1 to 200 characters.", "name")},
 			{"null", r.key, "POST", apps, `{"name":null}`, 400, validation("null", "Must not be null.", "name")},
 			{"empty", r.key, "POST", apps, `{"name":" \t "}`, 400, validation("blank", "Must not be empty: give 1 to 200 characters.", "name")},
+			{"invisible", r.key, "POST", apps, `{"name":" \u200b\u2060\u3164"}`, 400, validation("blank", "Must not be empty: give 1 to 200 characters.", "name")},
 			{"too long", r.key, "POST", apps, `{"name":"` + long(201) + `"}`, 400, validation("max_length", "Must be at most 200 characters long, not 201.", "name")},
 			{"wrong type", r.key, "POST", apps, `{"name":"x","is_global":"yes"}`, 400, validation("invalid_input", "Must be true or false, not a string.", "is_global")},
 			{"not a choice", r.key, "POST", invites, `{"target_email":"a@x.example","level":2}`, 400, validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "level")},

@@ -10,6 +10,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/address"
 	"foyer/internal/fault"
+	"foyer/internal/patch"
 )
 
 // Organization is what apps and invites belong to.
@@ -67,7 +68,7 @@ const maxName = 200 // characters
 func checkName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
+	case patch.Blank(name):
 		return "", fault.Field(fault.Blank, "name", "Must not be empty: give 1 to %d characters.", maxName)
 	case n > maxName:
 		return "", fault.Field(fault.TooLong, "name", "Must be at most %d characters long, not %d.", maxName, n)

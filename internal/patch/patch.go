@@ -4,6 +4,8 @@ package patch
 
 import (
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"foyer/internal/fault"
@@ -56,10 +58,18 @@ func RequiredText(name string, f Field[string], limit int) error {
 	switch err := f.Check(name); {
 	case err != nil:
 		return err
-	case f.Set && f.Value == "":
+	case f.Set && Blank(f.Value):
 		return fault.Field(fault.Blank, name, "Must not be empty: give 1 to %d characters.", limit)
 	}
 	return Text(name, f, limit)
+}
+
+// Blank reports whether a text shows nothing: it is empty, or of spaces and invisible
+// characters.
+func Blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	})
 }
 
 // ID reads a number that something has, from 1, spelled in the one way there is; 0 for

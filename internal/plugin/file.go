@@ -132,7 +132,9 @@ func readManifest(text, field string) (upstream.Manifest, error) {
 	if err != nil {
 		return m, blame(err, field)
 	}
-	m.Name = strings.TrimSpace(m.Name)
+	if m.Name = strings.TrimSpace(m.Name); patch.Blank(m.Name) {
+		m.Name = ""
+	}
 	for _, limit := range []struct {
 		key, text string
 		most      int
