@@ -16,7 +16,6 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
 	script, pinned, err := a.findBundle(r)
 	if fault.Is(err, fault.NotFound) {
 		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is without a limit

@@ -33,6 +33,7 @@ func (c content) write(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	h.Set("Content-Type", c.mediaType)
+	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(c.body)))
 	if c.coding != "" {
 		h.Set("Content-Encoding", c.coding)

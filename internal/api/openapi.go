@@ -54,6 +54,7 @@ func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if d.policy != "" {
 		w.Header().Set("Content-Security-Policy", d.policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
 	}
 	c := content{body: body, tag: fmt.Sprintf("%x", sha256.Sum256(body)), mediaType: d.contentType, cacheControl: "no-cache"}
 	if err := c.write(w, r); err != nil {

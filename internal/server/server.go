@@ -133,6 +133,7 @@ func (s Server) readyz(d *db.DB) http.HandlerFunc {
 
 func status(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, text+"\n") // fails if the client has gone
 }

@@ -21,3 +21,14 @@ func TestNoPath(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// No browser takes what is served for something else.
+func TestNothingIsSniffed(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	for _, path := range []string{"/docs", "/openapi.yaml", "/openapi.json", "/healthz", "/readyz", "/nowhere", "/api/users/@me", "/invite/x"} {
+		if got := browse(t, http.MethodGet, s.URL+path, nil).header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
