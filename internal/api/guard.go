@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -20,15 +21,23 @@ func (a *API) protect(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := a.admit(w, r, route)
 		if err == nil {
-			if route.may != nil && r.ContentLength != 0 {
-				r.Body = &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.DB.Now()}
-			}
-			err = route.do(w, r, caller)
+			err = a.do(w, r, route, caller)
 		}
 		if err != nil {
 			a.fail(w, r, err)
 		}
 	})
+}
+
+// do has a route's handler answer a caller who was admitted.
+func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
+	if route.may == nil || r.ContentLength == 0 {
+		return route.do(w, r, caller)
+	}
+	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.DB.Now()}
+	r.Body = body
+	err := route.do(w, r, caller)
+	return cmp.Or(body.refused, err)
 }
 
 // admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.
@@ -76,14 +85,15 @@ type arriving struct {
 	route   Route
 	caller  access.Caller
 	since   time.Time // when the caller was admitted
+	refused error     // why they are not any more
 }
 
 // Read implements io.Reader.
 func (b *arriving) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
-		if changed := b.admitAgain(); changed != nil {
-			return n, changed
+		if b.refused = b.admitAgain(); b.refused != nil {
+			return n, b.refused
 		}
 	}
 	return n, err

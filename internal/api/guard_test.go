@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/db"
+	"foyer/internal/org"
 )
 
 // late is a body that is asked for once its sender is admitted; before it goes,
@@ -42,21 +44,27 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 		}
 		for _, c := range []struct {
 			name   string
+			who    org.Membership
 			before func(keyID int64)
 			want   int
 		}{
-			{"nothing", func(int64) {}, 201},
-			{"revoked", func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 401},
-			{"lowered", func(int64) {
+			{"nothing", admin, func(int64) {}, 201},
+			{"revoked", admin, func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 401},
+			{"lowered", admin, func(int64) {
 				_, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email, access.Member)
 				must(err)
 			}, 403},
-			{"removed", func(int64) {
+			{"removed", admin, func(int64) {
 				_, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email)
 				must(err)
 			}, 404},
+			{"the database fails", r.owner, func(int64) {
+				must(r.db.InTx(r.t.Context(), func(tx *db.Tx) error {
+					return db.Run(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
+				}))
+			}, 500},
 		} {
-			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: admin.User.ID, Scope: access.All})
+			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: c.who.User.ID, Scope: access.All})
 			if err != nil {
 				r.t.Fatal(err)
 			}

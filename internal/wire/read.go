@@ -93,9 +93,6 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 		discard(r)
 		return "", tooLarge(limit)
 	}
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return "", f // of who reads it for us
-	}
 	if err != nil {
 		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
