@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"foyer/internal/fault"
 	"foyer/internal/invite"
@@ -35,7 +34,7 @@ const maxForm = 64 << 10
 
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
-	p.accepted = &once{now: func() time.Time { return p.Invites.DB.Now() }}
+	p.accepted = &once{}
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
 		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -94,7 +93,7 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (Page, error) { return p.accept(ctx, token, names, id) }
-		if form == "" {
+		if len(form) != len(rand.Text()) { // not a name that we have made
 			return accept(r.Context())
 		}
 		return p.accepted.do(r.Context(), token+" "+form, accept)

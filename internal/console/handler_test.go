@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/internal/access"
@@ -197,11 +198,34 @@ func TestFormSentTwice(t *testing.T) {
 				t.Errorf("got %s, and %s", first, again)
 			}
 		}
+		s.want(send("POST", accept), 200, "foy_")
 		s.want(send("POST", "answer=accept&form="+strings.Repeat("A", 26)), 404, "This link does not work")
 		s.want(send("POST", "answer=accept"), 404, "This link does not work")
-		now := d.Now().Add(onceFor)
-		d.Now = func() time.Time { return now }
-		s.want(send("POST", accept), 404, "This link does not work")
+	})
+}
+
+// A key is not kept for longer than a double click takes.
+func TestOnceForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var o once
+		accepted := 0
+		accept := func(context.Context) (Page, error) {
+			accepted++
+			return Accepted{}, nil
+		}
+		for i, want := range []int{1, 1, 2} {
+			if i == 2 {
+				time.Sleep(onceFor)
+				synctest.Wait()
+				if len(o.answers) != 0 {
+					t.Error("it is kept")
+				}
+			}
+			if _, err := o.do(t.Context(), "form", accept); err != nil || accepted != want {
+				t.Errorf("accepted %d times, want %d, %v", accepted, want, err)
+			}
+		}
 	})
 }
 

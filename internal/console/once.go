@@ -18,16 +18,10 @@ const (
 // once has each form accepted once: a double click sends it twice, and what the browser
 // shows is the second answer.
 type once struct {
-	now    func() time.Time
 	flight flight.Group[Page]
 
 	mu      sync.Mutex
-	answers map[string]answered // by form
-}
-
-type answered struct {
-	page Page
-	at   time.Time
+	answers map[string]Page // by form
 }
 
 // do returns what accept does, or has answered to the same form.
@@ -47,21 +41,21 @@ func (o *once) do(ctx context.Context, form string, accept func(context.Context)
 func (o *once) recall(form string) (Page, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	a, ok := o.answers[form]
-	return a.page, ok && o.now().Sub(a.at) < onceFor
+	page, ok := o.answers[form]
+	return page, ok
 }
 
+// keep remembers a page, which has a key, for no longer than that makes sense.
 func (o *once) keep(form string, page Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := o.now()
-	for form, a := range o.answers {
-		if now.Sub(a.at) >= onceFor {
-			delete(o.answers, form)
-		}
-	}
 	if o.answers == nil || len(o.answers) >= maxOnce {
-		o.answers = map[string]answered{}
+		o.answers = map[string]Page{}
 	}
-	o.answers[form] = answered{page, now}
+	o.answers[form] = page
+	time.AfterFunc(onceFor, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.answers, form)
+	})
 }
