@@ -114,7 +114,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close waits for the transactions under way and closes the database.
+// Close waits for the transactions under way, on PostgreSQL for 5 seconds at most, and
+// closes the database.
 func (d *DB) Close() error {
 	if d.engine.sqlite {
 		return errors.Join(d.writer.close(), d.readers.close())

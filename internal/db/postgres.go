@@ -39,6 +39,8 @@ func (d *DB) openPostgres(ctx context.Context, url string) error {
 		c.ConnConfig.ConnectTimeout = postgresSilence
 	}
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, postgresSilence)
+		defer cancel()
 		_, err := conn.Exec(ctx, endIdle)
 		return err
 	}
