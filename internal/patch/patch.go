@@ -68,7 +68,9 @@ func RequiredText(name string, f Field[string], limit int) error {
 // characters.
 func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+		const brailleBlank = '\u2800'
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank &&
+			!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	})
 }
 
