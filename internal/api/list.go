@@ -12,14 +12,18 @@ import (
 // reader reads a page of a list, and how many items the list has.
 type reader[T any] func(context.Context, access.Caller, page.Page) ([]T, int, error)
 
+// ask reads the page that a request asks for.
+func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, items []T, count int, err error) {
+	if p, err = wire.ReadPage(r); err == nil {
+		items, count, err = read(r.Context(), c, p)
+	}
+	return p, items, count, err
+}
+
 // list answers with the page that read reads, each item appended by item.
 func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-		p, err := wire.ReadPage(r)
-		if err != nil {
-			return err
-		}
-		items, count, err := read(r.Context(), c, p)
+		p, items, count, err := read.ask(r, c)
 		if err != nil {
 			return err
 		}
