@@ -212,17 +212,15 @@ func (w worker) do(ctx context.Context, j Job) {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
 	var held bool
-	var wrong error // what Ended has returned: it would again
 	finish := func(tx *db.Tx) (err error) {
 		if held, err = end(ctx, tx, j, next, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
-		wrong = kind.Ended(ctx, tx, j, failed, again)
-		return wrong
+		return Permanent(kind.Ended(ctx, tx, j, failed, again))
 	}
 	for err := w.db.InTx(ctx, finish); err != nil; err = w.db.InTx(ctx, finish) {
 		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
-		if wrong != nil {
+		if _, never := errors.AsType[permanent](err); never {
 			return
 		}
 		select {
