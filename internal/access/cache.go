@@ -16,8 +16,9 @@ const (
 	// recheckAfter is how old what is in memory may be before one request asks the
 	// database whether it still holds.
 	recheckAfter = time.Second
-	// maxAge is how old it may be for the other requests meanwhile.
-	maxAge = 2 * time.Second
+	// MaxAge is how old it may be for the other requests meanwhile, and so how long
+	// what has been revoked on another server may still be admitted.
+	MaxAge = 2 * time.Second
 	// maxAsk is how long the question may take, for which all may have to wait: a
 	// connection that leads nowhere must not hold them up when others would do.
 	maxAsk = 5 * time.Second
@@ -158,12 +159,12 @@ func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 // as long as it stays the same.
 func (k *Keys) Version() int64 { return k.cache.generation.Load() }
 
-// verify sees to it that what is in memory is at most maxAge behind the database.
+// verify sees to it that what is in memory is at most MaxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	for {
 		age := now.Sub(time.UnixMicro(c.checkedAt.Load()))
-		if age > -maxAge && (age < recheckAfter || age < maxAge && c.asking.Load()) {
+		if age > -MaxAge && (age < recheckAfter || age < MaxAge && c.asking.Load()) {
 			return nil
 		}
 		c.asking.Store(true)
