@@ -31,12 +31,8 @@ func appendInviter(b []byte, u org.User) []byte {
 	return append(wire.AppendField(b, "email", u.Email), '}')
 }
 
-// maxNames is how many bytes two names may come in: nobody needs a key to send them, and
-// they are kept until they are complete.
-const maxNames = 64 << 10
-
 func (a *API) acceptInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	o, err := wire.ReadObject(w, r, maxNames)
+	o, err := wire.ReadObject(w, r, wire.MaxSignupBody)
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,6 @@ type Pages struct {
 	accepted *once
 }
 
-// maxForm is the largest form that is read, in bytes.
-const maxForm = 64 << 10
-
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
 	p.accepted = &once{}
@@ -84,7 +81,7 @@ func (p Pages) show(_ http.ResponseWriter, r *http.Request) (Page, error) {
 // answer accepts or declines, and answers with the page that says so: a redirect
 // could not carry the key, which must not stay in a browser's history.
 func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
 	if err := r.ParseForm(); err != nil {
 		return nil, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
 	}

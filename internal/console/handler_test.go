@@ -22,6 +22,7 @@ import (
 	"foyer/internal/job"
 	"foyer/internal/org"
 	"foyer/internal/patch"
+	"foyer/internal/wire"
 )
 
 // site serves the pages of one organization's invites.
@@ -108,7 +109,7 @@ func TestPagesOfAnInvite(t *testing.T) {
 		s.want(s.post(path, nil), 400, "neither accept nor decline")
 		s.want(s.post(path, url.Values{"answer": {"accept"}, "last_name": {"a\x00b"}}), 400, "Must not contain control characters.")
 		s.want(s.post(path, url.Values{"answer": {"accept"}, "first_name": {strings.Repeat("x", 31)}}), 400, `id="first_name_fault"`)
-		s.want(s.post(path, url.Values{"answer": {strings.Repeat("x", maxForm)}}), 400, "did not arrive")
+		s.want(s.post(path, url.Values{"answer": {strings.Repeat("x", wire.MaxSignupBody)}}), 400, "did not arrive")
 		accepted := s.post(path, url.Values{"answer": {"accept"}, "first_name": {"Ad\xffa"}})
 		s.want(accepted, 200, "Welcome to")
 		key := regexp.MustCompile(`foy_\w{43}`).FindString(accepted.Body.String())

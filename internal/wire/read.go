@@ -22,6 +22,7 @@ import (
 const (
 	MaxBody       = 1 << 20
 	MaxSourceBody = 10 << 20
+	MaxSignupBody = 64 << 10 // no key is needed to send it, and it is kept until it is complete
 )
 
 // Object is a JSON object as it was sent: its members in order, none twice.
