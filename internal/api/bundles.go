@@ -40,16 +40,15 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 
 // findBundle returns the bundle that a path names; pinned if it can be no other one.
 func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
-	name, ok := strings.CutSuffix(r.PathValue("file"), ".js")
-	switch {
-	case ok && name == "site":
-		script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), "")
-	case ok && isSum(name):
-		script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), name)
-	default:
-		err = access.ErrNotFound
+	sum, ok := strings.CutSuffix(r.PathValue("file"), ".js")
+	if pinned = sum != "site"; !pinned {
+		sum = ""
 	}
-	return script, name != "site", err
+	if !ok || pinned && !isSum(sum) {
+		return nil, false, access.ErrNotFound
+	}
+	script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)
+	return script, pinned, err
 }
 
 // acceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110
