@@ -25,7 +25,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 		return Plugin{}, err
 	}
 	var p Plugin
-	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
+	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
 			return err
 		}
