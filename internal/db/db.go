@@ -47,13 +47,14 @@ type session interface {
 type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
-	engine  engine
-	pool    *pgxpool.Pool // PostgreSQL alone
-	parts   chan int      // PostgreSQL alone: where no transaction counts now
-	reads   *queue[*load] // PostgreSQL alone: of Quick
-	writes  *queue[*load] // PostgreSQL alone: of InBlindTx
-	readers *readers      // SQLite alone
-	writer  *writer       // SQLite alone
+	engine   engine
+	pool     *pgxpool.Pool // PostgreSQL alone
+	patience time.Duration // PostgreSQL alone: with a query or a transaction
+	parts    chan int      // PostgreSQL alone: where no transaction counts now
+	reads    *queue[*load] // PostgreSQL alone: of Quick
+	writes   *queue[*load] // PostgreSQL alone: of InBlindTx
+	readers  *readers      // SQLite alone
+	writer   *writer       // SQLite alone
 
 	statements atomic.Int64
 }
@@ -95,11 +96,12 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	if err := d.migrate(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.patience = maxAnswer
 	return d, nil
 }
 
 func connect(ctx context.Context, url string) (*DB, error) {
-	d := &DB{Now: now}
+	d := &DB{Now: now, patience: maxMigration}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		return d, d.openSQLite(ctx, path)
 	}
@@ -135,7 +137,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	if d.engine.sqlite {
 		return d.readers.query(ctx, query, args, row)
 	}
-	return queryPool(ctx, d.pool, query, args, row)
+	return d.queryPool(ctx, query, args, row)
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else

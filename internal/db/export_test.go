@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // OpenAt is Open with the first migrations alone, as an earlier foyer had them.
@@ -27,3 +28,6 @@ func Batches(served func(callers int)) (do func(context.Context) error, stop fun
 	q := startQueue(func(batch []*turn) { served(len(batch)) })
 	return func(ctx context.Context) error { return q.do(ctx, &turn{}) }, q.close
 }
+
+// SetPatience sets how long a query or a transaction of d may take on PostgreSQL.
+func (d *DB) SetPatience(limit time.Duration) { d.patience = limit }

@@ -19,6 +19,12 @@ const (
 	// postgresSilence is how long a host may say nothing when a connection is made, tried
 	// or closed, before it is taken for lost.
 	postgresSilence = 5 * time.Second
+	// maxAnswer is how long a query or a transaction may take: TCP alone would wait a
+	// quarter of an hour for a host that has gone without a word.
+	maxAnswer = 30 * time.Second
+	// maxMigration is maxAnswer while the schema is brought up to date, which may change
+	// all rows.
+	maxMigration = 24 * time.Hour
 )
 
 // endIdle has PostgreSQL end a transaction that asks nothing for so long: a server that
@@ -89,10 +95,10 @@ func queryOn(ctx context.Context, on asked, query string, args []any, row func(s
 
 // queryPool is queryOn for any connection of the pool. When row wants no more, the
 // connection is given up: to be used again it would have to bring all other rows first.
-func queryPool(ctx context.Context, pool *pgxpool.Pool, query string, args []any, row func(scan scanner) error) error {
-	ctx, giveUp := context.WithCancel(ctx)
+func (d *DB) queryPool(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	ctx, giveUp := context.WithTimeout(ctx, d.patience)
 	defer giveUp()
-	return queryOn(ctx, pool, query, args, func(scan scanner) error {
+	return queryOn(ctx, d.pool, query, args, func(scan scanner) error {
 		err := row(scan)
 		if err != nil {
 			giveUp()
@@ -128,11 +134,11 @@ func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
 		return ctx.Err()
 	}
 	defer func() { d.parts <- part }()
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer release(conn)
 	session := &postgresTx{conn: conn}
 	tx := &Tx{db: d, session: session, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED", Part: part}
 	done := false
@@ -150,6 +156,24 @@ func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
 	done = true
 	return nil
 }
+
+// acquire waits for a connection, which fails unless it is released in time.
+func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	setDeadline(conn, time.Now().Add(d.patience))
+	return conn, nil
+}
+
+func release(conn *pgxpool.Conn) {
+	setDeadline(conn, time.Time{})
+	conn.Release()
+}
+
+// setDeadline cannot fail but on a connection that is closed, whose next use tells.
+func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
 
 func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	t.queue(query, args).Query(func(rows pgx.Rows) error { return each(rows, row) })

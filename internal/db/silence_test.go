@@ -145,3 +145,40 @@ func TestIdleTransactionsEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Nobody waits for ever for a server that has fallen silent: TCP would.
+func TestSilentAnswers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	one := func(q db.Querier) error {
+		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		return err
+	}
+	for name, ask := range map[string]func(*db.DB, func(db.Querier) error) error{
+		"query": func(d *db.DB, then func(db.Querier) error) error { return then(d) },
+		"view":  func(d *db.DB, then func(db.Querier) error) error { return d.View(ctx, then) },
+		"transaction": func(d *db.DB, then func(db.Querier) error) error {
+			return d.InTx(ctx, func(tx *db.Tx) error { return then(tx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, hosts := relayed(t, 1)
+			d := dbtest.Open(t, u)
+			d.SetPatience(100 * time.Millisecond)
+			err := ask(d, func(q db.Querier) error {
+				hosts[0].silent.Store(true)
+				return one(q)
+			})
+			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() || ctx.Err() != nil {
+				t.Errorf("got %v", err)
+			}
+			hosts[0].silent.Store(false)
+			d.SetPatience(time.Minute)
+			if err := ask(d, one); err != nil {
+				t.Errorf("once it speaks again: %v", err)
+			}
+		})
+	}
+}

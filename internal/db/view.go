@@ -52,7 +52,12 @@ func (v postgresView) query(ctx context.Context, query string, args []any, row f
 }
 
 func (d *DB) viewPostgres(ctx context.Context, fn func(q Querier) error) (err error) {
-	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer release(conn)
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
