@@ -39,9 +39,7 @@ func Parse(raw string) (Remote, error) {
 	}
 	u, err := url.Parse(strings.TrimSpace(raw))
 	switch {
-	case err != nil:
-		return Remote{}, badURL("This is not a url.")
-	case u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":
 		return Remote{}, badURL("The url must name a host.")

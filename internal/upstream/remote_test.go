@@ -109,6 +109,17 @@ func TestNoSealer(t *testing.T) {
 	}
 }
 
+// What git hosts offer to copy, and an address alone, are told what would be right.
+func TestParseTellsTheScheme(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{"git@github.com:acme/app.git", "127.0.0.1:8080/app", "ssh://git@github.com/acme/app", "github.com/acme/app", "::"} {
+		_, err := upstream.Parse(raw)
+		if err == nil || err.Error() != "url: The url must start with https:// or http://." {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"https://joe:secret@example.org/a.git/?q=1", "http://[::1%25x]:80/%2e%2e/", "https://EXAMPLE.org./.git/.git", "a:b@c", "https://@/",
