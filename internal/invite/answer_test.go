@@ -368,6 +368,10 @@ func TestOrdinaryNamesAreTaken(t *testing.T) {
 			if i := r.invite(r.owner, d); i.FirstName != name {
 				r.Errorf("%q became %q", name, i.FirstName)
 			}
+			d.FirstName = patch.Of(" " + name + "\u00a0")
+			if i := r.invite(r.owner, d); i.FirstName != name {
+				r.Errorf("%q kept its spaces", i.FirstName)
+			}
 		}
 	})
 }

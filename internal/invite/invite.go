@@ -125,6 +125,7 @@ func checkEmail(f patch.Field[string]) (string, error) {
 }
 
 func checkName(field string, f patch.Field[string], limit int) (string, error) {
+	f.Value = strings.TrimSpace(f.Value)
 	if err := patch.Text(field, f, limit); err != nil {
 		return "", err
 	}
@@ -132,7 +133,7 @@ func checkName(field string, f patch.Field[string], limit int) (string, error) {
 		return "", fault.Field(fault.Invalid, field, "Must not contain control characters.")
 	}
 	if looksLikeURL(f.Value) {
-		return "", fault.Field(fault.Invalid, field, "Must be a name, not a url.")
+		return "", fault.Field(fault.Invalid, field, "Must be a name, not a url: after a dot there must be a space.")
 	}
 	return f.Value, nil
 }
