@@ -83,7 +83,9 @@ Try it, in another terminal:
 
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
-`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID)
+All that can be asked is at %s/docs
+
+`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)

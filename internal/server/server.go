@@ -113,6 +113,7 @@ func (s Server) pages(mux *http.ServeMux, d *db.DB) {
 		mux.Handle(path, wire.Get(h))
 		mux.Handle(path+"/{$}", wire.Get(h))
 	}
+	mux.Handle("/{$}", wire.Get(api.Docs()))
 }
 
 // readyTimeout is how long a database may take to say that it is there.

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"foyer/internal/config"
@@ -18,6 +19,19 @@ func TestNoPath(t *testing.T) {
 	r.URL.Path = "*"
 	got := do(t, r)
 	if got.status != http.StatusNotFound || got.header.Get("X-Request-Id") == "" || got.header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Whoever opens the address of the server finds what can be asked of it.
+func TestFrontPage(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	front, docs := browse(t, http.MethodGet, s.URL+"/", nil), browse(t, http.MethodGet, s.URL+"/docs", nil)
+	if front.status != http.StatusOK || !strings.Contains(front.body, "<title>foyer API</title>") || front.body != docs.body {
+		t.Errorf("got %+v", front)
+	}
+	if got := browse(t, http.MethodPost, s.URL+"/", nil); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("got %+v", got)
 	}
 }
