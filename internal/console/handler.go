@@ -32,7 +32,7 @@ type Pages struct {
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
 	p.accepted = &once{}
-	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}"} {
+	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}", "/invite", "/invite/{$}"} { // the last two: a link cut off
 		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
 }
@@ -170,7 +170,7 @@ func (f failure) form() Invitation {
 func invitation(o invite.Opened) Invitation {
 	return Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
-		Message: o.Message, Level: o.Level.String(), ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: rand.Text(),
+		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: rand.Text(),
 	}
 }
 

@@ -141,6 +141,17 @@ func TestPagesOfAnInvite(t *testing.T) {
 	})
 }
 
+// A link that was cut off has its page too.
+func TestLinkCutOff(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := newSite(t, d)
+		for _, path := range []string{"/invite", "/invite/", "/invite/x", "/invite/x/"} {
+			s.want(s.get(path), http.StatusNotFound, "cut off")
+		}
+	})
+}
+
 func TestPagesWhenThingsGoWrong(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

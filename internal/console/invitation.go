@@ -25,6 +25,7 @@ type Invitation struct {
 	LastName         string // fills the form
 	Message          string // may be ""
 	Level            string // member, admin or owner
+	Apps             access.AppAccess
 	ExpiresAt        time.Time
 	KnownUser        bool       // the address has an account: its names are not asked for
 	Form             string     // names the form, for when it is sent twice
@@ -32,6 +33,9 @@ type Invitation struct {
 }
 
 func (Invitation) template() string { return "invitation.html" }
+
+// ChangesApps reports whether anybody can change apps there.
+func (p Invitation) ChangesApps() bool { return p.Apps >= access.InstallApps }
 
 // Fault is what was wrong with one field of the form; "" for nothing.
 func (p Invitation) Fault(field string) string {

@@ -179,6 +179,10 @@ func TestWelcomeToldByAccess(t *testing.T) {
 		if sees, changes := strings.Contains(got, "See the apps"), strings.Contains(got, "Install, edit"); [2]bool{sees, changes} != want {
 			t.Errorf("%d: sees %t, changes %t", level, sees, changes)
 		}
+		before := render(t, Invitation{Level: "admin", Apps: level})
+		if changes := strings.Contains(before, "manages apps, invites and members"); changes != want[1] || !strings.Contains(before, "invites and members") {
+			t.Errorf("%d: is promised to change apps: %t", level, changes)
+		}
 	}
 }
 
