@@ -128,7 +128,11 @@ func (e endpoint) call(ctx context.Context, method, path string, query url.Value
 }
 
 func (e endpoint) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
-	address := e.client.base + e.path + path
+	path = e.path + path
+	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would be the path of something else
+		return nil, fmt.Errorf("%s %s: an id is empty", method, path)
+	}
+	address := e.client.base + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}

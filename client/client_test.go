@@ -52,6 +52,30 @@ func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	}
 }
 
+// An id that is empty is not the path of all there are.
+func TestEmptyIDs(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(answer(http.StatusOK, "{}"))
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, none, current := t.Context(), c.Organization(""), c.Organization(client.Current)
+	for name, call := range map[string]func() error{
+		"organization":      func() error { _, err := none.Get(ctx); return err },
+		"its apps":          func() error { _, err := none.GetApp(ctx, 1); return err },
+		"invite to delete":  func() error { return current.DeleteInvite(ctx, "") },
+		"invite to resend":  func() error { _, err := current.ResendInvite(ctx, ""); return err },
+		"member":            func() error { return current.RemoveMember(ctx, "") },
+		"invitation's link": func() error { return c.DeclineInvitation(ctx, "") },
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "an id is empty") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
