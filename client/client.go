@@ -12,6 +12,12 @@
 //
 // What a server refuses is an [*Error]. Nothing is ever tried twice: an Error
 // says in RetryAfter when trying again makes sense.
+//
+// The module has no address of its own to be fetched from: a program that uses the
+// package names a checkout of foyer in its go.mod, with
+//
+//	require foyer v0.0.0
+//	replace foyer => ../foyer
 package client
 
 import (
