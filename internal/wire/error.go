@@ -51,10 +51,11 @@ var table = map[fault.Kind]row{
 // statusClientClosed is what is counted when nobody waits for an answer any more.
 const statusClientClosed = 499
 
-// HungUp reports whether err comes of a client that waits no longer. The answer is
-// written then, and nothing is to be logged: the fault is not ours.
+// HungUp reports whether err comes of a client that waits no longer: it is no fault of
+// ours or an upstream's then, though it looks like one. The answer is written, and nothing
+// is to be logged.
 func HungUp(w http.ResponseWriter, r *http.Request, err error) bool {
-	if r.Context().Err() == nil || !fault.Is(err, fault.Internal) {
+	if err == nil || r.Context().Err() == nil || table[fault.Of(err)[0].Kind].status < http.StatusInternalServerError {
 		return false
 	}
 	w.WriteHeader(statusClientClosed)

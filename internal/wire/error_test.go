@@ -1,0 +1,38 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"foyer/internal/fault"
+	"foyer/internal/wire"
+)
+
+// Who waits no longer is no fault of ours or an upstream's; what they have done wrong
+// stays theirs.
+func TestHungUp(t *testing.T) {
+	t.Parallel()
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	for _, tc := range []struct {
+		ctx  context.Context
+		err  error
+		want bool
+	}{
+		{gone, errors.New("context canceled"), true},
+		{gone, fault.New(fault.UpstreamUnavailable, "It did not answer."), true},
+		{gone, fault.New(fault.Busy, "Full."), true},
+		{gone, fault.New(fault.Invalid, "Must be."), false},
+		{gone, nil, false},
+		{t.Context(), errors.New("a fault of ours"), false},
+	} {
+		w := httptest.NewRecorder()
+		got := wire.HungUp(w, httptest.NewRequestWithContext(tc.ctx, http.MethodGet, "/", nil), tc.err)
+		if got != tc.want || got != (w.Code == 499) {
+			t.Errorf("%v: %t, status %d", tc.err, got, w.Code)
+		}
+	}
+}
