@@ -28,12 +28,12 @@ func OpenAPIJSON() http.Handler {
 	return document{contentType: "application/json", body: sync.OnceValues(func() ([]byte, error) { return openapi.JSON(openAPI) })}
 }
 
-// Docs serves the contract as a page for people.
-func Docs() http.Handler {
+// Docs serves the contract as a page for people, with commands for the server at baseURL.
+func Docs(baseURL string) http.Handler {
 	return document{
 		contentType: "text/html; charset=utf-8",
 		policy:      openapi.PagePolicy(),
-		body:        sync.OnceValues(func() ([]byte, error) { return openapi.Page(openAPI) }),
+		body:        sync.OnceValues(func() ([]byte, error) { return openapi.Page(openAPI, baseURL) }),
 	}
 }
 

@@ -30,7 +30,7 @@ func TestDocumentIsServed(t *testing.T) {
 	}{
 		"yaml": {api.OpenAPIYAML(), "application/yaml", "openapi: 3.1.0"},
 		"json": {api.OpenAPIJSON(), "application/json", `"openapi": "3.1.0"`},
-		"page": {api.Docs(), "text/html; charset=utf-8", "<title>foyer API</title>"},
+		"page": {api.Docs(baseURL), "text/html; charset=utf-8", "<title>foyer API</title>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +60,7 @@ func TestDocumentIsServed(t *testing.T) {
 // tell others who reads it.
 func TestPageNeedsNothingElse(t *testing.T) {
 	t.Parallel()
-	w := getDocument(t, api.Docs(), http.Header{})
+	w := getDocument(t, api.Docs(baseURL), http.Header{})
 	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
 		if strings.Contains(w.Body.String(), reach) {
 			t.Errorf("the page has %q", reach)
@@ -73,7 +73,7 @@ func TestPageNeedsNothingElse(t *testing.T) {
 
 func TestPageShowsEveryOperation(t *testing.T) {
 	t.Parallel()
-	page := getDocument(t, api.Docs(), http.Header{}).Body.String()
+	page := getDocument(t, api.Docs(baseURL), http.Header{}).Body.String()
 	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
 		if !strings.Contains(page, `<article class="operation" id="`+o.ID+`">`) {
 			t.Errorf("the page does not show %s", o.ID)

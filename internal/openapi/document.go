@@ -51,6 +51,7 @@ type parameter struct {
 	Required    bool
 	Description string
 	Schema      schema
+	Example     yaml.Node
 }
 
 // content is a request body or an answer.

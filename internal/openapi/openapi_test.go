@@ -43,7 +43,7 @@ func TestBrokenDocuments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if page, err := openapi.Page([]byte(yaml)); err == nil {
+			if page, err := openapi.Page([]byte(yaml), ""); err == nil {
 				t.Errorf("made a page of %d bytes", len(page))
 			}
 		})
@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 info:
   title: Pets
   description: |
-    Has **two** kinds, ` + "`<cat>`" + ` and *dog*.
+    Has **two** kinds, `+"`<cat>`"+` and *dog*.
 
     ## Rules
 
@@ -72,7 +72,16 @@ paths:
       security: [{apiKey: ['pet:write']}]
       requestBody: {$ref: '#/components/requestBodies/Pet'}
       responses: {'200': {$ref: '#/components/responses/Pets'}}
+  /shops/{shop}/{pet_uuid}:
+    parameters: [{$ref: '#/components/parameters/Shop'}]
+    get:
+      tags: [Pets]
+      operationId: buyPet
+      parameters: [{name: pet_uuid, in: path}, {name: shop, in: query}]
+      responses: {'200': {$ref: '#/components/responses/Pets'}}
 components:
+  parameters:
+    Shop: {name: shop, in: path, example: 42}
   requestBodies:
     Pet:
       content:
@@ -92,7 +101,7 @@ components:
         name: {type: [string, 'null'], maxLength: 20, description: What it listens to.}
         kind: {enum: [cat, dog, '', null], default: cat}
         owner: {oneOf: [{$ref: '#/components/schemas/Pet'}, {type: 'null'}]}
-`))
+`), "https://pets.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +116,8 @@ components:
 		`<a href="#Pet">Pet</a> or null`,
 		`list of <a href="#Pet">Pet</a>`,
 		`&#34;name&#34;: &#34;Rex&#39;\&#39;&#39;s&#34;`,
+		`<code>curl &#34;$FOYER/shops/42/$PET_UUID&#34;</code>`,
+		`<code>FOYER=&#39;https://pets.example&#39;`,
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %s", want)

@@ -27,8 +27,8 @@ func PagePolicy() string {
 }
 
 // Page turns a YAML document into one HTML page that needs no script and
-// nothing from elsewhere.
-func Page(source []byte) ([]byte, error) {
+// nothing from elsewhere. Its commands are for the server at baseURL.
+func Page(source []byte, baseURL string) ([]byte, error) {
 	var doc document
 	if err := yaml.Unmarshal(source, &doc); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
@@ -37,7 +37,8 @@ func Page(source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans}).Parse(pageHTML)
+	view.BaseURL = baseURL
+	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans, "quote": quote}).Parse(pageHTML)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +53,7 @@ func Page(source []byte) ([]byte, error) {
 type (
 	pageView struct {
 		Title, Version, Summary, Description string
+		BaseURL                              string
 		Style                                template.CSS
 		Groups                               []groupView
 		Objects                              []objectView

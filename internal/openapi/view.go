@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +13,22 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 		v.Scopes = append(v.Scopes, requirement["apiKey"]...)
 	}
 	for _, p := range slices.Concat(shared, op.Parameters) {
-		field, err := d.parameter(p)
+		p, err := d.resolveParameter(p)
 		if err != nil {
 			return v, err
 		}
-		v.Parameters = append(v.Parameters, field)
+		described, err := d.describe(p.Schema)
+		if err != nil {
+			return v, err
+		}
+		v.Parameters = append(v.Parameters, fieldView{
+			Name: p.Name, Place: p.In, Description: p.Description, Required: p.Required, Type: described,
+		})
+		if p.In == "path" {
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", p.pasted())
+		}
 	}
-	if err := d.request(&v, op); err != nil {
+	if err := d.request(&v, path, op); err != nil {
 		return v, err
 	}
 	for _, r := range op.Responses {
@@ -29,20 +39,21 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 	return v, nil
 }
 
-func (d *document) parameter(p parameter) (fieldView, error) {
-	if p.Ref != "" {
-		found, err := d.Components.Parameters.named(p.Ref)
-		if err != nil {
-			return fieldView{}, err
-		}
-		p = found
+func (d *document) resolveParameter(p parameter) (parameter, error) {
+	if p.Ref == "" {
+		return p, nil
 	}
-	described, err := d.describe(p.Schema)
-	return fieldView{Name: p.Name, Place: p.In, Description: p.Description, Required: p.Required, Type: described}, err
+	return d.Components.Parameters.named(p.Ref)
 }
 
-// request sets the body that v takes, and an example of the whole request.
-func (d *document) request(v *operationView, op *operation) error {
+// pasted is what stands for p in a command: its example, or a shell variable
+// where no example would fit a second server.
+func (p parameter) pasted() string {
+	return cmp.Or(p.Example.Value, "$"+strings.ToUpper(p.Name))
+}
+
+// request sets the body that v takes, and an example of the whole request, to path.
+func (d *document) request(v *operationView, path string, op *operation) error {
 	body := ""
 	if op.RequestBody != nil {
 		found, err := d.Components.RequestBodies.named(op.RequestBody.Ref)
@@ -63,14 +74,13 @@ func (d *document) request(v *operationView, op *operation) error {
 		}
 		body = string(example)
 	}
-	v.Request = curl(v.Method, v.Path, len(op.Security) > 0, body)
+	v.Request = curl(v.Method, path, len(op.Security) > 0, body)
 	return nil
 }
 
-// curl is the request as a command line to paste. The shell fills in $FOYER
-// and $KEY.
+// curl is the request as a command line to paste. The shell fills in $FOYER,
+// $KEY and what path has of variables.
 func curl(method, path string, needsKey bool, body string) string {
-	path = strings.NewReplacer("{organization_id}", "@current", "invites/{id}", "invites/$ID", "{id}", "42").Replace(path)
 	line := fmt.Sprintf("curl \"$FOYER%s\"", path)
 	if method != "GET" {
 		line += " \\\n  -X " + method
@@ -79,10 +89,13 @@ func curl(method, path string, needsKey bool, body string) string {
 		line += " \\\n  -H \"Authorization: Bearer $KEY\""
 	}
 	if body != "" {
-		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d '" + strings.ReplaceAll(body, "'", `'\''`) + "'"
+		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + quote(body)
 	}
 	return line
 }
+
+// quote keeps text as it is in a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // answer adds one answer to v; the first one with a body is its example.
 func (d *document) answer(v *operationView, status string, r content) error {

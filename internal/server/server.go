@@ -96,24 +96,25 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 	}
 	pages := console.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
-		s.pages(mux, d.db)
+		s.pages(mux, d.db, baseURL)
 		pages.Register(mux)
 	}), m.seen)
 }
 
 // pages adds what is served beside the API.
-func (s Server) pages(mux *http.ServeMux, d *db.DB) {
+func (s Server) pages(mux *http.ServeMux, d *db.DB, baseURL string) {
+	docs := api.Docs(baseURL)
 	for path, h := range map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
 		"/readyz":       s.readyz(d),
 		"/openapi.yaml": api.OpenAPIYAML(),
 		"/openapi.json": api.OpenAPIJSON(),
-		"/docs":         api.Docs(),
+		"/docs":         docs,
 	} {
 		mux.Handle(path, wire.Get(h))
 		mux.Handle(path+"/{$}", wire.Get(h))
 	}
-	mux.Handle("/{$}", wire.Get(api.Docs()))
+	mux.Handle("/{$}", wire.Get(docs))
 }
 
 // readyTimeout is how long a database may take to say that it is there.

@@ -36,6 +36,15 @@ func TestFrontPage(t *testing.T) {
 	}
 }
 
+// The commands of the documentation are for the server that shows it.
+func TestDocsKnowTheServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	if got := browse(t, http.MethodGet, s.URL+"/docs", nil).body; !strings.Contains(got, "FOYER=&#39;"+s.URL+"&#39;") {
+		t.Error("/docs does not show the base url")
+	}
+}
+
 // No browser takes what is served for something else.
 func TestNothingIsSniffed(t *testing.T) {
 	t.Parallel()
