@@ -17,7 +17,7 @@ import (
 )
 
 // Every example in the document is an answer to learn from, so it must be one
-// that the document itself allows.
+// that the document itself allows, and no page without results.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	checker := openapitest.NewChecker(t, api.OpenAPI())
@@ -26,6 +26,9 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		for mediaType, c := range r.Content {
 			if mediaType == "application/json" {
 				checker.CheckValue(t, "#/components/responses/"+name+"/content/application~1json/schema", c.Example)
+				if strings.Contains(compact(t, c.Example), `"results":[]`) {
+					t.Errorf("the example of %s has no results", name)
+				}
 			}
 		}
 	}

@@ -1,14 +1,24 @@
 package api_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"html"
 	"net/http"
+	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
+	"foyer/internal/access"
 	"foyer/internal/api"
 	"foyer/internal/openapi/openapitest"
 )
+
+// command is what the page has people paste for an operation, and what it says comes back.
+type command struct {
+	line, body, answer string
+}
 
 // command lines have a path that neither the shell nor curl, which takes braces for
 // a choice, makes another one of.
@@ -18,11 +28,15 @@ var (
 	line     = regexp.MustCompile(`^curl "\$FOYER((/[\w.@]+|/\$[A-Z_]+)+)"`)
 )
 
-func readCommands(t *testing.T) map[string]string {
+func readCommands(t *testing.T) map[string]command {
 	t.Helper()
-	all := map[string]string{}
+	all := map[string]command{}
 	for _, article := range articles.FindAllStringSubmatch(getDocument(t, api.Docs(baseURL), http.Header{}).Body.String(), -1) {
-		all[article[1]] = html.UnescapeString(shown.FindStringSubmatch(article[0])[1])
+		examples := append(shown.FindAllStringSubmatch(article[0], -1), []string{"", ""})
+		c := command{answer: html.UnescapeString(examples[1][1])}
+		c.line, c.body, _ = strings.Cut(html.UnescapeString(examples[0][1]), " -d ")
+		c.body = strings.ReplaceAll(strings.Trim(c.body, "'"), `'\''`, "'")
+		all[article[1]] = c
 	}
 	return all
 }
@@ -31,8 +45,88 @@ func TestCommandsCanBePasted(t *testing.T) {
 	t.Parallel()
 	commands := readCommands(t)
 	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
-		if c := commands[o.ID]; !line.MatchString(c) {
-			t.Errorf("%s: %q", o.ID, c)
+		if c := commands[o.ID]; !line.MatchString(c.line) {
+			t.Errorf("%s: %q", o.ID, c.line)
 		}
 	}
+}
+
+// Whoever pastes a command gets what is shown beside it, as far as the request
+// says what comes back.
+func TestCommandsAreAnsweredAsShown(t *testing.T) {
+	commands := readCommands(t)
+	for id, c := range commands {
+		if err := follows(c.body, c.answer); err != nil {
+			t.Errorf("the example of %s: %v", id, err)
+		}
+	}
+	each(t, func(r *rig) {
+		fillIn := strings.NewReplacer(
+			"apps/42", "apps/"+r.app(`{"name":"x"}`),
+			"$TOKEN", r.token(r.invite("alonzo@example.com")),
+			"$USER_UUID", r.join(r.org, "grace@example.com", access.Member).User.UUID,
+		)
+		for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+			c := commands[o.ID]
+			if c.body == "" {
+				continue
+			}
+			got := r.send(r.key, o.Method, fillIn.Replace(line.FindStringSubmatch(c.line)[1]), c.body)
+			if got.status >= 300 {
+				r.t.Errorf("%s: %d %s", o.ID, got.status, got.body)
+			} else if err := follows(c.body, got.body); err != nil {
+				r.t.Errorf("the answer of %s: %v", o.ID, err)
+			}
+		}
+	})
+}
+
+// follows returns where an answer says something else than its request did.
+func follows(request, answer string) error {
+	if request == "" {
+		return nil
+	}
+	var sent, got any
+	if err := json.Unmarshal([]byte(request), &sent); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(answer), &got); err != nil {
+		return err
+	}
+	return same("", sent, got)
+}
+
+// same compares what both sides have.
+func same(at string, sent, got any) error {
+	switch sent := sent.(type) {
+	case map[string]any:
+		object, _ := got.(map[string]any)
+		for name, value := range sent {
+			if _, has := object[name]; has {
+				if err := same(at+"."+name, value, object[name]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case []any:
+		list, _ := got.([]any)
+		if len(sent) != len(list) {
+			return fmt.Errorf("%s has %d items, sent were %d", at, len(list), len(sent))
+		}
+		for i := range sent {
+			if err := same(fmt.Sprintf("%s.%d", at, i), sent[i], list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case string:
+		if level, err := access.ParseLevel("level", sent); err == nil && got == float64(level) {
+			return nil
+		}
+	}
+	if !reflect.DeepEqual(sent, got) {
+		return fmt.Errorf("%s is %v, sent was %v", at, got, sent)
+	}
+	return nil
 }
