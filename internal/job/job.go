@@ -29,6 +29,9 @@ const (
 	pollEvery = time.Second
 	// endEvery is how soon what could not be written down is tried again.
 	endEvery = time.Second
+	// maxWrong is how often Kind.Ended may fail: it does if the connection is lost just
+	// there, but then not each time.
+	maxWrong = 3
 	// hands is how many jobs one server does at a time.
 	hands = 4
 
@@ -218,9 +221,13 @@ func (w worker) do(ctx context.Context, j Job) {
 		}
 		return Permanent(kind.Ended(ctx, tx, j, failed, again))
 	}
-	for err := w.db.InTx(ctx, finish); err != nil; err = w.db.InTx(ctx, finish) {
+	err := w.db.InTx(ctx, finish)
+	for wrong := 0; err != nil; err = w.db.InTx(ctx, finish) {
 		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
 		if _, never := errors.AsType[permanent](err); never {
+			wrong++
+		}
+		if wrong == maxWrong {
 			return
 		}
 		select {

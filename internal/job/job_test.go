@@ -288,10 +288,34 @@ func TestEndThatIsWrong(t *testing.T) {
 				return errors.New("wrong")
 			},
 		}}).do(t.Context(), j)
-		if ended > 2 || waiting(t, q) != 1 { // a shared commit tries again alone
+		if ended > 2*maxWrong || waiting(t, q) != 1 { // a shared commit tries again alone
 			t.Errorf("ended %d times, %d jobs wait", ended, waiting(t, q))
 		}
 	})
+}
+
+// A connection that is lost while a job is ended does not have it done again.
+func TestEndOnALostConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	q := New(d)
+	put(t, q, "kind", "x")
+	j, _ := take(t, q)
+	lost := false
+	q.does(map[string]Kind{"kind": {
+		Do: func(context.Context, Job) error { return nil },
+		Ended: func(ctx context.Context, tx *db.Tx, _ Job, _ error, _ bool) error {
+			if lost {
+				return nil
+			}
+			lost = true
+			_, err := db.One(ctx, tx, db.Value[bool], `SELECT pg_terminate_backend(pg_backend_pid())`)
+			return err
+		},
+	}}).do(t.Context(), j)
+	if n := waiting(t, q); n != 0 || !lost {
+		t.Errorf("%d jobs wait", n)
+	}
 }
 
 // What this server does not know is left to one that does.
