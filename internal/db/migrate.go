@@ -20,20 +20,23 @@ var ErrNewer = errors.New("the database was made by a newer foyer")
 // files are shared by both engines, which differ in a few words alone.
 func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
-	if err := d.script(ctx, create); err != nil {
-		// Two servers that start at once on an empty PostgreSQL database collide
-		// here, in spite of IF NOT EXISTS. By now the table is there.
+	done, err := d.Applied(ctx)
+	if err != nil { // the database is empty, or nothing works
 		if err = d.script(ctx, create); err != nil {
-			return fmt.Errorf("migrate: %w", err)
+			// Two servers that start at once on an empty PostgreSQL database collide
+			// here, in spite of IF NOT EXISTS. By now the table is there.
+			err = d.script(ctx, create)
 		}
+		if err == nil {
+			done, err = d.Applied(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
 	}
 	files, err := migrations.ReadDir("migrations") // sorted
 	if err != nil {
 		return err
-	}
-	done, err := d.Applied(ctx)
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
 	}
 	if err := checkKnown(done); err != nil {
 		return err
@@ -70,6 +73,9 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 		return err
 	}
 	return d.InTx(ctx, func(tx *Tx) error {
+		if err := waitForLocks(ctx, tx); err != nil {
+			return err
+		}
 		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
 		if err != nil || n == 0 {
 			return err // n == 0: another server has just done it

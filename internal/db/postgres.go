@@ -10,75 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const (
-	maxPostgresConns = 20
-	maxPostgresIdle  = 5 * time.Minute
-	maxPostgresTx    = maxPostgresConns - 4 // at once: they may wait for locks, lanes and other questions do not
-	lanePart         = maxPostgresConns     // the parts before it are for other transactions
-
-	// postgresSilence is how long a host may say nothing when a connection is made, tried
-	// or closed, before it is taken for lost.
-	postgresSilence = 5 * time.Second
-	// maxAnswer is how long a query or a transaction may take: TCP alone would wait a
-	// quarter of an hour for a host that has gone without a word.
-	maxAnswer = 30 * time.Second
-	// maxMigration is maxAnswer while the schema is brought up to date, which may change
-	// all rows.
-	maxMigration = 24 * time.Hour
-)
-
-// endIdle has PostgreSQL end a transaction that asks nothing for so long: a server that
-// is frozen, or cut off, would keep the others from what it has locked.
-const endIdle = `SET idle_in_transaction_session_timeout = '10s'`
-
 // forUpdate makes a SELECT lock its rows.
 const forUpdate = " FOR UPDATE"
-
-// openPostgres connects to a server; pgx keeps statements prepared by itself.
-func (d *DB) openPostgres(ctx context.Context, url string) error {
-	c, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return errors.New("the url of the database is not well-formed") // pgx would show its password
-	}
-	c.MaxConns, c.MaxConnIdleTime, c.PingTimeout = maxPostgresConns, maxPostgresIdle, postgresSilence
-	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
-		c.ConnConfig.ConnectTimeout = postgresSilence
-	}
-	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		ctx, cancel := context.WithTimeout(ctx, postgresSilence)
-		defer cancel()
-		_, err := conn.Exec(ctx, endIdle)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return err
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return err
-	}
-	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, maxPostgresTx)
-	for part := range maxPostgresTx {
-		d.parts <- part
-	}
-	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
-	return nil
-}
-
-// closePool says goodbye to the server, as long as that answers: the pool would wait 15
-// seconds for each connection of one that does not.
-func (d *DB) closePool() {
-	closed := make(chan struct{})
-	go func() {
-		d.pool.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(postgresSilence):
-	}
-}
 
 // asked is a pool of connections, or a transaction.
 type asked interface {

@@ -129,23 +129,6 @@ func TestCloseOfSilentServer(t *testing.T) {
 	}
 }
 
-// PostgreSQL ends the transactions of a server that is frozen while others wait.
-func TestIdleTransactionsEnd(t *testing.T) {
-	t.Parallel()
-	d := dbtest.Open(t, dbtest.Postgres(t))
-	const ask = `SELECT current_setting('idle_in_transaction_session_timeout')`
-	err := d.InTx(t.Context(), func(tx *db.Tx) error {
-		limit, err := db.One(t.Context(), tx, db.Value[string], ask)
-		if limit != "10s" {
-			t.Errorf("%q", limit)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // Nobody waits for ever for a server that has fallen silent: TCP would.
 func TestSilentAnswers(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,140 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	minPostgresConns = otherConns + 1
+	maxPostgresConns = 20
+	maxPostgresIdle  = 5 * time.Minute
+	otherConns       = 4                // that transactions leave alone: they may wait for locks, lanes and other questions do not
+	lanePart         = maxPostgresConns // the parts before it are for other transactions
+
+	// postgresSilence is how long a host may say nothing when a connection is made, tried
+	// or closed, before it is taken for lost.
+	postgresSilence = 5 * time.Second
+	// maxAnswer is how long a query or a transaction may take: TCP alone would wait a
+	// quarter of an hour for a host that has gone without a word.
+	maxAnswer = 30 * time.Second
+	// maxMigration is maxAnswer while the schema is brought up to date, which may change
+	// all rows.
+	maxMigration = 24 * time.Hour
+)
+
+// postgresSession is what foyer relies on, whatever the role, the database or the url say. A
+// transaction that asks nothing for 10 seconds is of a server that is frozen, or cut off,
+// and would keep the others from what it has locked; who waits as long for a lock, as of
+// somebody at a prompt, keeps a connection from the others.
+const postgresSession = `
+	SET client_encoding = 'UTF8';
+	SET default_transaction_isolation = 'read committed';
+	SET idle_in_transaction_session_timeout = '10s';
+	SET lock_timeout = '10s'`
+
+// openPostgres connects to a server; pgx keeps statements prepared by itself.
+func (d *DB) openPostgres(ctx context.Context, address string) error {
+	c, err := postgresConfig(address)
+	if err != nil {
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return err
+	}
+	transactions := int(c.MaxConns) - otherConns
+	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, transactions)
+	for part := range transactions {
+		d.parts <- part
+	}
+	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
+	return nil
+}
+
+// postgresConfig reads the url of a database. Its errors never hold a password.
+func postgresConfig(address string) (*pgxpool.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the url of the database is not well-formed")
+	}
+	c, err := pgxpool.ParseConfig(address)
+	if wrong, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		return nil, fmt.Errorf("the url of the database: %w", wrong.Unwrap()) // itself it would show the url
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !u.Query().Has("pool_max_conns") {
+		c.MaxConns = maxPostgresConns
+	}
+	if c.MaxConns < minPostgresConns || c.MaxConns > maxPostgresConns {
+		return nil, fmt.Errorf("the url of the database: pool_max_conns must be from %d to %d", minPostgresConns, maxPostgresConns)
+	}
+	c.MaxConnIdleTime, c.PingTimeout = maxPostgresIdle, postgresSilence
+	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
+		c.ConnConfig.ConnectTimeout = postgresSilence
+	}
+	if c.ConnConfig.ValidateConnect == nil { // not in the url: a standby is passed over
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	c.AfterConnect = prepareSession
+	return c, nil
+}
+
+func prepareSession(ctx context.Context, conn *pgx.Conn) error {
+	switch encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding {
+	case "UTF8", "SQL_ASCII":
+	default:
+		return fmt.Errorf("the encoding of the database is %s: it must be UTF8", encoding)
+	}
+	ctx, cancel := context.WithTimeout(ctx, postgresSilence)
+	defer cancel()
+	_, err := conn.PgConn().Exec(ctx, postgresSession).ReadAll()
+	return err
+}
+
+// closePool says goodbye to the server, as long as that answers: the pool would wait 15
+// seconds for each connection of one that does not.
+func (d *DB) closePool() {
+	closed := make(chan struct{})
+	go func() {
+		d.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(postgresSilence):
+	}
+}
+
+// waitForLocks has a transaction wait as long as it takes for what others have locked: a
+// migration waits for that of another server.
+func waitForLocks(ctx context.Context, tx *Tx) error {
+	if tx.db.engine.sqlite {
+		return nil
+	}
+	_, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`)
+	return err
+}
+
+// ClockAhead is by how much the clock of PostgreSQL is ahead of this machine's, or behind
+// it if that is negative. SQLite has no clock of its own.
+func (d *DB) ClockAhead(ctx context.Context) (time.Duration, error) {
+	if d.engine.sqlite {
+		return 0, nil
+	}
+	there, err := One(ctx, d, Value[time.Time], `SELECT clock_timestamp()`)
+	return there.Sub(d.Now()), err
+}

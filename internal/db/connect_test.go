@@ -1,0 +1,133 @@
+package db_test
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
+)
+
+// administer runs statements in a database, as somebody else than foyer. $name is the
+// name of the database.
+func administer(t *testing.T, address string, statements ...string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // for cleanups
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, strings.ReplaceAll(s, "$name", conn.Config().Database)); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// with is an address with one more parameter.
+func with(t *testing.T, address, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// What an administrator has set for others does not change what foyer does.
+func TestSettingsOfTheSession(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	administer(t, address,
+		`ALTER DATABASE $name SET default_transaction_isolation = 'serializable'`,
+		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`)
+	d := dbtest.Open(t, address)
+	err := d.InTx(t.Context(), func(tx *db.Tx) error {
+		for name, want := range map[string]string{
+			"transaction_isolation": "read committed", "client_encoding": "UTF8",
+			"idle_in_transaction_session_timeout": "10s", "lock_timeout": "10s",
+		} {
+			got, err := db.One(t.Context(), tx, db.Value[string], `SELECT current_setting($1)`, name)
+			if err != nil || got != want {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A database that would not do is refused at the start, with the reason.
+func TestRefusedDatabases(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readOnly := dbtest.Postgres(t)
+	administer(t, readOnly, `ALTER DATABASE $name SET default_transaction_read_only = on`)
+	administer(t, address, `CREATE DATABASE $name_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+	latin := *u
+	latin.Path += "_latin"
+	t.Cleanup(func() { administer(t, address, `DROP DATABASE $name_latin WITH (FORCE)`) })
+	for name, tc := range map[string]struct{ address, want string }{
+		"encoding":         {latin.String(), "encoding of the database is LATIN1: it must be UTF8"},
+		"standby":          {readOnly, "read only connection"},
+		"few connections":  {with(t, address, "pool_max_conns", "4"), "pool_max_conns must be from 5 to 20"},
+		"many connections": {with(t, address, "pool_max_conns", "21"), "pool_max_conns must be from 5 to 20"},
+		"sslmode":          {"postgres://joe:s3cret@127.0.0.1/x?sslmode=often", "the url of the database: sslmode is invalid"},
+		"sslrootcert":      {"postgres://joe:s3cret@127.0.0.1/x?sslmode=verify-full&sslrootcert=/nowhere.pem", "/nowhere.pem"},
+		"url":              {"postgres://joe:s3/cret@127.0.0.1/x", "the url of the database is not well-formed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := db.Open(t.Context(), tc.address)
+			if err == nil {
+				d.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "cret") {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// Who changes the schema may be another than who uses it.
+func TestRoleThatMayNotCreate(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	dbtest.Open(t, address)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := path.Base(u.Path) + "_clerk"
+	administer(t, address, `CREATE ROLE `+role+` LOGIN`,
+		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO `+role)
+	t.Cleanup(func() { administer(t, address, `DROP OWNED BY `+role, `DROP ROLE `+role) })
+	u.User = url.User(role)
+	dbtest.Open(t, with(t, u.String(), "pool_max_conns", "5"))
+}
+
+func TestClockAhead(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	d.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	ahead, err := d.ClockAhead(t.Context())
+	if err != nil || (ahead-time.Hour).Abs() > time.Minute {
+		t.Errorf("%v, %v", ahead, err)
+	}
+}
