@@ -51,6 +51,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	s.compareClocks(ctx, d.db)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
@@ -86,6 +87,17 @@ func (s Server) Run(ctx context.Context) (err error) {
 	background.Go(func() { s.settle(flushCtx) })
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
+}
+
+// maxClockAhead is how far clocks may be apart before it is told: jobs belong to who has
+// taken them for 25 seconds.
+const maxClockAhead = 5 * time.Second
+
+// compareClocks warns when servers that share a database may not agree on what time it is.
+func (s Server) compareClocks(ctx context.Context, d *db.DB) {
+	if ahead, err := d.ClockAhead(ctx); err == nil && ahead.Abs() > maxClockAhead {
+		s.Log.WarnContext(ctx, "this machine's clock and the database's differ: mails may be sent twice", "database_ahead", ahead.String())
+	}
 }
 
 // handler answers everything that is asked of the server.
