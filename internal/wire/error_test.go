@@ -18,19 +18,23 @@ func TestHungUp(t *testing.T) {
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	for _, tc := range []struct {
-		ctx  context.Context
+		gone bool
 		err  error
 		want bool
 	}{
-		{gone, errors.New("context canceled"), true},
-		{gone, fault.New(fault.UpstreamUnavailable, "It did not answer."), true},
-		{gone, fault.New(fault.Busy, "Full."), true},
-		{gone, fault.New(fault.Invalid, "Must be."), false},
-		{gone, nil, false},
-		{t.Context(), errors.New("a fault of ours"), false},
+		{true, errors.New("context canceled"), true},
+		{true, fault.New(fault.UpstreamUnavailable, "It did not answer."), true},
+		{true, fault.New(fault.Busy, "Full."), true},
+		{true, fault.New(fault.Invalid, "Must be."), false},
+		{true, nil, false},
+		{false, errors.New("a fault of ours"), false},
 	} {
+		ctx := t.Context()
+		if tc.gone {
+			ctx = gone
+		}
 		w := httptest.NewRecorder()
-		got := wire.HungUp(w, httptest.NewRequestWithContext(tc.ctx, http.MethodGet, "/", nil), tc.err)
+		got := wire.HungUp(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), tc.err)
 		if got != tc.want || got != (w.Code == 499) {
 			t.Errorf("%v: %t, status %d", tc.err, got, w.Code)
 		}
