@@ -113,6 +113,35 @@ func TestInstallOddEntries(t *testing.T) {
 	}
 }
 
+// What an app cannot do without is not passed over in silence.
+func TestInstallUntakableEntries(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	for _, name := range []string{"plugin.json", "site.ts", "site.tsx", "frontend.tsx", "index.ts"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := host.Repo(t, name)
+			for _, text := range []string{"// caf\xe9", "a\x00b\x00"} {
+				repo.Commit(t, app(name, text))
+				_, err := install(t, repo.URL, "")
+				wantFault(t, err, fault.Invalid, "url", `"`+name+`"`, "UTF-8")
+			}
+			manifest := upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: repo.Blob(t, "{}")}
+			for mode, object := range map[string]string{
+				"120000": repo.Blob(t, "src/real"), "160000": strings.Repeat("1", 40), "40000": repo.Tree(t, manifest),
+			} {
+				entries := []upstreamtest.Entry{{Mode: mode, Name: name, Object: object}}
+				if name != manifest.Name {
+					entries = append(entries, manifest)
+				}
+				repo.CommitTree(t, repo.Tree(t, entries...))
+				_, err := install(t, repo.URL, "")
+				wantFault(t, err, fault.Invalid, "url", `"`+name+`"`, "regular file")
+			}
+		})
+	}
+}
+
 func TestInstallDeepFolders(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

@@ -30,6 +30,11 @@ const (
 
 var takenExtensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css", ".md"}
 
+// neverSkipped are the files whose absence says something: plugin.json, and the
+// entries of package bundle. Where one is there and cannot be taken, the app is
+// refused: without its site.ts it would lose the bundle that it has.
+var neverSkipped = []string{"plugin.json", "site.ts", "site.tsx", "frontend.tsx", "index.ts"}
+
 // collector takes files out of a tree: of the top folder and of everything
 // below src/.
 type collector struct {
@@ -57,14 +62,15 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 }
 
 // entry takes a file or descends into a folder; symbolic links and submodules
-// it passes over.
+// it passes over, unless an app would miss them.
 func (c *collector) entry(entry object.TreeEntry, name string) error {
-	switch entry.Mode {
-	case filemode.Regular, filemode.Deprecated, filemode.Executable:
-		if slices.Contains(takenExtensions, path.Ext(name)) {
-			return c.file(entry.Hash, name)
-		}
-	case filemode.Dir:
+	file := entry.Mode == filemode.Regular || entry.Mode == filemode.Deprecated || entry.Mode == filemode.Executable
+	switch {
+	case file && slices.Contains(takenExtensions, path.Ext(name)):
+		return c.file(entry.Hash, name)
+	case !file && slices.Contains(neverSkipped, name):
+		return refusal(fmt.Sprintf("%q must be a regular file, not a symbolic link, a submodule or a folder.", name))
+	case entry.Mode == filemode.Dir:
 		if name != "src" && !strings.HasPrefix(name, "src/") {
 			return nil
 		}
@@ -73,7 +79,6 @@ func (c *collector) entry(entry object.TreeEntry, name string) error {
 			return fmt.Errorf("folder %q: %w", name, err)
 		}
 		return c.folder(tree, name+"/")
-	default:
 	}
 	return nil
 }
@@ -88,6 +93,9 @@ func (c *collector) file(hash plumbing.Hash, name string) error {
 		return fmt.Errorf("file %q: %w", name, err)
 	}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		if slices.Contains(neverSkipped, name) {
+			return refusal(fmt.Sprintf("The file %q must be text in UTF-8, without NUL characters.", name))
+		}
 		return nil
 	}
 	c.files[name] = string(text)
