@@ -137,6 +137,30 @@ func TestHostilePack(t *testing.T) {
 	}
 }
 
+// Who was told a secret is not quoted, however it is repeated.
+func TestSecretRepeated(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string][2]string{ // to info/refs, to git-upload-pack
+		"an error":        {packet("ERR denied for joe:s3cret")},
+		"a ref":           {service + packet("s3cret joe")},
+		"a length":        {"s3crjoe"},
+		"the pack's":      {goodRefs, packet("ERR denied for joe:s3cret")},
+		"an error's band": {goodRefs, packet("NAK\n") + packet("\x03denied for joe:s3cret")},
+	} {
+		url := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", advertisementType)
+			fmt.Fprint(w, answers[0])
+		}, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answers[1]) })
+		for _, raw := range []string{strings.Replace(url, "://", "://joe:s3cret@", 1), strings.Replace(url, "://", "://joe@", 1), url + "?token=s3cret"} {
+			_, err := install(t, raw, "")
+			wantFault(t, err, fault.UpstreamUnavailable, "", "git host")
+			if err != nil && (strings.Contains(err.Error(), "s3cr") || strings.Contains(err.Error(), "joe")) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 // A host that never answers is left when the time is over; the test brings the
 // end forward.
 func TestSlowUpstream(t *testing.T) {

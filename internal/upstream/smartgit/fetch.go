@@ -46,7 +46,7 @@ func readBands(p *packets, w io.Writer) error {
 			}
 		case bandProgress:
 		case bandError:
-			return refusal(payload[1:])
+			return p.refusal(payload[1:])
 		default:
 			return broken(errStray)
 		}

@@ -18,8 +18,9 @@ var errStray = errors.New("it has something where something else belongs")
 
 // packets reads the framing of the protocol, pkt-line.
 type packets struct {
-	r   io.Reader
-	buf [maxPacket]byte
+	r      io.Reader
+	secret bool // the host was told something secret, and may repeat it
+	buf    [maxPacket]byte
 }
 
 // next returns the payload of one packet, valid until the next call, or that it
@@ -34,14 +35,14 @@ func (p *packets) next() (payload []byte, flush bool, err error) {
 	case err == nil && size == 0:
 		return nil, true, nil
 	case err != nil || size < 4 || size > maxPacket:
-		return nil, false, broken(fmt.Errorf("%q is no packet length", head))
+		return nil, false, broken(errors.New("it has a packet of no valid length"))
 	}
 	payload = p.buf[4:size]
 	if _, err := io.ReadFull(p.r, payload); err != nil {
 		return nil, false, broken(err)
 	}
 	if message, ok := bytes.CutPrefix(payload, []byte("ERR ")); ok {
-		return nil, false, refusal(message)
+		return nil, false, p.refusal(message)
 	}
 	return payload, false, nil
 }
@@ -66,8 +67,12 @@ func broken(err error) error {
 	return fault.New(fault.UpstreamUnavailable, "The git host's answer is broken: %v.", err)
 }
 
-// refusal is the fault for an error that the host put into words.
-func refusal(message []byte) error {
+// refusal is the fault for an error that the host put into words. Everything else
+// about an answer is said in ours.
+func (p *packets) refusal(message []byte) error {
+	if p.secret {
+		return fault.New(fault.UpstreamUnavailable, "The git host refused.")
+	}
 	message = bytes.TrimSpace(message[:min(len(message), 200)])
 	return fault.New(fault.UpstreamUnavailable, "The git host refused: %q.", message)
 }

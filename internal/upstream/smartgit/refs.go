@@ -2,7 +2,6 @@ package smartgit
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -46,7 +45,7 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 func addRef(refs []Ref, line string) ([]Ref, error) {
 	oid, name, _ := strings.Cut(line, " ")
 	if !isOID(oid) {
-		return nil, broken(fmt.Errorf("%.80q is no ref", line))
+		return nil, broken(errors.New("it lists something that is no ref"))
 	}
 	if tag, peeled := strings.CutSuffix(name, "^{}"); peeled {
 		if last := len(refs) - 1; last >= 0 && refs[last].Name == tag {

@@ -33,6 +33,9 @@ type Remote struct {
 	Username, Password string   // basic authentication, if either is set
 }
 
+// secret reports whether the remote has anything that no answer may show.
+func (r Remote) secret() bool { return r.Username+r.Password+r.URL.RawQuery != "" }
+
 // Session is an opened repository.
 type Session struct {
 	Refs []Ref // HEAD and the tags, as the host lists them
@@ -61,7 +64,7 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
 	}
 	s.base = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root)
-	s.Refs, s.capabilities, err = readAdvertisement(&packets{r: resp.Body})
+	s.Refs, s.capabilities, err = readAdvertisement(s.packets(resp))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,11 @@ func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Wri
 		return err
 	}
 	defer resp.Body.Close()
-	return readPack(&packets{r: resp.Body}, w)
+	return readPack(s.packets(resp), w)
+}
+
+func (s *Session) packets(resp *http.Response) *packets {
+	return &packets{r: resp.Body, secret: s.remote.secret()}
 }
 
 // ask is the body that asks for one commit. Some hosts insist on
