@@ -236,3 +236,28 @@ func TestCredentialsStayAtHome(t *testing.T) {
 		t.Errorf("through a redirect: %v, files %v", err, got.Files)
 	}
 }
+
+// Hosts redirect to what they call themselves.
+func TestCredentialsAfterRedirectHome(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Commit(t, app())
+	host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		lower := strings.ToLower(r.Host)
+		_, password, _ := r.BasicAuth()
+		switch {
+		case r.Host != lower:
+			http.Redirect(w, r, "http://"+lower+r.URL.RequestURI(), http.StatusMovedPermanently)
+			return true
+		case password != "t0k" || r.URL.Query().Get("token") != "t0k":
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		return false
+	})
+	raw := strings.Replace(repo.URL, "://127.0.0.1", "://user:t0k@LocalHost", 1) + "?token=t0k"
+	if _, err := install(t, raw, ""); err != nil {
+		t.Error(err)
+	}
+}

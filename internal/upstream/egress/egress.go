@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -111,9 +112,10 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	return c.allow.check(addr.Addr())
 }
 
-// checkRedirect lets no secret travel to another origin: net/http passes
-// Authorization on to subdomains and from https to http, and names the url it
-// comes from, query included, in Referer.
+// checkRedirect lets no secret travel to another origin, and Authorization to its
+// own: net/http passes it on to subdomains and from https to http, drops it where
+// the host is in other letters, and names the url it comes from, query included, in
+// Referer.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
@@ -125,14 +127,27 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 		return fault.Field(fault.Invalid, "url", "The url redirects from https to http.")
 	}
 	req.Header.Del("Referer")
-	if !SameOrigin(req.URL, via[0].URL) {
-		req.Header.Del("Authorization")
+	req.Header.Del("Authorization")
+	if secret := via[0].Header.Get("Authorization"); secret != "" && SameOrigin(req.URL, via[0].URL) {
+		req.Header.Set("Authorization", secret)
 	}
 	return nil
 }
 
-// SameOrigin reports whether what is secret for a may be sent to b.
-func SameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+// SameOrigin reports whether what is secret for a may be sent to b (RFC 6454).
+func SameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if u.Port() == "" && u.Scheme == "http" {
+		return "80"
+	}
+	if u.Port() == "" && u.Scheme == "https" {
+		return "443"
+	}
+	return u.Port()
+}
 
 // explain turns what net/http reports into a fault that quotes none of it: its
 // errors hold the whole url.

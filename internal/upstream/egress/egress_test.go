@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -115,6 +116,69 @@ func TestRedirects(t *testing.T) {
 	}
 	if _, err := get(t, loopback, to("/again")); !fault.Is(err, fault.UpstreamUnavailable) {
 		t.Errorf("endless redirects: %v", err)
+	}
+}
+
+// Authorization goes to the origin that it was given for, and to no other.
+func TestRedirectsWithAuthorization(t *testing.T) {
+	t.Parallel()
+	shown := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("Authorization")) }
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if back := r.URL.Query().Get("back"); back != "" {
+			http.Redirect(w, r, back, http.StatusFound)
+			return
+		}
+		shown(w, r)
+	})
+	home := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		shown(w, r)
+	})
+	name := strings.Replace(home, "127.0.0.1", "localhost", 1)
+	upper := strings.Replace(home, "127.0.0.1", "LOCALHOST", 1)
+	for _, c := range []struct {
+		from, to string
+		sent     bool
+	}{
+		{home, "/again", true},
+		{upper, name, true},
+		{name, upper, true},
+		{name, upper + "?to=" + name, true},
+		{name, home, false},
+		{home, other, false},
+		{home, other + "?back=" + home, true},
+		{name, strings.Replace(name, "://", "://a.", 1), false},
+	} {
+		body, err := get(t, loopback, c.from+"?to="+url.QueryEscape(c.to), "Authorization", "Basic c2VjcmV0")
+		if sent := body != ""; sent != c.sent || sent && body != "Basic c2VjcmV0" {
+			t.Errorf("%s to %s: sent %q, error %v", c.from, c.to, body, err)
+		}
+	}
+}
+
+func TestSameOrigin(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"http://example.org/a", "http://EXAMPLE.org:80/b?c", true},
+		{"https://example.org:443", "https://example.org:", true},
+		{"http://[::1]:80", "http://[::1]", true},
+		{"http://example.org:443", "http://example.org", false},
+		{"https://example.org:80", "http://example.org", false},
+		{"https://example.org:8443", "https://example.org", false},
+		{"https://example.org", "https://www.example.org", false},
+		{"https://example.org", "https://example.org.", false},
+	} {
+		a, errA := url.Parse(c.a)
+		b, errB := url.Parse(c.b)
+		if errA != nil || errB != nil || egress.SameOrigin(a, b) != c.same || egress.SameOrigin(b, a) != c.same {
+			t.Errorf("%s and %s (%v, %v): want %v", c.a, c.b, errA, errB, c.same)
+		}
 	}
 }
 
