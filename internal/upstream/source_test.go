@@ -183,6 +183,16 @@ func TestInstallEmptyRepository(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", "neither")
 }
 
+func TestInstallSHA256(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Git(t, "", "config", "core.repositoryFormatVersion", "1")
+	repo.Git(t, "", "config", "extensions.objectFormat", "sha256")
+	repo.Commit(t, app())
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "SHA-1")
+}
+
 func TestInstallTagOfFile(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

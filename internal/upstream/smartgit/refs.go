@@ -2,7 +2,10 @@ package smartgit
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"foyer/internal/fault"
 )
 
 // maxRefs bounds how many refs are kept of one repository.
@@ -34,6 +37,9 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 			var list string
 			line, list, _ = strings.Cut(line, "\x00")
 			capabilities = strings.Fields(list)
+			if slices.Contains(capabilities, "object-format=sha256") {
+				return nil, nil, fault.Field(fault.Invalid, "url", "The repository is in the SHA-256 format; foyer takes SHA-1 repositories only.")
+			}
 		}
 		refs, err = addRef(refs, line)
 	}
@@ -62,6 +68,5 @@ func addRef(refs []Ref, line string) ([]Ref, error) {
 	return append(refs, Ref{Name: name, Object: oid, Commit: oid}), nil
 }
 
-// isOID reports whether s is the SHA-1 name of an object; those of SHA-256
-// repositories are longer.
+// isOID reports whether s is the SHA-1 name of an object.
 func isOID(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }
