@@ -77,6 +77,18 @@ func TestInstallFiltered(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", `"src/large.ts" is larger`)
 }
 
+// A host can offer filters and refuse each.
+func TestInstallFilterRefused(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Git(t, "", "config", "uploadpack.allowFilter", "true")
+	repo.Git(t, "", "config", "uploadpackfilter.allow", "false")
+	repo.Commit(t, app())
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInstallOddEntries(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

@@ -18,9 +18,10 @@ var errStray = errors.New("it has something where something else belongs")
 
 // packets reads the framing of the protocol, pkt-line.
 type packets struct {
-	r      io.Reader
-	secret bool // the host was told something secret, and may repeat it
-	buf    [maxPacket]byte
+	r       io.Reader
+	secret  bool // the host was told something secret, and may repeat it
+	refused bool // the host answered with an error in the place of a list
+	buf     [maxPacket]byte
 }
 
 // next returns the payload of one packet, valid until the next call, or that it
@@ -41,15 +42,17 @@ func (p *packets) next() (payload []byte, flush bool, err error) {
 	if _, err := io.ReadFull(p.r, payload); err != nil {
 		return nil, false, broken(err)
 	}
-	if message, ok := bytes.CutPrefix(payload, []byte("ERR ")); ok {
-		return nil, false, p.refusal(message)
-	}
 	return payload, false, nil
 }
 
-// line is next for a list of lines of text; more is false at its end.
+// line is next for a list of lines of text; more is false at its end. In the place
+// of any line the host may refuse.
 func (p *packets) line() (text string, more bool, err error) {
 	payload, flush, err := p.next()
+	if message, ok := bytes.CutPrefix(payload, []byte("ERR ")); ok {
+		p.refused = true
+		return "", false, p.refusal(message)
+	}
 	return string(bytes.TrimSuffix(payload, []byte("\n"))), !flush, err
 }
 

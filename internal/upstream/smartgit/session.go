@@ -80,18 +80,33 @@ func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Wri
 			return fault.New(fault.UpstreamUnavailable, "%s cannot send a single commit (git's %q).", s.base.Host, needed)
 		}
 	}
-	req, err := s.request(ctx, http.MethodPost, "/git-upload-pack", s.ask(object, tooBig))
+	filter := ""
+	if slices.Contains(s.capabilities, "filter") {
+		filter = fmt.Sprintf("blob:limit=%d", tooBig)
+	}
+	refused, err := s.fetch(ctx, object, filter, w)
+	if refused && filter != "" { // a host may know filters and not allow this one
+		_, err = s.fetch(ctx, object, "", w)
+	}
+	return err
+}
+
+// fetch also tells whether the host refused before it sent anything of the pack.
+func (s *Session) fetch(ctx context.Context, object, filter string, w io.Writer) (refused bool, err error) {
+	req, err := s.request(ctx, http.MethodPost, "/git-upload-pack", s.ask(object, filter))
 	if err != nil {
-		return err
+		return false, err
 	}
 	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
 	req.Header.Set("Accept", "application/x-git-upload-pack-result")
 	resp, err := s.client.Do(req, MaxPackBytes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer resp.Body.Close()
-	return readPack(s.packets(resp), w)
+	p := s.packets(resp)
+	err = readPack(p, w)
+	return p.refused, err
 }
 
 func (s *Session) packets(resp *http.Response) *packets {
@@ -100,18 +115,21 @@ func (s *Session) packets(resp *http.Response) *packets {
 
 // ask is the body that asks for one commit. Some hosts insist on
 // multi_ack_detailed, though there is nothing in common to acknowledge.
-func (s *Session) ask(object string, tooBig int) io.Reader {
+func (s *Session) ask(object, filter string) io.Reader {
 	capabilities := []string{"shallow", "side-band-64k", "agent=" + agent}
-	for _, optional := range []string{"ofs-delta", "no-progress", "multi_ack_detailed", "filter"} {
+	for _, optional := range []string{"ofs-delta", "no-progress", "multi_ack_detailed"} {
 		if slices.Contains(s.capabilities, optional) {
 			capabilities = append(capabilities, optional)
 		}
 	}
+	if filter != "" {
+		capabilities = append(capabilities, "filter")
+	}
 	var b body
 	b.line("want " + object + " " + strings.Join(capabilities, " "))
 	b.line("deepen 1")
-	if slices.Contains(capabilities, "filter") {
-		b.line(fmt.Sprintf("filter blob:limit=%d", tooBig))
+	if filter != "" {
+		b.line("filter " + filter)
 	}
 	b.flush()
 	b.line("done")
