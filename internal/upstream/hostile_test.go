@@ -97,6 +97,20 @@ func TestHostileRefs(t *testing.T) {
 	}
 }
 
+// The type's parameters do not matter to git either.
+func TestMediaTypeWithParameter(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{advertisementType + "; charset=utf-8", advertisementType + ";"} {
+		url := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprint(w, goodRefs)
+		}, http.NotFound)
+		if _, err := newSource(newClock()).Open(t.Context(), parse(t, url)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestHostilePack(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

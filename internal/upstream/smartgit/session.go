@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -60,7 +61,8 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	defer resp.Body.Close()
 	at := resp.Request.URL
 	root, ok := strings.CutSuffix(at.EscapedPath(), "/info/refs")
-	if !ok || resp.Header.Get("Content-Type") != "application/x-git-upload-pack-advertisement" {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if !ok || kind != "application/x-git-upload-pack-advertisement" {
 		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
 	}
 	s.base = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root)
