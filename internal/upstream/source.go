@@ -123,10 +123,10 @@ func (r *Repo) files(ctx context.Context, v Version) (map[string]string, error) 
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read the pack again: %w", err)
 	}
-	return r.unpack(ctx, pack)
+	return r.unpack(ctx, v.Tag, pack)
 }
 
-func (r *Repo) unpack(ctx context.Context, pack *os.File) (map[string]string, error) {
+func (r *Repo) unpack(ctx context.Context, tag string, pack *os.File) (map[string]string, error) {
 	output, err := r.children.Run(ctx, UnpackTask, pack)
 	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
 		return nil, badURL("The repository cannot be unpacked: " + killed.Reason + ".")
@@ -142,6 +142,8 @@ func (r *Repo) unpack(ctx context.Context, pack *os.File) (map[string]string, er
 		return nil, fmt.Errorf("read what was unpacked: %w", err)
 	}
 	switch {
+	case answer.NoCommit:
+		return nil, badURL(fmt.Sprintf("The tag %q does not lead to a commit; name another in \"tag\".", tag))
 	case answer.Refused != "":
 		return nil, badURL(answer.Refused)
 	case answer.Broken != "":

@@ -193,13 +193,19 @@ func TestInstallSHA256(t *testing.T) {
 	wantFault(t, err, fault.Invalid, "url", "SHA-1")
 }
 
-func TestInstallTagOfFile(t *testing.T) {
+func TestInstallTagOfNoCommit(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
 	repo.Commit(t, app())
 	repo.Tag(t, "v1.0.0", repo.Blob(t, "text"))
 	_, err := install(t, repo.URL, "")
-	wantFault(t, err, fault.Invalid, "url", "commit")
+	wantFault(t, err, fault.Invalid, "url", `"v1.0.0"`, "commit")
+	repo.AnnotatedTag(t, "v2.0.0", repo.Blob(t, "text"))
+	_, err = install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", `"v2.0.0"`, "commit")
+	repo.Tag(t, "v3.0.0", repo.Tree(t))
+	_, err = install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", `"v3.0.0"`, "commit")
 }
 
 func TestInstallWithoutManifest(t *testing.T) {

@@ -24,9 +24,10 @@ const maxUnpackedBytes = 128 << 20
 // Answer is what Run writes: the files, or why there are none. It travels as gob,
 // in which hostile text does not grow.
 type Answer struct {
-	Files   map[string]string // text by path
-	Refused string            // what about the repository's content is not accepted
-	Broken  string            // why the pack cannot be read
+	Files    map[string]string // text by path
+	NoCommit bool              // what was asked for is something else
+	Refused  string            // what about the repository's content is not accepted
+	Broken   string            // why the pack cannot be read
 }
 
 // Run reads a line with a commit's name and then the pack that holds it, and
@@ -39,9 +40,13 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	var answer Answer
 	answer.Files, err = files(strings.TrimSuffix(commit, "\n"), r)
-	if refused, ok := errors.AsType[refusal](err); ok {
+	refused, ok := errors.AsType[refusal](err)
+	switch {
+	case errors.Is(err, errNoCommit):
+		answer = Answer{NoCommit: true}
+	case ok:
 		answer = Answer{Refused: string(refused)}
-	} else if err != nil {
+	case err != nil:
 		answer = Answer{Broken: err.Error()}
 	}
 	if err := gob.NewEncoder(out).Encode(answer); err != nil {
@@ -49,6 +54,8 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	return nil
 }
+
+var errNoCommit = errors.New("this is no commit")
 
 // refusal is an error to be told to whoever asked for the app.
 type refusal string
@@ -63,7 +70,7 @@ func files(commit string, pack io.Reader) (map[string]string, error) {
 	hash := plumbing.NewHash(commit)
 	head, err := object.GetCommit(store, hash)
 	if err != nil && store.HasEncodedObject(hash) == nil {
-		return nil, refusal("The tag does not lead to a commit.")
+		return nil, errNoCommit
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find commit %s: %w", commit, err)
