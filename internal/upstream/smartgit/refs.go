@@ -8,8 +8,8 @@ import (
 	"foyer/internal/fault"
 )
 
-// maxRefs bounds how many refs are kept of one repository.
-const maxRefs = 50_000
+// maxTags bounds how many tags are kept of one repository, beside HEAD.
+const maxTags = 50_000
 
 // Ref is HEAD or a tag.
 type Ref struct {
@@ -62,8 +62,8 @@ func addRef(refs []Ref, line string) ([]Ref, error) {
 	if name != "HEAD" && !strings.HasPrefix(name, "refs/tags/") {
 		return refs, nil
 	}
-	if len(refs) == maxRefs {
-		return nil, broken(errors.New("it has too many tags"))
+	if len(refs) > maxTags {
+		return nil, fault.Field(fault.Invalid, "url", "The repository has more than %d tags.", maxTags)
 	}
 	return append(refs, Ref{Name: name, Object: oid, Commit: oid}), nil
 }
