@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -113,7 +114,7 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 }
 
 // checkRedirect lets no secret travel to another origin, and Authorization to its
-// own: net/http passes it on to subdomains and from https to http, drops it where
+// own, unless another one leads there: net/http passes it on to subdomains and from https to http, drops it where
 // the host is in other letters, and names the url it comes from, query included, in
 // Referer.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
@@ -128,7 +129,8 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	}
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	if secret := via[0].Header.Get("Authorization"); secret != "" && SameOrigin(req.URL, via[0].URL) {
+	away := func(r *http.Request) bool { return !SameOrigin(r.URL, via[0].URL) }
+	if secret := via[0].Header.Get("Authorization"); secret != "" && !away(req) && !slices.ContainsFunc(via, away) {
 		req.Header.Set("Authorization", secret)
 	}
 	return nil
