@@ -16,7 +16,7 @@ type backupCommand struct {
 // Help says what a backup is.
 func (backupCommand) Help() string {
 	return `The copy is consistent, and readable by its owner alone. It does not hold the secret: keep that apart from it.
-For PostgreSQL, use pg_dump.
+Run this as the service's user, with its settings. For PostgreSQL, use pg_dump.
 
 Example:
 
@@ -33,8 +33,9 @@ func (c backupCommand) Run(ctx context.Context, settings config.Config, out *out
 	if settings.Secret != "" {
 		secret = "FOYER_SECRET"
 	}
-	return out.say(map[string]string{"file": c.File, "secret": secret},
-		"Wrote %s.\nThe secret is not in it: keep %s too, apart from the backup. Without it, the links of invites stop working.", c.File, secret)
+	return out.say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
+The secret is not in it: keep %s too, apart from the backup. Without it, the links of invites stop working, and apps
+installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
 }
 
 type restoreCommand struct {
@@ -45,7 +46,7 @@ type restoreCommand struct {
 // Help says what to do before and after.
 func (restoreCommand) Help() string {
 	return `Stop the server first. The file is checked before anything is changed. On a new machine, put the secret back as well.
-For PostgreSQL, use pg_restore.
+Run this as the service's user, with its settings. For PostgreSQL, use pg_restore.
 
 Example:
 
@@ -62,8 +63,8 @@ func (c restoreCommand) Run(ctx context.Context, settings config.Config, out *ou
 	if err != nil {
 		return err
 	}
-	return out.say(map[string]string{"file": c.File},
-		"Restored %s.\nThe secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.", c.File, settings.SecretPath())
+	return out.say(map[string]string{"file": c.File, "database": settings.DatabasePath()},
+		"Restored %s to %s.\nThe secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.", c.File, settings.DatabasePath(), settings.SecretPath())
 }
 
 type migrateCommand struct{}

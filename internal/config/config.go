@@ -149,11 +149,21 @@ func (c *Config) CheckServer() error {
 
 // CheckDatabase finds out whether there is a database, if that is a file.
 func (c *Config) CheckDatabase() error {
-	path, file := strings.CutPrefix(c.Database, "sqlite:")
-	if _, err := os.Stat(path); file && errors.Is(err, fs.ErrNotExist) {
+	path := c.DatabasePath()
+	if _, err := os.Stat(path); c.SQLite() && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no database at %s: the first `foyer serve` makes one", c.DatabaseSetting(), path)
 	}
 	return nil
+}
+
+// DatabasePath is the file that a SQLite database is, from the root where that is
+// known: who is in another folder than they think shall see it.
+func (c *Config) DatabasePath() string {
+	path := strings.TrimPrefix(c.Database, "sqlite:")
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 // baseHost is the host of the base url; baseURL and address have seen to it that
