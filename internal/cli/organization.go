@@ -22,6 +22,7 @@ func (organizationCommands) Help() string {
 	return `Examples:
 
     foyer organization create --name "Acme"
+    foyer organization set 0190… --name "Acme"
     foyer organization set 0190… --members-can-invite=false --access-level=3
     foyer organization set 0190… --allowed-domains=example.com,example.org
 `
@@ -54,6 +55,7 @@ func (organizationList) Run(ctx context.Context, d *server.Domain, out *output) 
 type organizationSet struct {
 	ID string `arg:"" help:"Its id."`
 
+	Name                 *string `help:"Its name, which mails and pages show: 1 to 200 characters."`
 	MembersCanInvite     *bool   `help:"Whether members may invite, or admins and owners alone."`
 	MembersCanManageApps *bool   `help:"Whether members may change apps, or admins and owners alone."`
 	AccessLevel          *int    `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
@@ -62,7 +64,7 @@ type organizationSet struct {
 
 // Validate refuses a command that would change nothing.
 func (c organizationSet) Validate() error {
-	if c.MembersCanInvite == nil && c.MembersCanManageApps == nil && c.AccessLevel == nil && c.AllowedDomains == nil {
+	if c.Name == nil && c.MembersCanInvite == nil && c.MembersCanManageApps == nil && c.AccessLevel == nil && c.AllowedDomains == nil {
 		return errors.New("give at least one setting to change")
 	}
 	return nil
@@ -70,7 +72,7 @@ func (c organizationSet) Validate() error {
 
 // Run changes settings.
 func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	set := org.Settings{MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
+	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
 	if c.AccessLevel != nil {
 		level, err := access.ParseAppAccess(*c.AccessLevel)
 		if err != nil {

@@ -40,6 +40,22 @@ func TestInviteArrives(t *testing.T) {
 	})
 }
 
+// A mail that waited shows the name that the organization has when it is sent.
+func TestMailShowsTheNewName(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invite(r.owner, draft("ada@x.example"))
+		if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{Name: new("Renamed")}); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		r.mailed(1)
+		if got := r.smtp.Mails()[0].Header(r, "Subject"); got != "You are invited to join Renamed" {
+			r.Errorf("subject %q", got)
+		}
+	})
+}
+
 func TestMailThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -57,6 +57,7 @@ type Membership struct {
 
 // Settings of an organization; nil leaves one as it is.
 type Settings struct {
+	Name                 *string
 	MembersCanInvite     *bool
 	MembersCanManageApps *bool
 	AppAccess            *access.AppAccess

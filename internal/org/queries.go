@@ -44,10 +44,10 @@ func insertOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organiz
 func updateOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organization, error) {
 	return db.One(ctx, tx, (*Organization).fields, `
 		UPDATE organizations
-		SET access_level = $2, members_can_invite = $3, members_can_manage_apps = $4, allowed_domains = $5
+		SET name = $2, access_level = $3, members_can_invite = $4, members_can_manage_apps = $5, allowed_domains = $6
 		WHERE id = $1
 		RETURNING `+orgColumns,
-		o.ID, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","))
+		o.ID, o.Name, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","))
 }
 
 func findOrganization(ctx context.Context, q db.Querier, id string) (Organization, error) {

@@ -85,6 +85,13 @@ func (s Service) Set(ctx context.Context, id string, set Settings) (Organization
 }
 
 func (set Settings) apply(o *Organization) error {
+	if set.Name != nil {
+		name, err := checkName(*set.Name)
+		if err != nil {
+			return err
+		}
+		o.Name = name
+	}
 	if set.MembersCanInvite != nil {
 		o.MembersCanInvite = *set.MembersCanInvite
 	}

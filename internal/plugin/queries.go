@@ -111,7 +111,8 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 }
 
 // visibleNow is how many plugins an organization sees, its own and the global ones
-// of others, and a number that is another after any of them has changed.
+// of others, and a number that is another after any of them has changed, or the name
+// of an organization, which counts in access_version.
 type visibleNow struct {
 	own     int
 	others  int
@@ -127,13 +128,15 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 		SELECT CAST(COALESCE(SUM(own), 0) AS BIGINT), CAST(COALESCE(SUM(others), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT) FROM (
 			SELECT own, -global AS others, version FROM plugin_counts WHERE organization_id = $1
 			UNION ALL
-			SELECT 0, global, version FROM plugin_counts WHERE organization_id = '') AS parts`, organizationID)
+			SELECT 0, global, version FROM plugin_counts WHERE organization_id = ''
+			UNION ALL
+			SELECT 0, 0, version FROM access_version) AS parts`, organizationID)
 }
 
-// revisionOf is the revision of a plugin that the organization can see.
+// revisionOf is the revision of a plugin of the organization.
 func revisionOf(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (int64, error) {
 	return db.One(ctx, db.Quick(q), db.Value[int64],
-		`SELECT version FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
+		`SELECT version FROM plugins WHERE organization_id = $1 AND id = $2`+lock, organizationID, id)
 }
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {

@@ -105,12 +105,14 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 // that is known to hold. What a transaction has read may yet be undone: it must not
 // be put there.
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
-	if kept, revision, ok := s.Memory.one.Last(id); ok {
+	kept, revision, ok := s.Memory.one.Last(id)
+	if ok && kept.OrganizationID == c.Organization.ID { // no revision tells of another's name
 		stored, err := revisionOf(ctx, q, c.Organization.ID, id, lock)
 		if err != nil {
 			return Plugin{}, false, access.OrNotFound(err)
 		}
 		if stored == revision {
+			kept.OrganizationName = c.Organization.Name
 			return kept, true, nil
 		}
 	}
@@ -242,6 +244,7 @@ func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id 
 	if !ok || kept.OrganizationID != c.Organization.ID {
 		return Plugin{}, false, nil
 	}
+	kept.OrganizationName = c.Organization.Name
 	p, err = d.changed(kept)
 	changes := diff(kept, p)
 	if err == nil && len(changes) > 0 && s.advance(c, kept, &p) == nil {
