@@ -48,7 +48,7 @@ func (k *Keys) keep(ctx context.Context, key Key) (kept Key, secret string, err 
 // Insert keeps a key that was made elsewhere.
 func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (Key, error) {
 	if !WellFormed(secret) {
-		return Key{}, fault.Field(fault.Invalid, "key", "Must be foy_, 37 base62 characters and their checksum.")
+		return Key{}, fault.Field(fault.Invalid, "key", "Must be a key as `foyer key generate` prints one: foy_, 37 base62 characters and their checksum.")
 	}
 	return insertKey(ctx, tx, k.draw(d), hashOf(secret))
 }

@@ -14,9 +14,10 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreate `cmd:"" help:"Make a key and show it, this once."`
-	List   keyList   `cmd:"" help:"List all keys, without what opens doors."`
-	Revoke keyRevoke `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
+	Create   keyCreate   `cmd:"" help:"Make a key and show it, this once."`
+	Generate keyGenerate `cmd:"" help:"Print a fresh key that opens nothing yet, for FOYER_BOOTSTRAP_KEY_FILE."`
+	List     keyList     `cmd:"" help:"List all keys, without what opens doors."`
+	Revoke   keyRevoke   `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
 }
 
 // Help gives examples.
@@ -26,6 +27,7 @@ func (keyCommands) Help() string {
     foyer key create --email=ada@example.com --scope="*"
     foyer key create --email=ci@example.com --scope=plugin:write --scope=organization_member:read --expires-in=30d
     foyer key revoke 7
+    foyer key generate > first-key
 `
 }
 
@@ -83,6 +85,14 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error
 		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", key.ID, err, key.ID)
 	}
 	return nil
+}
+
+type keyGenerate struct{}
+
+// Run prints a key that no database knows.
+func (keyGenerate) Run(out *output) error {
+	key := access.NewKey()
+	return out.say(map[string]string{"key": key}, "%s", key)
 }
 
 type keyList struct{}

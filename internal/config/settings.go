@@ -44,6 +44,6 @@ var Settings = []Setting{
 	{"INVITE_TTL", "72h", "How long invites live: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow })},
 	{"BOOTSTRAP_ORGANIZATION", "", "Id (UUID) of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Organization }, nil)},
-	{bootstrapKey, "", "Key that the first start makes.", true, text(func(c *Config) *string { return &c.Bootstrap.Key }, nil)},
+	{bootstrapKey, "", "Key that the first start makes, from `foyer key generate`.", true, text(func(c *Config) *string { return &c.Bootstrap.Key }, nil)},
 	{"BOOTSTRAP_EMAIL", "", "Address of the owner whom the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Email }, nil)},
 }
