@@ -34,7 +34,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 			seen(r, rec.status, took)
 			if rec.status >= http.StatusBadRequest {
 				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),
-					slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Duration("took", took))
+					slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Float64("took_seconds", took.Seconds()))
 			}
 		}()
 		next.ServeHTTP(rec, r)

@@ -36,6 +36,23 @@ func FuzzLoggedPath(f *testing.F) {
 	})
 }
 
+// What is logged has the unit of the metrics.
+func TestLoggedTime(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	now := time.Now()
+	clock := func() time.Time {
+		now = now.Add(1500 * time.Millisecond)
+		return now
+	}
+	a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: &access.Keys{DB: &db.DB{Now: clock}}}
+	a.Observe(http.NotFoundHandler(), func(*http.Request, int, time.Duration) {}).
+		ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if text := log.String(); !strings.Contains(text, `"took_seconds":1.5}`) {
+		t.Error(text)
+	}
+}
+
 // A method may be anything, a key too: one that is made up is not logged.
 func TestLoggedMethod(t *testing.T) {
 	each(t, func(r *rig) {
