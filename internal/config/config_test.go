@@ -72,7 +72,8 @@ var cases = []struct {
 	},
 	{
 		name: "RATE_LIMIT", field: func(c Config) any { return c.RateLimit },
-		unset: 6000, good: "12", want: 12, alsoGood: []string{"off"}, wrong: []string{"0", "-1", "1.5", "1e3", "many"},
+		unset: 6000, good: "12", want: 12, alsoGood: []string{"off", "1000000000"},
+		wrong: []string{"0", "-1", "1.5", "1e3", "many", "1000000001", "9223372036854775807"},
 	},
 	{
 		name: "INVITE_LIMIT", field: func(c Config) any { return c.InviteLimit },

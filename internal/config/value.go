@@ -115,9 +115,10 @@ func limit(field func(*Config) *int) func(*Config, string) error {
 			*field(c) = 0
 			return nil
 		}
+		const most = 1_000_000_000
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return errors.New("must be a whole number from 1, or off")
+		if err != nil || n < 1 || n > most {
+			return fmt.Errorf("must be a whole number from 1 to %d, or off", most)
 		}
 		*field(c) = n
 		return nil
