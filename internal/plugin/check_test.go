@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -125,13 +124,9 @@ func TestCheckDuringUpgrade(t *testing.T) {
 		repo := r.publish(host)
 		p := r.install(repo)
 		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
-		host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
-			if req.Method == http.MethodPost {
-				host.Intercept(nil)
-				repo.Tag(r, "v3.0.0", "refs/heads/main")
-				r.another(upstreamtest.Allow()).check(p.ID, "v3.0.0", true)
-			}
-			return false
+		during(host, func() {
+			repo.Tag(r, "v3.0.0", "refs/heads/main")
+			r.another(upstreamtest.Allow()).check(p.ID, "v3.0.0", true)
 		})
 		p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{})
 		if err != nil || p.Tag != "v2.0.0" || p.LatestTag != "v3.0.0" {

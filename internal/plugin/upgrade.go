@@ -68,7 +68,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
-		p, err = s.move(ctx, tx, c, id, m.Draft, to)
+		p, err = s.move(ctx, tx, c, id, m, to)
 		return err
 	})
 	if err != nil {
@@ -84,17 +84,17 @@ func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target
 		return s.heldNumber(ctx, p, patch.ID(m.Version.Value))
 	}
 	tag := m.Tag.Value
-	held, err := s.installed(ctx, p, tag)
+	held, err := installed(ctx, s.DB, p, tag)
 	if err != nil {
 		return target{}, err
 	}
 	known := held.Number != 0 && !m.AcceptChanged.Value
 	if known && tag != p.Tag {
-		return s.heldTarget(ctx, held)
+		return heldTarget(ctx, s.DB, held)
 	}
 	to, err := s.ask(ctx, p, o, m)
 	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
-		return s.heldTarget(ctx, held) // what it is now cannot be known, what it was can
+		return heldTarget(ctx, s.DB, held) // what it is now cannot be known, what it was can
 	}
 	return to, err
 }
@@ -107,17 +107,17 @@ func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target
 	if err != nil {
 		return target{}, err
 	}
-	return s.heldTarget(ctx, v)
+	return heldTarget(ctx, s.DB, v)
 }
 
 var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
 // installed returns the version that was installed last with a tag, zero if none was.
-func (s Service) installed(ctx context.Context, p Plugin, tag string) (Version, error) {
+func installed(ctx context.Context, q db.Querier, p Plugin, tag string) (Version, error) {
 	if tag == "" {
 		return Version{}, nil
 	}
-	v, err := findInstalled(ctx, s.DB, p.ID, tag)
+	v, err := findInstalled(ctx, q, p.ID, tag)
 	if errors.Is(err, db.ErrNoRow) {
 		return Version{}, nil
 	}
@@ -125,13 +125,13 @@ func (s Service) installed(ctx context.Context, p Plugin, tag string) (Version, 
 }
 
 // heldTarget makes a held version the target; a saved one may lack a manifest.
-func (s Service) heldTarget(ctx context.Context, v Version) (target, error) {
-	status, err := statuses(ctx, s.DB, v.id)
+func heldTarget(ctx context.Context, q db.Querier, v Version) (target, error) {
+	status, err := statuses(ctx, q, v.id)
 	if err != nil {
 		return target{}, err
 	}
 	to := target{held: v, broken: status[bundle.Site(status)] == bundle.Failed}
-	text, err := findText(ctx, s.DB, v.id, manifestName)
+	text, err := findText(ctx, q, v.id, manifestName)
 	if errors.Is(err, db.ErrNoRow) {
 		return to, nil
 	}
@@ -163,27 +163,59 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 	if err != nil {
 		return target{}, err
 	}
-	held, err := s.installed(ctx, p, v.Tag)
-	switch {
-	case err != nil:
+	held, err := m.recognize(ctx, s.DB, p, v.Tag, v.Commit)
+	if err != nil {
 		return target{}, err
-	case held.Number != 0 && held.Commit == v.Commit:
-		return s.heldTarget(ctx, held)
-	case held.Number != 0 && !m.AcceptChanged.Value:
-		return target{}, fault.Field(fault.ContentChanged, "tag",
-			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
-			v.Tag, held.Commit, v.Commit)
+	}
+	if held.Number != 0 {
+		return heldTarget(ctx, s.DB, held)
 	}
 	f, err := s.bring(ctx, repo, v)
 	return target{manifest: &f.manifest, fetched: &f}, err
 }
 
+// recognize returns the version that was installed from a commit, zero if the tag
+// has yet to be installed from it.
+func (m *Move) recognize(ctx context.Context, q db.Querier, p Plugin, tag, commit string) (Version, error) {
+	held, err := installed(ctx, q, p, tag)
+	switch {
+	case err != nil:
+		return Version{}, err
+	case held.Commit == commit:
+		return held, nil
+	case held.Number != 0 && !m.AcceptChanged.Value:
+		return Version{}, fault.Field(fault.ContentChanged, "tag",
+			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
+			tag, held.Commit, commit)
+	}
+	return Version{}, nil
+}
+
+// lock locks the contents if some may be added or removed on the way to the target.
+func (to *target) lock(ctx context.Context, tx *db.Tx) error {
+	if to.fetched == nil && !to.broken {
+		return nil
+	}
+	return lockContents(ctx, tx)
+}
+
+// settle has what was fetched not become a version again that another upgrade has
+// made of it meanwhile.
+func (m *Move) settle(ctx context.Context, tx *db.Tx, p Plugin, to target) (target, error) {
+	if to.fetched == nil {
+		return to, nil
+	}
+	held, err := m.recognize(ctx, tx, p, to.fetched.tag, to.fetched.commit)
+	if err != nil || held.Number == 0 {
+		return to, err
+	}
+	return heldTarget(ctx, tx, held)
+}
+
 // move puts a plugin to the target, all at once.
-func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, to target) (Plugin, error) {
-	if to.fetched != nil || to.broken {
-		if err := lockContents(ctx, tx); err != nil {
-			return Plugin{}, err
-		}
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target) (Plugin, error) {
+	if err := to.lock(ctx, tx); err != nil {
+		return Plugin{}, err
 	}
 	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
 	if err != nil {
@@ -197,11 +229,14 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if err != nil {
 		return Plugin{}, err
 	}
+	if to, err = m.settle(ctx, tx, p, to); err != nil {
+		return Plugin{}, err
+	}
 	before := p
 	if to.manifest != nil {
 		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
 	}
-	if p, err = d.changed(p); err != nil {
+	if p, err = m.changed(p); err != nil {
 		return Plugin{}, err
 	}
 	arrived, err := s.arrive(ctx, tx, c, &p, &o, to)

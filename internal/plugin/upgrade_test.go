@@ -3,10 +3,13 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"testing"
 
 	"foyer/internal/db"
+	"foyer/internal/fault"
+	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/upstream/upstreamtest"
 )
@@ -137,5 +140,70 @@ func TestUpgradeToBrokenRemovesContent(t *testing.T) {
 		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved-1 {
 			r.Errorf("%d contents", n)
 		}
+	})
+}
+
+// Of upgrades at the same time to what is not held yet, the first makes the version,
+// and the others find it.
+func TestUpgradeTogether(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		for i, m := range []Move{{}, {AcceptChanged: patch.Of(true)}} {
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`, "n.md": strconv.Itoa(i)}))
+			during(host, func() {
+				if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
+					r.Error(err)
+				}
+			})
+			second, err := r.Upgrade(r.Context(), r.caller, p.ID, m)
+			if err != nil || second.Tag != "v2.0.0" || second.Name != "y" {
+				r.Errorf("the second: %+v, %v", second, err)
+			}
+			_, versions, current, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+			if err != nil || versions != i+2 || current != int64(i+2) {
+				r.Errorf("at %d of %d versions, %v", current, versions, err)
+			}
+			if _, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First); err != nil || entries != i+2 {
+				r.Errorf("%d entries of activity, %v", entries, err)
+			}
+		}
+	})
+}
+
+// A tag that is moved between two upgrades at the same time has changed for the one
+// that comes later.
+func TestUpgradeTogetherToMovedTag(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		first := repo.Commit(r, map[string]string{"plugin.json": `{"name": "first"}`})
+		repo.Tag(r, "v2.0.0", first)
+		repo.Tag(r, "still-served", first)
+		during(host, func() {
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "moved"}`}))
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
+				r.Error(err)
+			}
+		})
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); !fault.Is(err, fault.ContentChanged) {
+			r.Errorf("got %v", err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Name != "moved" {
+			r.Errorf("stored %+v, %v", got, err)
+		}
+	})
+}
+
+// during has something done once, while a version is next fetched.
+func during(host *upstreamtest.Host, do func()) {
+	host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
+		if req.Method == http.MethodPost {
+			host.Intercept(nil)
+			do()
+		}
+		return false
 	})
 }
