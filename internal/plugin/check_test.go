@@ -117,6 +117,41 @@ func TestOtherSecret(t *testing.T) {
 	})
 }
 
+// An upgrade that asks stores what it has learned of the newest tag, also when it goes
+// to a version that is held; one that does not ask has learned nothing.
+func TestUpgradeLearns(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`}))
+		upgrade := func(tag, arrives, latest string, asks bool) {
+			r.Helper()
+			requests, learned := host.Requests(), r.checkedAt(p.ID)
+			got, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of(tag)}})
+			if err != nil || got.Tag != arrives || got.LatestTag != latest {
+				r.Errorf("to %q: at %s, %s is the newest, %v; want %s, %s", tag, got.Tag, got.LatestTag, err, arrives, latest)
+			}
+			if asked := host.Requests() > requests; asked != asks || r.checkedAt(p.ID).After(learned) != asks {
+				r.Errorf("to %q: asked %v, learned at %v, before at %v", tag, asked, r.checkedAt(p.ID), learned)
+			}
+			if stored, err := r.Get(r.Context(), r.caller, p.ID); err != nil || stored != got {
+				r.Errorf("to %q: stored %+v, %v; answered %+v", tag, stored, err, got)
+			}
+		}
+		upgrade("", "v2.0.0", "v2.0.0", true)
+		repo.Git(r, "", "update-ref", "-d", "refs/tags/v2.0.0")
+		upgrade("", "v1.0.0", "v1.0.0", true)
+		repo.Tag(r, "v3.0.0", "refs/heads/main")
+		upgrade("v2.0.0", "v2.0.0", "v1.0.0", false)
+		upgrade("v1.0.0", "v1.0.0", "v1.0.0", false)
+		upgrade("v1.0.0", "v1.0.0", "v3.0.0", true)
+		repo.Git(r, "", "update-ref", "-d", "refs/tags/v1.0.0")
+		repo.Tag(r, "v4.0.0", "refs/heads/main")
+		upgrade("v1.0.0", "v1.0.0", "v4.0.0", true)
+	})
+}
+
 // What is checked while a version is fetched is newer than what the upgrade was told.
 func TestCheckDuringUpgrade(t *testing.T) {
 	each(t, func(r rig) {

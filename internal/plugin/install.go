@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -63,7 +62,11 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 		return Plugin{}, err
 	}
 	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials}
-	f.describe(&p, &o)
+	f.describe(&p)
+	p.LatestTag, o.CheckedAt = f.tag, repo.Learned
+	if newest, err := repo.Newest(); err == nil {
+		p.LatestTag = newest.Tag
+	}
 	if p.Name == "" {
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}
@@ -115,23 +118,17 @@ func (s Service) remote(ctx context.Context, p Plugin, url string) (upstream.Rem
 // fetched is a version that has come from its upstream and been compiled.
 type fetched struct {
 	build
-	commit    string
-	tag       string
-	latestTag string
-	learned   time.Time // when latestTag was the newest
-	manifest  upstream.Manifest
+	commit   string
+	tag      string
+	manifest upstream.Manifest
 }
 
 func (f *fetched) version() Version { return Version{Tag: f.tag, Commit: f.commit} }
 
-// describe has the version say what a plugin is. What is the newest may have been
-// learned again while the version was fetched.
-func (f *fetched) describe(p *Plugin, o *origin) {
+// describe has the version say what a plugin is.
+func (f *fetched) describe(p *Plugin) {
 	describe(p, f.manifest)
 	p.Tag = f.tag
-	if !f.learned.Before(o.CheckedAt) {
-		p.LatestTag, o.CheckedAt = f.latestTag, f.learned
-	}
 }
 
 // bring fetches and compiles one version of a repository.
@@ -140,10 +137,7 @@ func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Vers
 	if err != nil {
 		return fetched{}, err
 	}
-	f := fetched{commit: v.Commit, tag: v.Tag, latestTag: v.Tag, learned: repo.Learned}
-	if newest, err := repo.Newest(); err == nil {
-		f.latestTag = newest.Tag
-	}
+	f := fetched{commit: v.Commit, tag: v.Tag}
 	if f.manifest, err = readManifest(files[manifestName], "url"); err != nil {
 		return fetched{}, err
 	}

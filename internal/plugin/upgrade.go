@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
@@ -40,6 +41,8 @@ type target struct {
 	broken   bool               // it is held, and its site does not compile
 	manifest *upstream.Manifest // nil: it has none
 	fetched  *fetched           // nil unless it came from the upstream
+	newest   string             // tag of what the upstream said to be its newest
+	learned  time.Time          // when it said so; zero: it did not
 }
 
 // Upgrade moves a plugin to another version, older ones too. One that is held is
@@ -79,7 +82,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 }
 
 // target finds the version to go to, without changing anything.
-func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target, error) {
+func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
 	if m.Version.Value != "" {
 		return s.heldNumber(ctx, p, patch.ID(m.Version.Value))
 	}
@@ -90,16 +93,17 @@ func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (target
 	}
 	known := held.Number != 0 && !m.AcceptChanged.Value
 	if known && tag != p.Tag {
-		return heldTarget(ctx, s.DB, held)
+		err = to.hold(ctx, s.DB, held)
+		return to, err
 	}
-	to, err := s.ask(ctx, p, o, m)
+	to, err = s.ask(ctx, p, o, m)
 	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
-		return heldTarget(ctx, s.DB, held) // what it is now cannot be known, what it was can
+		err = to.hold(ctx, s.DB, held) // what it is now cannot be known, what it was can
 	}
 	return to, err
 }
 
-func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target, error) {
+func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (to target, err error) {
 	v, err := findVersion(ctx, s.DB, p.ID, number)
 	if errors.Is(err, db.ErrNoRow) {
 		return target{}, errNoVersion
@@ -107,7 +111,8 @@ func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target
 	if err != nil {
 		return target{}, err
 	}
-	return heldTarget(ctx, s.DB, v)
+	err = to.hold(ctx, s.DB, v)
+	return to, err
 }
 
 var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
@@ -124,28 +129,29 @@ func installed(ctx context.Context, q db.Querier, p Plugin, tag string) (Version
 	return v, err
 }
 
-// heldTarget makes a held version the target; a saved one may lack a manifest.
-func heldTarget(ctx context.Context, q db.Querier, v Version) (target, error) {
+// hold makes a held version the target; a saved one may lack a manifest.
+func (to *target) hold(ctx context.Context, q db.Querier, v Version) error {
 	status, err := statuses(ctx, q, v.id)
 	if err != nil {
-		return target{}, err
+		return err
 	}
-	to := target{held: v, broken: status[bundle.Site(status)] == bundle.Failed}
+	to.held, to.broken = v, status[bundle.Site(status)] == bundle.Failed
+	to.manifest, to.fetched = nil, nil
 	text, err := findText(ctx, q, v.id, manifestName)
 	if errors.Is(err, db.ErrNoRow) {
-		return to, nil
+		return nil
 	}
 	if err != nil {
-		return target{}, err
+		return err
 	}
 	m, err := readManifest(text, "version")
 	to.manifest = &m
-	return to, err
+	return err
 }
 
 // ask has the upstream say what the tag, or the newest, is now. If that is held it
-// is not fetched again.
-func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, error) {
+// is not fetched again. With an error too it returns what was learned.
+func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err != nil {
 		return target{}, err
@@ -159,19 +165,24 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (target, e
 	if err != nil {
 		return target{}, err
 	}
+	if newest, err := repo.Newest(); err == nil {
+		to.newest, to.learned = newest.Tag, repo.Learned
+	}
 	v, err := repo.Resolve(m.Tag.Value)
 	if err != nil {
-		return target{}, err
+		return to, err
 	}
 	held, err := m.recognize(ctx, s.DB, p, v.Tag, v.Commit)
 	if err != nil {
-		return target{}, err
+		return to, err
 	}
 	if held.Number != 0 {
-		return heldTarget(ctx, s.DB, held)
+		err = to.hold(ctx, s.DB, held)
+		return to, err
 	}
 	f, err := s.bring(ctx, repo, v)
-	return target{manifest: &f.manifest, fetched: &f}, err
+	to.manifest, to.fetched = &f.manifest, &f
+	return to, err
 }
 
 // recognize returns the version that was installed from a commit, zero if the tag
@@ -209,7 +220,8 @@ func (m *Move) settle(ctx context.Context, tx *db.Tx, p Plugin, to target) (targ
 	if err != nil || held.Number == 0 {
 		return to, err
 	}
-	return heldTarget(ctx, tx, held)
+	err = to.hold(ctx, tx, held)
+	return to, err
 }
 
 // move puts a plugin to the target, all at once.
@@ -239,6 +251,9 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if p, err = m.changed(p); err != nil {
 		return Plugin{}, err
 	}
+	if to.learned.After(o.CheckedAt) { // it may have been learned again meanwhile
+		p.LatestTag, o.CheckedAt = to.newest, to.learned
+	}
 	arrived, err := s.arrive(ctx, tx, c, &p, &o, to)
 	if err != nil {
 		return Plugin{}, err
@@ -261,7 +276,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 // arrive makes the target the version that p is at, and has it describe p.
 func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, to target) (Version, error) {
 	if f := to.fetched; f != nil {
-		f.describe(p, o)
+		f.describe(p)
 		if err := s.add(ctx, tx, c, o, f.version(), f.build); err != nil {
 			return Version{}, err
 		}
