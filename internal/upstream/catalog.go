@@ -230,6 +230,7 @@ func parseEntry(element json.RawMessage) (Entry, error) {
 	if err := json.Unmarshal(element, &e); err != nil {
 		return e, errors.New("it is not an object of name, url, description and verified")
 	}
+	e.Name, e.URL = strings.TrimSpace(e.Name), strings.TrimSpace(e.URL) // as those of a request are
 	if e.Name == "" {
 		return e, errors.New("it has no name")
 	}

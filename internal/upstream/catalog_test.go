@@ -82,6 +82,14 @@ func TestCatalogFromFile(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].Name != "A" {
 		t.Errorf("entries %v, error %v", entries, err)
 	}
+	write(`[{"name": " Padded\n", "url": "\thttps://example.org/a "}, {"name": " ", "url": "https://example.org/b"}]`)
+	if err := catalog.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entries, err = catalog.Entries(t.Context())
+	if err != nil || len(entries) != 1 || entries[0].Name != "Padded" || entries[0].Key() != "https://example.org/a" {
+		t.Errorf("entries %+v, error %v", entries, err)
+	}
 	for _, text := range []string{`{}`, `null`} {
 		write(text)
 		if err := catalog.Refresh(t.Context()); err == nil {
