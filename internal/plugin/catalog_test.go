@@ -1,28 +1,70 @@
 package plugin
 
 import (
+	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"foyer/internal/page"
+	"foyer/internal/patch"
 	"foyer/internal/upstream"
 	"foyer/internal/upstream/egress"
+	"foyer/internal/upstream/upstreamtest"
 )
+
+// offering is a rig with another catalog.
+func (r rig) offering(list string) rig {
+	r.Helper()
+	file := filepath.Join(r.TempDir(), "catalog.json")
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	r.Catalog = upstream.NewCatalog(file, egress.New(nil), slog.New(slog.DiscardHandler), r.DB.Now)
+	return r
+}
 
 // Whoever keeps the catalog may put credentials in it, which are not for callers.
 func TestCatalogShowsNoCredentials(t *testing.T) {
 	each(t, func(r rig) {
-		file := filepath.Join(r.TempDir(), "catalog.json")
-		const list = `[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`
-		if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
-			r.Fatal(err)
-		}
-		r.Catalog = upstream.NewCatalog(file, egress.New(nil), slog.New(slog.DiscardHandler), r.DB.Now)
+		r = r.offering(`[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`)
 		offers, _, err := r.Catalogued(r.Context(), r.caller, page.First)
 		if err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
 			r.Errorf("%+v, %v", offers, err)
+		}
+	})
+}
+
+// An app of the catalog is installed and upgraded with the credentials of the url that
+// names it; those in the catalog serve who gives none.
+func TestCatalogInstallWithCredentials(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		as := func(who string) string { return strings.Replace(repo.URL, "://", "://"+who+"@", 1) }
+		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}]`, as("catalog:key")))
+		for who, d := range map[string]Draft{
+			"joe":     {URL: patch.Of(as("joe:secret") + ".git")},
+			"catalog": {URL: patch.Of(repo.URL)},
+		} {
+			host.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+				user, _, _ := req.BasicAuth()
+				if user != who {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+				return user != who
+			})
+			d.Type = patch.Of("repository")
+			p := r.create(d)
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.URL != repo.URL {
+				r.Errorf("%s: at %s, upgrade: %v", who, p.URL, err)
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Fatal(err)
+			}
 		}
 	})
 }

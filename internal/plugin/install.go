@@ -95,18 +95,23 @@ func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
 
-// remote is where a new plugin comes from: the given url, or that of the catalog's entry.
-func (s Service) remote(ctx context.Context, p Plugin, url string) (upstream.Remote, error) {
-	if p.Type == Custom {
-		return upstream.Parse(url)
+// remote is where a new plugin comes from: the given url, or that of the catalog's
+// entry, with the credentials of the given one.
+func (s Service) remote(ctx context.Context, p Plugin, url string) (given upstream.Remote, err error) {
+	if url != "" {
+		given, err = upstream.Parse(url)
+	}
+	if err != nil || p.Type == Custom {
+		return given, err
 	}
 	entries, err := s.Catalog.Entries(ctx)
 	if err != nil {
 		return upstream.Remote{}, err
 	}
 	for _, e := range entries {
-		if url == "" && e.Name == p.Name || url != "" && e.Key() == upstream.Key(url) {
-			return e.Remote()
+		if url == "" && e.Name == p.Name || url != "" && e.Key() == given.Key() {
+			r, err := e.Remote()
+			return r.WithSecretOf(given), err
 		}
 	}
 	if url != "" {

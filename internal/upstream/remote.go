@@ -78,6 +78,15 @@ func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s"
 
 func (r Remote) String() string { return r.URL }
 
+// WithSecretOf returns r with what is secret in another Remote of the same place, if
+// that has something.
+func (r Remote) WithSecretOf(other Remote) Remote {
+	if other.secret != nil {
+		r.secret = other.secret
+	}
+	return r
+}
+
 // Key is equal for urls that mean the same place: scheme and host in lower case,
 // without a trailing "/" or ".git", without credentials and query.
 func (r Remote) Key() string { return Key(r.URL) }
