@@ -68,3 +68,27 @@ func TestCatalogInstallWithCredentials(t *testing.T) {
 		}
 	})
 }
+
+// A plugin.json without a name leaves it to the request, and that to the catalog.
+func TestCatalogNames(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		r = r.offering(fmt.Sprintf(`[{"name": " Listed ", "url": %q}]`, repo.URL))
+		for _, c := range []struct{ manifest, requested, want string }{
+			{`{}`, "", "Listed"}, {`{}`, "Asked", "Asked"}, {`{"name": "Banner"}`, "", "Banner"}, {`{"name": "Banner"}`, "Asked", "Banner"},
+		} {
+			repo.Commit(r, map[string]string{"plugin.json": c.manifest})
+			d := Draft{Type: patch.Of("repository"), URL: patch.Of(repo.URL)}
+			if c.requested != "" {
+				d.Name = patch.Of(c.requested)
+			}
+			p := r.create(d)
+			if p.Name != c.want {
+				r.Errorf("%+v: it is called %q", c, p.Name)
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Fatal(err)
+			}
+		}
+	})
+}

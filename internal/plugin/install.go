@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // checkOrigin finds what a draft lacks to be installed. A name is not needed: the
-// manifest has one.
+// manifest or the catalog has one.
 func (d *Draft) checkOrigin(kind Type) error {
 	if d.Name.Fault == nil && strings.TrimSpace(d.Name.Value) == "" {
 		d.Name = patch.Field[string]{}
@@ -31,7 +32,7 @@ func (d *Draft) checkOrigin(kind Type) error {
 
 // install stores p after filling it from its upstream.
 func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
-	remote, err := s.remote(ctx, p, d.URL.Value)
+	remote, err := s.remote(ctx, &p, d.URL.Value)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -96,8 +97,9 @@ func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
 
 // remote is where a new plugin comes from: the given url, or that of the catalog's
-// entry, with the credentials of the given one.
-func (s Service) remote(ctx context.Context, p Plugin, url string) (given upstream.Remote, err error) {
+// entry, with the credentials of the given one. The entry names a plugin that has no
+// name of its own.
+func (s Service) remote(ctx context.Context, p *Plugin, url string) (given upstream.Remote, err error) {
 	if url != "" {
 		given, err = upstream.Parse(url)
 	}
@@ -110,6 +112,7 @@ func (s Service) remote(ctx context.Context, p Plugin, url string) (given upstre
 	}
 	for _, e := range entries {
 		if url == "" && e.Name == p.Name || url != "" && e.Key() == given.Key() {
+			p.Name = cmp.Or(p.Name, e.Name)
 			r, err := e.Remote()
 			return r.WithSecretOf(given), err
 		}

@@ -16,15 +16,20 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"foyer/internal/fault"
 	"foyer/internal/flight"
+	"foyer/internal/patch"
 	"foyer/internal/upstream/egress"
 )
 
 const (
 	// catalogInterval is how often Run looks for changes.
 	catalogInterval = 5 * time.Minute
+
+	// maxNameCharacters is the length of an app's name field.
+	maxNameCharacters = 200
 
 	maxCatalogBytes = 4 << 20
 	catalogTime     = 30 * time.Second
@@ -231,8 +236,11 @@ func parseEntry(element json.RawMessage) (Entry, error) {
 		return e, errors.New("it is not an object of name, url, description and verified")
 	}
 	e.Name, e.URL = strings.TrimSpace(e.Name), strings.TrimSpace(e.URL) // as those of a request are
-	if e.Name == "" {
+	switch {
+	case patch.Blank(e.Name):
 		return e, errors.New("it has no name")
+	case utf8.RuneCountInString(e.Name) > maxNameCharacters || strings.ContainsRune(e.Name, 0):
+		return e, fmt.Errorf("its name is longer than %d characters or has a NUL character", maxNameCharacters)
 	}
 	_, err := Parse(e.URL)
 	return e, err

@@ -130,12 +130,14 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 		}
 		return line.Some
 	}
-	write(`[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"url": "https://example.org/b"}, {"name": "C", "url": "ftp://joe:secret@x"}]`)
+	write(`[7, {"name": "A", "url": "https://example.org/a"}, {"name": "no url"}, {"name": "\u200b", "url": "https://example.org/b"},
+		{"name": "C", "url": "ftp://joe:secret@x"}, {"name": "D\u0000", "url": "https://example.org/d"}]`)
 	want := []string{
 		`entry 1 (""): it is not an object of name, url, description and verified`,
 		`entry 3 ("no url"): url: The url must start with https:// or http://.`,
-		`entry 4 (""): it has no name`,
+		`entry 4 ("\u200b"): it has no name`,
 		`entry 5 ("C"): url: The url must start with https:// or http://.`,
+		`entry 6 ("D\x00"): its name is longer than 200 characters or has a NUL character`,
 	}
 	if got := warned(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
