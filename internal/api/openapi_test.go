@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -112,6 +113,45 @@ func TestSchemasOfRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Programs that make clients of the document stop at some schemas that are
+// right, or make types of them that cannot be used.
+func TestSchemasSuitGenerators(t *testing.T) {
+	t.Parallel()
+	var doc map[string]any
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	checkSchemas(t, "#", doc)
+}
+
+func checkSchemas(t *testing.T, at string, node any) {
+	t.Helper()
+	if items, ok := node.([]any); ok {
+		for i, item := range items {
+			checkSchemas(t, fmt.Sprintf("%s/%d", at, i), item)
+		}
+	}
+	members, _ := node.(map[string]any)
+	properties, _ := members["properties"].(map[string]any)
+	if members["patternProperties"] != nil {
+		t.Errorf("%s: patternProperties, which clients hold against every field", at)
+	}
+	if members["default"] != nil && strings.HasPrefix(at, "#/components/schemas/") {
+		t.Errorf("%s: a default, which clients take to be always sent; say it in the description", at)
+	}
+	required, _ := members["required"].([]any)
+	for _, name := range required {
+		if properties[name.(string)] == nil {
+			t.Errorf("%s: requires %s, which stays optional in another schema", at, name)
+		}
+	}
+	for name, member := range members {
+		if name != "example" && name != "examples" {
+			checkSchemas(t, at+"/"+name, member)
+		}
+	}
 }
 
 // docJSON is what the tests need of the document.
