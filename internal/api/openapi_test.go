@@ -147,6 +147,15 @@ func checkSchemas(t *testing.T, at string, node any) {
 			t.Errorf("%s: requires %s, which stays optional in another schema", at, name)
 		}
 	}
+	if types, ok := members["type"].([]any); ok && (len(types) != 2 || types[1] != "null") {
+		t.Errorf("%s: type %v; write oneOf, except for [X, 'null']", at, types)
+	}
+	if members["type"] == "array" && members["items"] == nil {
+		t.Errorf("%s: an array without items", at)
+	}
+	if members["oneOf"] != nil && strings.HasPrefix(at, "#/components/requestBodies/") {
+		t.Errorf("%s: a choice without a name; make it a schema of its own", at)
+	}
 	for name, member := range members {
 		if name != "example" && name != "examples" {
 			checkSchemas(t, at+"/"+name, member)

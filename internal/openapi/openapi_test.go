@@ -40,6 +40,7 @@ func TestBrokenDocuments(t *testing.T) {
 		"unknown body":      path + "requestBody: {$ref: '#/components/requestBodies/A'}}}}",
 		"unknown parameter": path + "parameters: [{$ref: '#/components/parameters/A'}]}}}",
 		"unknown schema":    "components: {schemas: {A: {properties: {b: {$ref: '#/components/schemas/B'}}}}}",
+		"unknown choice":    "components: {schemas: {A: {properties: {b: {oneOf: [{type: 'null'}, {$ref: '#/components/schemas/B'}]}}}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,6 +102,9 @@ components:
         name: {type: [string, 'null'], maxLength: 20, description: What it listens to.}
         kind: {enum: [cat, dog, '', null], default: cat}
         owner: {oneOf: [{$ref: '#/components/schemas/Pet'}, {type: 'null'}]}
+        size: {oneOf: [{type: integer, enum: [1, 2]}, {$ref: '#/components/schemas/Size'}]}
+        tricks: {oneOf: [{type: object}, {type: array, items: {}}, {type: 'null'}]}
+    Size: {type: string, enum: ['1', '2', small, large]}
 `), "https://pets.example")
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +117,8 @@ components:
 		`<code>name</code> <span class="required">required</span>`,
 		`string or null, up to 20 characters`,
 		`one of cat, dog, default cat`,
+		`>one of 1, 2, small, large<`,
+		`object, list or null`,
 		`<a href="#Pet">Pet</a> or null`,
 		`list of <a href="#Pet">Pet</a>`,
 		`&#34;name&#34;: &#34;Rex&#39;\&#39;&#39;s&#34;`,

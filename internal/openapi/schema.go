@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // isObject says whether a schema has a table of fields on the page. Parts of
@@ -71,10 +73,13 @@ func (d *document) describe(s schema) (typeView, error) {
 		return typeView{}, err
 	}
 	switch {
-	case len(s.OneOf) == 2:
+	case len(s.OneOf) > 0:
 		return d.describeChoice(s.OneOf)
 	case s.Items != nil:
 		item, err := d.describe(*s.Items)
+		if item.Before == anyJSON {
+			return typeView{Before: "list"}, err
+		}
 		item.Before = "list of " + item.Before
 		return item, err
 	default:
@@ -82,15 +87,45 @@ func (d *document) describe(s schema) (typeView, error) {
 	}
 }
 
+// describeChoice joins what fits each choice. Values that are listed make one list.
 func (d *document) describeChoice(choices []schema) (typeView, error) {
-	first, err := d.describe(choices[0])
-	if err != nil {
-		return first, err
+	listed, err := d.listed(choices)
+	if err != nil || len(listed) > 0 {
+		return typeView{Before: schema{Enum: listed}.words()}, err
 	}
-	second, err := d.describe(choices[1])
-	first.After += " or " + second.Before + second.Object
-	return first, err
+	all, err := d.describe(choices[0])
+	if err != nil {
+		return all, err
+	}
+	for i, choice := range choices[1:] {
+		next, err := d.describe(choice)
+		if err != nil {
+			return all, err
+		}
+		joint := ", "
+		if i == len(choices)-2 {
+			joint = " or "
+		}
+		all.After += joint + next.Before + next.Object + next.After
+	}
+	return all, nil
 }
+
+// listed is what the enums of choices list, or nothing when one of them is no enum.
+func (d *document) listed(choices []schema) ([]yaml.Node, error) {
+	var all []yaml.Node
+	for _, choice := range choices {
+		choice, err := d.resolve(choice)
+		if err != nil || len(choice.Enum) == 0 {
+			return nil, err
+		}
+		all = append(all, choice.Enum...)
+	}
+	return all, nil
+}
+
+// anyJSON describes a schema that says nothing.
+const anyJSON = "any JSON"
 
 // words describes a plain value: its type or choices, its form and its bounds.
 func (s schema) words() string {
@@ -98,7 +133,7 @@ func (s schema) words() string {
 	if len(s.Enum) > 0 {
 		kind = "one of " + strings.Join(s.choices(), ", ")
 	}
-	words := []string{cmp.Or(kind, "any JSON")}
+	words := []string{cmp.Or(kind, anyJSON)}
 	if s.Const != "" {
 		words[0] = "always " + s.Const
 	}
