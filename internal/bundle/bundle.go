@@ -55,13 +55,13 @@ type Result struct {
 	Bundle *Bundle // nil if there is no Site or it did not compile
 }
 
-// Compile compiles the entries among files, a map of name to text. The first of
+// Compile compiles, for whom, the entries among files, a map of name to text. The first of
 // site.ts and site.tsx becomes the bundle, which may import the app's own files by
 // relative path and nothing else; every other entry is compiled alone, its imports
 // unread, only to find its errors. Text that does not compile, or costs too much
 // to compile, is no error of Compile but the Status of its file, whatever the
 // other files are. The error is a fault of kind Busy if too much work waits.
-func Compile(ctx context.Context, pool *sandbox.Pool, files map[string]string) (Result, error) {
+func Compile(ctx context.Context, pool *sandbox.Pool, whom string, files map[string]string) (Result, error) {
 	result := Result{Site: Site(files)}
 	status := make(map[string]File, len(files))
 	for name := range files {
@@ -76,7 +76,7 @@ func Compile(ctx context.Context, pool *sandbox.Pool, files map[string]string) (
 		if name == result.Site {
 			req = request{order{Entry: name, Bundle: true}, files}
 		}
-		answer, err := compile(ctx, pool, req)
+		answer, err := compile(ctx, pool, whom, req)
 		if err != nil {
 			return Result{}, err
 		}
@@ -109,14 +109,14 @@ func Site[T any](files map[string]T) string {
 }
 
 // compile has a child compile one entry.
-func compile(ctx context.Context, pool *sandbox.Pool, req request) (answer, error) {
+func compile(ctx context.Context, pool *sandbox.Pool, whom string, req request) (answer, error) {
 	in, feed := io.Pipe()
 	var feeding sync.WaitGroup
 	defer feeding.Wait()
 	defer in.Close() // ends the feeding if the child has not read it all
 	feeding.Go(func() { feed.CloseWithError(req.send(feed)) })
 
-	out, err := pool.Run(ctx, TaskName, in)
+	out, err := pool.Run(ctx, whom, TaskName, in)
 	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
 		return answer{Errors: []File{failed(req.Entry, "Compiling this file was stopped: "+killed.Reason+".")}}, nil
 	}

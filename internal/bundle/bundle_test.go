@@ -28,7 +28,7 @@ type sources = map[string]string
 // mustCompile compiles files, one child at a time.
 func mustCompile(t *testing.T, files sources) Result {
 	t.Helper()
-	got, err := Compile(t.Context(), sandbox.New(1, 0), files)
+	got, err := Compile(t.Context(), sandbox.New(1, 0), "Acme", files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestLongErrorIsCut(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	_, err := Compile(t.Context(), sandbox.New(0, 0), sources{"index.ts": ""})
+	_, err := Compile(t.Context(), sandbox.New(0, 0), "Acme", sources{"index.ts": ""})
 	if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 		t.Errorf("got %v, want Busy with a time to retry after", err)
 	}

@@ -36,9 +36,9 @@ var allowed = map[string][]string{
 	"access":   {"cache", "db", "flight"},
 	"activity": {"db"},
 	// machinery
-	"upstream":  {"flight", "sandbox"},
+	"upstream":  {"fair", "flight", "sandbox"},
 	"bundle":    {"sandbox"},
-	"sandbox":   {},
+	"sandbox":   {"fair"},
 	"mail":      {"address", "plaintext"},
 	"letter":    {"plaintext"},
 	"address":   {},
@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"job":       {"db"},
 	"db":        {},
 	"cache":     {},
+	"fair":      {},
 	"flight":    {},
 	// words
 	"fault": {},

@@ -58,7 +58,7 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 	var age time.Duration
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err == nil {
-		v, age, err = s.Upstream.Check(ctx, remote)
+		v, age, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
 	}
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return p.LatestTag, o.CheckedAt, nil

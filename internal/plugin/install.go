@@ -58,7 +58,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 	if err != nil {
 		return Plugin{}, err
 	}
-	f, err := s.bring(ctx, repo, v)
+	f, err := s.bring(ctx, p.OrganizationID, repo, v)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -140,8 +140,8 @@ func (f *fetched) describe(p *Plugin) {
 }
 
 // bring fetches and compiles one version of a repository.
-func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Version) (fetched, error) {
-	files, err := repo.Fetch(ctx, v)
+func (s Service) bring(ctx context.Context, organizationID string, repo *upstream.Repo, v upstream.Version) (fetched, error) {
+	files, err := repo.Fetch(ctx, organizationID, v)
 	if err != nil {
 		return fetched{}, err
 	}
@@ -149,6 +149,6 @@ func (s Service) bring(ctx context.Context, repo *upstream.Repo, v upstream.Vers
 	if f.manifest, err = readManifest(files[manifestName], "url"); err != nil {
 		return fetched{}, err
 	}
-	f.build, err = s.compile(ctx, files)
+	f.build, err = s.compile(ctx, organizationID, files)
 	return f, err
 }

@@ -268,7 +268,7 @@ func TestRefusedEdits(t *testing.T) {
 func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
-		made, err := r.compile(r.Context(), map[string]string{"a.md": "a"})
+		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
 		if err != nil {
 			r.Fatal(err)
 		}

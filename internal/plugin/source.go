@@ -119,7 +119,7 @@ func (s Service) compileSave(ctx context.Context, p Plugin, texts map[string]str
 		return build{}, err
 	}
 	defer end()
-	return s.compile(ctx, texts)
+	return s.compile(ctx, p.OrganizationID, texts)
 }
 
 // describeEdited has the plugin.json among edits say the name and the config schema.

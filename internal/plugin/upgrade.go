@@ -180,7 +180,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 		err = to.hold(ctx, s.DB, held)
 		return to, err
 	}
-	f, err := s.bring(ctx, repo, v)
+	f, err := s.bring(ctx, p.OrganizationID, repo, v)
 	to.manifest, to.fetched = &f.manifest, &f
 	return to, err
 }

@@ -55,8 +55,8 @@ type build struct {
 }
 
 // compile compiles source, in a child process.
-func (s Service) compile(ctx context.Context, texts map[string]string) (build, error) {
-	result, err := bundle.Compile(ctx, s.Children, texts)
+func (s Service) compile(ctx context.Context, organizationID string, texts map[string]string) (build, error) {
+	result, err := bundle.Compile(ctx, s.Children, organizationID, texts)
 	if err != nil {
 		return build{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/fair"
 	"foyer/internal/fault"
 )
 
@@ -36,54 +37,36 @@ const (
 var errWall = errors.New("out of time")
 
 // Pool bounds how many children run and how many callers wait for one.
-type Pool struct {
-	running  chan struct{} // one element a child
-	admitted chan struct{} // one element a caller, running or waiting
-}
+type Pool struct{ queue *fair.Queue }
 
 // New returns a pool of at most workers children at once, while at most queue
 // callers wait.
-func New(workers, queue int) *Pool {
-	return &Pool{
-		running:  make(chan struct{}, workers),
-		admitted: make(chan struct{}, workers+queue),
-	}
-}
+func New(workers, queue int) *Pool { return &Pool{fair.New(workers, queue)} }
 
 // Running is how many children run now.
-func (p *Pool) Running() int { return len(p.running) }
+func (p *Pool) Running() int { return p.queue.Inside() }
 
-// Waiting is about how many callers wait for a child now.
-func (p *Pool) Waiting() int { return max(0, len(p.admitted)-len(p.running)) }
+// Waiting is how many callers wait for a child now.
+func (p *Pool) Waiting() int { return p.queue.Waiting() }
 
-// Run gives in to the named task in a new child and returns what the task wrote.
+// Run gives in to the named task in a new child and returns what the task wrote. The
+// next child is for whom the fewest are running.
 // The error is a *TaskError if the task itself failed, a *KilledError if the
 // child was stopped at a limit or crashed, and a fault of kind Busy if too many
 // callers wait. The task may end without reading all of in; if in is neither in
 // memory nor a file, its Read must not block for ever.
-func (p *Pool) Run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
-	select {
-	case p.admitted <- struct{}{}:
-	default:
-		return nil, busy()
+func (p *Pool) Run(ctx context.Context, whom, task string, in io.Reader) ([]byte, error) {
+	patience, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	leave, err := p.queue.Enter(patience, whom)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fault.Later(fault.Busy, retryAfter, "Too much work of this kind is waiting; try again in a few seconds.")
 	}
-	defer func() { <-p.admitted }()
-
-	patience := time.NewTimer(maxWait)
-	defer patience.Stop()
-	select {
-	case p.running <- struct{}{}:
-	case <-patience.C:
-		return nil, busy()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-p.running }()
+	defer leave()
 	return run(ctx, task, in)
-}
-
-func busy() error {
-	return fault.Later(fault.Busy, retryAfter, "Too much work of this kind is waiting; try again in a few seconds.")
 }
 
 func run(ctx context.Context, task string, in io.Reader) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -92,7 +93,7 @@ func TestRun(t *testing.T) {
 	pool := New(2, 10)
 	in := strings.Repeat("all of it\n", 100_000)
 	for task, want := range map[string]string{"echo": in, "ignore": "did not look", "leave": ""} {
-		got, err := pool.Run(t.Context(), task, strings.NewReader(in))
+		got, err := pool.Run(t.Context(), "Acme", task, strings.NewReader(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %d bytes and error %v, want %d bytes", task, len(got), err, len(want))
 		}
@@ -109,7 +110,7 @@ func TestTaskError(t *testing.T) {
 		"chide": strings.Repeat("no ", 100_000)[:maxStderr-1],
 		"what":  `no task named "what"`,
 	} {
-		_, err := New(1, 0).Run(t.Context(), task, strings.NewReader(""))
+		_, err := New(1, 0).Run(t.Context(), "Acme", task, strings.NewReader(""))
 		if e, ok := errors.AsType[*TaskError](err); !ok || e.Text != want {
 			t.Errorf("%s: got %.100v, want a TaskError %.100q", task, err, want)
 		}
@@ -131,7 +132,7 @@ func TestKilled(t *testing.T) {
 			if testing.Short() && (task == "spin" || task == "hang") {
 				t.Skip("waits for a time limit")
 			}
-			_, err := New(1, 0).Run(t.Context(), task, strings.NewReader(""))
+			_, err := New(1, 0).Run(t.Context(), "Acme", task, strings.NewReader(""))
 			killed, ok := errors.AsType[*KilledError](err)
 			if !ok || !strings.HasPrefix(killed.Reason, want) {
 				t.Fatalf("got %v, want a KilledError with %q", err, want)
@@ -155,7 +156,7 @@ func TestCallerGone(t *testing.T) {
 		cancel()
 		_ = feed.Close()
 	}()
-	if _, err := New(1, 0).Run(ctx, "hang", in); !errors.Is(err, context.Canceled) {
+	if _, err := New(1, 0).Run(ctx, "Acme", "hang", in); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
@@ -166,11 +167,11 @@ func TestFullQueue(t *testing.T) {
 	pool := New(workers, queue)
 	errs := make(chan error, callers)
 	open := make(chan struct{})
-	for range callers {
+	for i := range callers {
 		go func() {
 			in, feed := io.Pipe()
 			go func() { <-open; _ = feed.Close() }()
-			_, err := pool.Run(t.Context(), "echo", in)
+			_, err := pool.Run(t.Context(), strconv.Itoa(i), "echo", in)
 			errs <- err
 		}()
 	}
@@ -192,17 +193,18 @@ func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pool := New(1, 1)
-		pool.running <- struct{}{} // one that does not end
-		pool.admitted <- struct{}{}
+		if _, err := pool.queue.Enter(t.Context(), "Acme"); err != nil { // one that does not end
+			t.Fatal(err)
+		}
 		start := time.Now()
-		_, err := pool.Run(t.Context(), "echo", nil)
+		_, err := pool.Run(t.Context(), "Acme", "echo", nil)
 		if waited := time.Since(start); !fault.Is(err, fault.Busy) || waited != maxWait {
 			t.Errorf("got %v after %v, want Busy after %v", err, waited, maxWait)
 		}
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := pool.Run(ctx, "echo", nil); !errors.Is(err, context.Canceled) {
+		if _, err := pool.Run(ctx, "Acme", "echo", nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want context.Canceled", err)
 		}
 		if pool.Running() != 1 || pool.Waiting() != 0 {

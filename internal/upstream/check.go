@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"foyer/internal/fair"
 	"foyer/internal/fault"
 	"foyer/internal/flight"
 )
@@ -19,7 +20,7 @@ const (
 	// maxAsking is how many upstreams Check asks at once, and maxAskingWait how
 	// many more may wait for that.
 	maxAsking     = 8
-	maxAskingWait = 24
+	maxAskingWait = 48
 )
 
 // checks remembers what upstreams answered, by Remote.identity.
@@ -27,8 +28,7 @@ type checks struct {
 	now    func() time.Time
 	flight flight.Group[result]
 
-	asking   chan struct{} // one element an upstream that is asked
-	admitted chan struct{} // one element an upstream that is asked or waits for it
+	queue *fair.Queue // of upstreams that are asked
 
 	mu      sync.Mutex
 	results map[string]result
@@ -44,8 +44,7 @@ type result struct {
 
 func newChecks(now func() time.Time) *checks {
 	return &checks{
-		now: now, results: map[string]result{},
-		asking: make(chan struct{}, maxAsking), admitted: make(chan struct{}, maxAsking+maxAskingWait),
+		now: now, results: map[string]result{}, queue: fair.New(maxAsking, maxAskingWait),
 	}
 }
 
@@ -54,7 +53,7 @@ func newChecks(now func() time.Time) *checks {
 // call at once, and answers from the last result in between and when the
 // upstream fails; without any, with the upstream's fault. If too many upstreams
 // are waiting to be asked, it is a fault of kind Busy.
-func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, error) {
+func (s *Source) Check(ctx context.Context, whom string, r Remote) (Version, time.Duration, error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {
 		return s.checks.answer(known)
@@ -63,7 +62,7 @@ func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, e
 		if known, fresh := s.checks.recent(id); fresh {
 			return known, nil // asked between our look and our turn
 		}
-		return s.askInTurn(ctx, r)
+		return s.askInTurn(ctx, whom, r)
 	})
 	if err != nil {
 		return Version{}, 0, err
@@ -72,15 +71,12 @@ func (s *Source) Check(ctx context.Context, r Remote) (Version, time.Duration, e
 }
 
 // askInTurn asks when fewer than maxAsking upstreams are asked.
-func (s *Source) askInTurn(ctx context.Context, r Remote) (result, error) {
-	select {
-	case s.checks.admitted <- struct{}{}:
-		defer func() { <-s.checks.admitted }()
-	default:
+func (s *Source) askInTurn(ctx context.Context, whom string, r Remote) (result, error) {
+	leave, err := s.checks.queue.Enter(ctx, whom)
+	if err != nil {
 		return result{}, fault.Later(fault.Busy, refsTime, "Too many apps are being checked for updates; try again in a few seconds.")
 	}
-	s.checks.asking <- struct{}{}
-	defer func() { <-s.checks.asking }()
+	defer leave()
 	return s.ask(ctx, r), nil
 }
 

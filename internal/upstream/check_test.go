@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,7 @@ import (
 // check fails unless Check answers with the tag and age.
 func check(t *testing.T, s *upstream.Source, url, tag string, age time.Duration) {
 	t.Helper()
-	version, got, err := s.Check(t.Context(), parse(t, url))
+	version, got, err := s.Check(t.Context(), "Acme", parse(t, url))
 	if err != nil || version.Tag != tag || got != age {
 		t.Errorf("Check: tag %q, age %v, error %v; want %q, %v", version.Tag, got, err, tag, age)
 	}
@@ -74,7 +75,7 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 
 	host.Fail(http.StatusInternalServerError)
 	for range 3 {
-		_, _, err := source.Check(t.Context(), parse(t, repo.URL))
+		_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
 		wantFault(t, err, fault.UpstreamUnavailable, "", "500")
 	}
 	if n := host.Requests(); n != 1 {
@@ -139,7 +140,7 @@ func TestCheckKeepsCredentialsApart(t *testing.T) {
 	})
 	source := newSource(newClock())
 	check(t, source, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
-	_, _, err := source.Check(t.Context(), parse(t, repo.URL))
+	_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
 	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
 }
 
@@ -147,7 +148,7 @@ func TestCheckKeepsCredentialsApart(t *testing.T) {
 // and the rest are told to come again.
 func TestCheckIsBounded(t *testing.T) {
 	t.Parallel()
-	const together, admitted, all = 8, 32, 40
+	const together, admitted, all = 8, 56, 64
 	host := upstreamtest.NewHost(t)
 	proceed := make(chan struct{})
 	var now, most atomic.Int32
@@ -165,7 +166,7 @@ func TestCheckIsBounded(t *testing.T) {
 	for i := range all {
 		r := parse(t, fmt.Sprint(host.URL, "/app", i))
 		go func() {
-			_, _, err := source.Check(t.Context(), r)
+			_, _, err := source.Check(t.Context(), strconv.Itoa(i), r)
 			answers <- err
 		}()
 	}

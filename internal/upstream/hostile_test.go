@@ -211,7 +211,7 @@ func TestSlowPack(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err = repo.Fetch(ctx, version)
+	_, err = repo.Fetch(ctx, "Acme", version)
 	wantFault(t, err, fault.UpstreamUnavailable, "", "in time")
 }
 

@@ -92,13 +92,13 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 	return r.versions.resolve(tag)
 }
 
-// Fetch brings the texts of one of the repository's versions by path, plugin.json
+// Fetch brings, for whom, the texts of one of the repository's versions by path, plugin.json
 // among them, within 20 s. Errors are faults: Invalid on "url" for content that
 // foyer does not accept, UpstreamUnavailable.
-func (r *Repo) Fetch(ctx context.Context, v Version) (map[string]string, error) {
+func (r *Repo) Fetch(ctx context.Context, whom string, v Version) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, packTime)
 	defer cancel()
-	files, err := r.files(ctx, v)
+	files, err := r.files(ctx, whom, v)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r *Repo) Fetch(ctx context.Context, v Version) (map[string]string, error) 
 	return files, nil
 }
 
-func (r *Repo) files(ctx context.Context, v Version) (map[string]string, error) {
+func (r *Repo) files(ctx context.Context, whom string, v Version) (map[string]string, error) {
 	pack, err := newSpool()
 	if err != nil {
 		return nil, err
@@ -123,11 +123,11 @@ func (r *Repo) files(ctx context.Context, v Version) (map[string]string, error) 
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read the pack again: %w", err)
 	}
-	return r.unpack(ctx, v.Tag, pack)
+	return r.unpack(ctx, whom, v.Tag, pack)
 }
 
-func (r *Repo) unpack(ctx context.Context, tag string, pack *os.File) (map[string]string, error) {
-	output, err := r.children.Run(ctx, UnpackTask, pack)
+func (r *Repo) unpack(ctx context.Context, whom, tag string, pack *os.File) (map[string]string, error) {
+	output, err := r.children.Run(ctx, whom, UnpackTask, pack)
 	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
 		return nil, badURL("The repository cannot be unpacked: " + killed.Reason + ".")
 	}

@@ -67,7 +67,7 @@ func install(t *testing.T, url, tag string) (installed, error) {
 	if err != nil {
 		return installed{}, err
 	}
-	files, err := repo.Fetch(t.Context(), version)
+	files, err := repo.Fetch(t.Context(), "Acme", version)
 	return installed{version, files}, err
 }
 

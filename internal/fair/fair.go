@@ -1,0 +1,127 @@
+// Package fair shares places out among those for whom work is done, so that nobody's
+// work keeps that of the others from being done.
+package fair
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// ErrFull means that too many wait, or too many for the same one.
+var ErrFull = errors.New("too many are waiting")
+
+// Queue bounds how much is done at once, and how much waits. A place that is given back
+// goes to whoever has the fewest, and among equals to who came first.
+type Queue struct {
+	room int // for waiting
+
+	mu      sync.Mutex
+	free    int
+	inside  map[string]int // callers that have a place, by for whom
+	waiting []*caller      // in the order they came
+}
+
+type caller struct {
+	whom string
+	in   chan struct{} // closed when it has a place
+}
+
+// New returns a queue for so many places, with room for so many that wait, half of it
+// for one at most.
+func New(places, room int) *Queue {
+	return &Queue{room: room, free: places, inside: map[string]int{}}
+}
+
+// Enter waits for a place to do something for whom, which leave gives back. The error is
+// ErrFull or that of ctx.
+func (q *Queue) Enter(ctx context.Context, whom string) (leave func(), err error) {
+	c := &caller{whom: whom, in: make(chan struct{})}
+	if err := q.join(c); err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.in:
+		return func() { q.leave(whom) }, nil
+	case <-ctx.Done():
+		q.withdraw(c)
+		return nil, ctx.Err()
+	}
+}
+
+// Waiting is how many wait now.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// Inside is how many have a place now.
+func (q *Queue) Inside() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	total := 0
+	for _, n := range q.inside {
+		total += n
+	}
+	return total
+}
+
+func (q *Queue) join(c *caller) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, c)
+	q.letIn()
+	same := 0
+	for _, other := range q.waiting {
+		if other.whom == c.whom {
+			same++
+		}
+	}
+	if len(q.waiting) > q.room || same > max(1, q.room/2) {
+		q.waiting = q.waiting[:len(q.waiting)-1]
+		return ErrFull
+	}
+	return nil
+}
+
+// letIn fills the free places.
+func (q *Queue) letIn() {
+	for q.free > 0 && len(q.waiting) > 0 {
+		next := 0
+		for i, c := range q.waiting {
+			if q.inside[c.whom] < q.inside[q.waiting[next].whom] {
+				next = i
+			}
+		}
+		c := q.waiting[next]
+		q.waiting = slices.Delete(q.waiting, next, next+1)
+		q.inside[c.whom]++
+		q.free--
+		close(c.in)
+	}
+}
+
+func (q *Queue) leave(whom string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free++
+	if q.inside[whom]--; q.inside[whom] == 0 {
+		delete(q.inside, whom)
+	}
+	q.letIn()
+}
+
+// withdraw takes back a caller that waits no longer, and may have got its place just now.
+func (q *Queue) withdraw(c *caller) {
+	q.mu.Lock()
+	i := slices.Index(q.waiting, c)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	q.mu.Unlock()
+	if i < 0 {
+		q.leave(c.whom)
+	}
+}
