@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,11 +71,9 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 		return nil, errors.New("the url of the database is not well-formed")
 	}
 	c, err := pgxpool.ParseConfig(address)
-	if wrong, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		return nil, fmt.Errorf("the url of the database: %w", wrong.Unwrap()) // itself it would show the url
-	}
 	if err != nil {
-		return nil, err
+		_, what, _ := strings.Cut(err.Error(), "`: ") // before that it shows the url
+		return nil, fmt.Errorf("the url of the database: %s", what)
 	}
 	if !u.Query().Has("pool_max_conns") {
 		c.MaxConns = maxPostgresConns

@@ -88,7 +88,9 @@ func TestRefusedDatabases(t *testing.T) {
 		"standby":          {readOnly, "read only connection"},
 		"few connections":  {with(t, address, "pool_max_conns", "4"), "pool_max_conns must be from 5 to 20"},
 		"many connections": {with(t, address, "pool_max_conns", "21"), "pool_max_conns must be from 5 to 20"},
-		"sslmode":          {"postgres://joe:s3cret@127.0.0.1/x?sslmode=often", "the url of the database: sslmode is invalid"},
+		"no connections":   {with(t, address, "pool_max_conns", "0"), "pool_max_conns too small"},
+		"connections":      {with(t, address, "pool_max_conns", "many"), "cannot parse pool_max_conns"},
+		"sslmode":          {"postgres://joe:s3cret@127.0.0.1/x?sslmode=often", "the url of the database: failed to configure TLS (sslmode is invalid)"},
 		"sslrootcert":      {"postgres://joe:s3cret@127.0.0.1/x?sslmode=verify-full&sslrootcert=/nowhere.pem", "/nowhere.pem"},
 		"url":              {"postgres://joe:s3/cret@127.0.0.1/x", "the url of the database is not well-formed"},
 	} {
