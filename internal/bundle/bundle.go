@@ -94,7 +94,8 @@ func Compile(ctx context.Context, pool *sandbox.Pool, whom string, files map[str
 	return result, nil
 }
 
-// entries are the files that are compiled; the first two can be the site.
+// entries are the files that are compiled; the first two can be the site. Package
+// unpack refuses a repository where it cannot take one of them.
 var entries = []string{"site.ts", "site.tsx", "frontend.tsx", "index.ts"}
 
 // Site is the name of the entry among files that becomes the bundle, empty if there

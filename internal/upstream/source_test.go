@@ -253,6 +253,33 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 }
 
+// Another host that leads back does not choose what the credentials open.
+func TestCredentialsAfterDetour(t *testing.T) {
+	t.Parallel()
+	home, away := upstreamtest.NewHost(t), upstreamtest.NewHost(t)
+	repo, chosen := home.Repo(t, "bar-app"), home.Repo(t, "other-app")
+	repo.Commit(t, app())
+	chosen.Commit(t, app())
+	home.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/bar-app") {
+			http.Redirect(w, r, away.URL+r.URL.Path+"?"+r.URL.RawQuery, http.StatusFound)
+			return true
+		}
+		if r.Header.Get("Authorization") != "" || r.URL.Query().Has("token") {
+			t.Errorf("credentials went to %s", r.URL)
+		}
+		return false
+	})
+	away.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, chosen.URL+"/info/refs?service=git-upload-pack", http.StatusFound)
+		return true
+	})
+	raw := strings.Replace(repo.URL, "://", "://joe:p%40ss@", 1) + "?token=t0k"
+	if _, err := install(t, raw, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 // Hosts redirect to what they call themselves.
 func TestCredentialsAfterRedirectHome(t *testing.T) {
 	t.Parallel()

@@ -114,9 +114,9 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 }
 
 // checkRedirect lets no secret travel to another origin, and Authorization to its
-// own, unless another one leads there: net/http passes it on to subdomains and from https to http, drops it where
-// the host is in other letters, and names the url it comes from, query included, in
-// Referer.
+// own, unless another one leads there: net/http passes it on to subdomains and from
+// https to http, drops it where the host is in other letters, and names the url it
+// comes from, query included, in Referer.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)

@@ -44,12 +44,13 @@ type Session struct {
 	client       *egress.Client
 	remote       Remote
 	base         *url.URL // where the repository is, after redirects
+	trusted      bool     // no other origin has led there
 	capabilities []string
 }
 
 // Open asks the host for its refs. Errors are faults, as of egress.Client.Do.
 func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, error) {
-	s := &Session{client: client, remote: remote, base: remote.URL}
+	s := &Session{client: client, remote: remote, base: remote.URL, trusted: true}
 	req, err := s.request(ctx, http.MethodGet, "/info/refs", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -65,12 +66,22 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	if !ok || kind != "application/x-git-upload-pack-advertisement" {
 		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
 	}
-	s.base = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root)
+	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), stayed(resp, remote.URL)
 	s.Refs, s.capabilities, err = readAdvertisement(s.packets(resp))
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// stayed reports whether an answer came from home without a redirect to elsewhere.
+func stayed(resp *http.Response, home *url.URL) bool {
+	for ; resp != nil; resp = resp.Request.Response { // the redirect that led to the request
+		if !egress.SameOrigin(resp.Request.URL, home) {
+			return false
+		}
+	}
+	return true
 }
 
 // Fetch writes to w the pack of the objects that object (of one of the Refs)
@@ -139,15 +150,15 @@ func (s *Session) ask(object, filter string) io.Reader {
 }
 
 // request makes one request of the protocol. What is secret goes to the host
-// that it was given for alone, not to one that this redirected to.
+// that it was given for alone, not to one that this redirected to, nor to a path there
+// that such a one has chosen.
 func (s *Session) request(ctx context.Context, method, path string, content io.Reader) (*http.Request, error) {
-	trusted := egress.SameOrigin(s.base, s.remote.URL)
 	u := s.base.JoinPath(path)
 	query := []string{}
 	if method == http.MethodGet {
 		query = append(query, "service=git-upload-pack")
 	}
-	if s.remote.URL.RawQuery != "" && trusted {
+	if s.remote.URL.RawQuery != "" && s.trusted {
 		query = append(query, s.remote.URL.RawQuery)
 	}
 	u.RawQuery = strings.Join(query, "&")
@@ -156,7 +167,7 @@ func (s *Session) request(ctx context.Context, method, path string, content io.R
 		return nil, fault.Field(fault.Invalid, "url", "This is not a url that can be asked.")
 	}
 	req.Header.Set("User-Agent", "git/"+agent) // some hosts answer only git at this address
-	if trusted && (s.remote.Username != "" || s.remote.Password != "") {
+	if s.trusted && (s.remote.Username != "" || s.remote.Password != "") {
 		req.SetBasicAuth(s.remote.Username, s.remote.Password)
 	}
 	return req, nil
