@@ -85,7 +85,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
 		c.ConnConfig.ConnectTimeout = postgresSilence
 	}
-	if c.ConnConfig.ValidateConnect == nil { // not in the url: a standby is passed over
+	if c.ConnConfig.ValidateConnect == nil { // any will do, says the url or nothing; but a standby does not
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	c.AfterConnect = prepareSession
@@ -94,7 +94,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 
 func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	switch encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding {
-	case "UTF8", "SQL_ASCII":
+	case "UTF8", "": // a pooler may not tell
 	default:
 		return fmt.Errorf("the encoding of the database is %s: it must be UTF8", encoding)
 	}
@@ -118,14 +118,17 @@ func (d *DB) closePool() {
 	}
 }
 
-// waitForLocks has a transaction wait as long as it takes for what others have locked: a
-// migration waits for that of another server.
-func waitForLocks(ctx context.Context, tx *Tx) error {
-	if tx.db.engine.sqlite {
-		return nil
-	}
-	_, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`)
-	return err
+// inMigration is InTx, but waits as long as it takes for what others have locked: for
+// the migration of another server.
+func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
+	return d.InTx(ctx, func(tx *Tx) error {
+		if !d.engine.sqlite {
+			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
+				return err
+			}
+		}
+		return fn(tx)
+	})
 }
 
 // ClockAhead is by how much the clock of PostgreSQL is ahead of this machine's, or behind

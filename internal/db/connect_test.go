@@ -31,15 +31,15 @@ func administer(t *testing.T, address string, statements ...string) {
 	}
 }
 
-// with is an address with one more parameter.
-func with(t *testing.T, address, name, value string) string {
+// conns is an address with that many connections at most.
+func conns(t *testing.T, address, most string) string {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := u.Query()
-	q.Set(name, value)
+	q.Set("pool_max_conns", most)
 	u.RawQuery = q.Encode()
 	return u.String()
 }
@@ -52,19 +52,25 @@ func TestSettingsOfTheSession(t *testing.T) {
 		`ALTER DATABASE $name SET default_transaction_isolation = 'serializable'`,
 		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`)
 	d := dbtest.Open(t, address)
-	err := d.InTx(t.Context(), func(tx *db.Tx) error {
-		for name, want := range map[string]string{
-			"transaction_isolation": "read committed", "client_encoding": "UTF8",
-			"idle_in_transaction_session_timeout": "10s", "lock_timeout": "10s",
-		} {
-			got, err := db.One(t.Context(), tx, db.Value[string], `SELECT current_setting($1)`, name)
-			if err != nil || got != want {
-				t.Errorf("%s: %q, %v", name, got, err)
+	settings := func(want map[string]string) func(*db.Tx) error {
+		return func(tx *db.Tx) error {
+			for name, want := range want {
+				got, err := db.One(t.Context(), tx, db.Value[string], `SELECT current_setting($1)`, name)
+				if err != nil || got != want {
+					t.Errorf("%s: %q, %v", name, got, err)
+				}
 			}
+			return nil
 		}
-		return nil
-	})
+	}
+	err := d.InTx(t.Context(), settings(map[string]string{
+		"transaction_isolation": "read committed", "client_encoding": "UTF8",
+		"idle_in_transaction_session_timeout": "10s", "lock_timeout": "10s",
+	}))
 	if err != nil {
+		t.Error(err)
+	}
+	if err := d.InMigration(t.Context(), settings(map[string]string{"lock_timeout": "0"})); err != nil {
 		t.Error(err)
 	}
 }
@@ -86,10 +92,13 @@ func TestRefusedDatabases(t *testing.T) {
 	for name, tc := range map[string]struct{ address, want string }{
 		"encoding":         {latin.String(), "encoding of the database is LATIN1: it must be UTF8"},
 		"standby":          {readOnly, "read only connection"},
-		"few connections":  {with(t, address, "pool_max_conns", "4"), "pool_max_conns must be from 5 to 20"},
-		"many connections": {with(t, address, "pool_max_conns", "21"), "pool_max_conns must be from 5 to 20"},
-		"no connections":   {with(t, address, "pool_max_conns", "0"), "pool_max_conns too small"},
-		"connections":      {with(t, address, "pool_max_conns", "many"), "cannot parse pool_max_conns"},
+		"few connections":  {conns(t, address, "4"), "pool_max_conns must be from 5 to 20"},
+		"many connections": {conns(t, address, "21"), "pool_max_conns must be from 5 to 20"},
+		"no connections":   {conns(t, address, "0"), "pool_max_conns too small"},
+		"connections":      {conns(t, address, "many"), "cannot parse pool_max_conns"},
+		"port":             {"postgres://joe:s3cret@127.0.0.1:99999999/x", "the url of the database: invalid port"},
+		"session":          {"postgres://joe:s3cret@127.0.0.1/x?target_session_attrs=readwrite", "unknown target_session_attrs value"},
+		"timeout":          {"postgres://joe:s3cret@127.0.0.1/x?connect_timeout=abc", "invalid connect_timeout"},
 		"sslmode":          {"postgres://joe:s3cret@127.0.0.1/x?sslmode=often", "the url of the database: failed to configure TLS (sslmode is invalid)"},
 		"sslrootcert":      {"postgres://joe:s3cret@127.0.0.1/x?sslmode=verify-full&sslrootcert=/nowhere.pem", "/nowhere.pem"},
 		"url":              {"postgres://joe:s3/cret@127.0.0.1/x", "the url of the database is not well-formed"},
@@ -121,7 +130,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO `+role)
 	t.Cleanup(func() { administer(t, address, `DROP OWNED BY `+role, `DROP ROLE `+role) })
 	u.User = url.User(role)
-	dbtest.Open(t, with(t, u.String(), "pool_max_conns", "5"))
+	dbtest.Open(t, conns(t, u.String(), "5"))
 }
 
 func TestClockAhead(t *testing.T) {

@@ -29,5 +29,10 @@ func Batches(served func(callers int)) (do func(context.Context) error, stop fun
 	return func(ctx context.Context) error { return q.do(ctx, &turn{}) }, q.close
 }
 
+// InMigration runs fn as a migration is run.
+func (d *DB) InMigration(ctx context.Context, fn func(*Tx) error) error {
+	return d.inMigration(ctx, fn)
+}
+
 // SetPatience sets how long a query or a transaction of d may take on PostgreSQL.
 func (d *DB) SetPatience(limit time.Duration) { d.patience = limit }

@@ -20,9 +20,10 @@ var ErrNewer = errors.New("the database was made by a newer foyer")
 // files are shared by both engines, which differ in a few words alone.
 func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
-	done, err := d.Applied(ctx)
-	if err != nil { // the database is empty, or nothing works
-		if err = d.script(ctx, create); err != nil {
+	done, unknown := d.Applied(ctx)
+	if unknown != nil { // the database is empty, or nothing works
+		err := d.script(ctx, create)
+		if err != nil {
 			// Two servers that start at once on an empty PostgreSQL database collide
 			// here, in spite of IF NOT EXISTS. By now the table is there.
 			err = d.script(ctx, create)
@@ -30,9 +31,9 @@ func (d *DB) migrate(ctx context.Context) error {
 		if err == nil {
 			done, err = d.Applied(ctx)
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		if err != nil {
+			return fmt.Errorf("migrate: %w (%w)", unknown, err)
+		}
 	}
 	files, err := migrations.ReadDir("migrations") // sorted
 	if err != nil {
@@ -72,10 +73,7 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return d.InTx(ctx, func(tx *Tx) error {
-		if err := waitForLocks(ctx, tx); err != nil {
-			return err
-		}
+	return d.inMigration(ctx, func(tx *Tx) error {
 		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
 		if err != nil || n == 0 {
 			return err // n == 0: another server has just done it

@@ -165,3 +165,17 @@ func TestSilentAnswers(t *testing.T) {
 		})
 	}
 }
+
+// The time that one transaction has does not end the next use of its connection.
+func TestReleasedConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	d.SetPatience(-time.Hour)
+	if err := d.InTx(t.Context(), func(*db.Tx) error { return nil }); err != nil { // it asks nothing
+		t.Fatal(err)
+	}
+	d.SetPatience(time.Minute)
+	if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil {
+		t.Error(err)
+	}
+}
