@@ -48,12 +48,12 @@ func TestRenamedOrganization(t *testing.T) {
 		r.set(org.Settings{Name: new(" Renamed\t")})
 		now := r.db.Now
 		r.db.Now = func() time.Time { return now().Add(access.MaxAge) }
-		shows("Renamed", "Acme")
 		for _, url := range []string{r.url, theirs} {
 			got := r.sendTo(url, r.key, "PATCH", shared, `{"description": "by `+url+`"}`)
 			if got.status != http.StatusOK || !strings.Contains(got.body, `"organization_name":"Renamed"`) {
 				r.t.Errorf("PATCH: %d %s", got.status, got.body)
 			}
 		}
+		shows("Renamed", "Acme")
 	})
 }
