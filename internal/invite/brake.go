@@ -30,7 +30,7 @@ func (s Service) brakeMails(ctx context.Context, tx *db.Tx, emails []string) err
 		return nil
 	}
 	for _, email := range slices.Sorted(slices.Values(emails)) {
-		if err := s.count(ctx, tx, "mail", email, 1, s.Limits.Mails, "mails a day to one address"); err != nil {
+		if err := s.count(ctx, tx, "mail", email, 1, s.Limits.Mails, "mails a day to "+email); err != nil {
 			return err
 		}
 	}

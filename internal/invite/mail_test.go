@@ -262,8 +262,11 @@ func TestBrakes(t *testing.T) {
 			r.Fatal(err)
 		}
 		second := r.invite(r.owner, draft("ada@x.example"))
-		_, err := r.invites.Create(r.Context(), r.owner, draft("ada@x.example"))
+		_, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("ada@x.example")})
 		throttled(err, 23*time.Hour)
+		if !strings.Contains(err.Error(), "to ada@x.example") {
+			r.Errorf("whom it is about is not said: %v", err)
+		}
 		_, err = r.invites.Resend(r.Context(), r.owner, second.ID)
 		throttled(err, 23*time.Hour)
 		if _, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("no address")}); !fault.Is(err, fault.Invalid) {
