@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -19,12 +20,15 @@ import (
 )
 
 const (
-	// lease is how long a job that was taken belongs to its taker. It is due again
-	// once that is over: a server that died is replaced within 30 s.
+	// lease is how long a job belongs to its taker, who renews it while a try goes on. It
+	// is due again once that is over: a server that died is replaced within 30 s.
 	lease = 25 * time.Second
-	// timeLimit is how long one try may take; the rest of the lease is for writing
-	// down how it went.
-	timeLimit = 22 * time.Second
+	// renewEvery leaves time to try that again.
+	renewEvery = 8 * time.Second
+	// timeLimit is how long one try may take, and stopLimit how long when the server is
+	// told to stop meanwhile.
+	timeLimit = 15 * time.Minute
+	stopLimit = 22 * time.Second
 	// pollEvery is how soon a server sees a job that another process has put.
 	pollEvery = time.Second
 	// endEvery is how soon what could not be written down is tried again.
@@ -35,7 +39,7 @@ const (
 	// hands is how many jobs one server does at a time.
 	hands = 4
 
-	firstPause = 10 * time.Second // before the second try; doubled by each further one
+	firstPause = 10 * time.Second // before the second try, at most; doubled by each further one
 	longPause  = time.Hour        // is never exceeded
 	tryFor     = 24 * time.Hour   // after a job was put, it is given up
 )
@@ -106,7 +110,7 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.
 
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
-	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds))}
+	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds)), renew: renewEvery}
 	scheduled := w.scheduled(ctx)
 	var working sync.WaitGroup
 	for range hands {
@@ -122,6 +126,7 @@ type worker struct {
 	log   *slog.Logger
 	kinds map[string]Kind
 	names []string // of kinds, sorted
+	renew time.Duration
 }
 
 // schedule puts the jobs that return, unless another server has done it.
@@ -173,7 +178,7 @@ func (w worker) work(ctx context.Context) {
 		}
 		if found {
 			w.Wake() // for another hand: there may be more
-			w.do(context.WithoutCancel(ctx), j)
+			w.do(ctx, j)
 			continue
 		}
 		select {
@@ -204,12 +209,12 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 	return j, err == nil, err
 }
 
-// do makes one try and writes down how it went.
-func (w worker) do(ctx context.Context, j Job) {
-	ctx, cancel := context.WithTimeout(ctx, lease)
-	defer cancel()
+// do makes one try, in spite of a stop, and writes down how it went.
+func (w worker) do(stop context.Context, j Job) {
 	kind := w.kinds[j.Kind]
-	failed := attempt(ctx, kind.Do, j)
+	failed := w.attempt(stop, kind.Do, j)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), lease)
+	defer cancel()
 	next, again := j.next(kind, failed, w.db.Now())
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
@@ -241,16 +246,40 @@ func (w worker) do(ctx context.Context, j Job) {
 	}
 }
 
-// attempt calls do within its time; a panic is an error.
-func attempt(ctx context.Context, do func(context.Context, Job) error, j Job) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+// attempt calls do within its time, and keeps the job meanwhile; a panic is an error.
+func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), timeLimit)
+	defer context.AfterFunc(stop, func() { time.AfterFunc(stopLimit, cancel) })()
+	var keeping sync.WaitGroup
+	defer keeping.Wait() // or the lease would be renewed after what is written down next
 	defer cancel()
+	keeping.Go(func() { w.keep(ctx, j) })
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return do(ctx, j)
+}
+
+// keep renews the lease of a job until ctx is done.
+func (w worker) keep(ctx context.Context, j Job) {
+	tick := time.NewTicker(w.renew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := w.db.InTx(context.WithoutCancel(ctx), func(tx *db.Tx) error {
+			_, err := end(ctx, tx, j, w.db.Now().Add(lease), true)
+			return err
+		})
+		if err != nil {
+			w.log.ErrorContext(ctx, "keep a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
+		}
+	}
 }
 
 // next says whether and when there is another try.
@@ -265,8 +294,10 @@ func (j Job) next(kind Kind, err error, now time.Time) (at time.Time, again bool
 	return at, at.Before(j.CreatedAt.Add(tryFor))
 }
 
-// pause is how long to wait after a try.
+// pause is how long to wait after a try: at random, since jobs that were put together
+// would come back together, to a mail server that takes few at once.
 func pause(attempt int) time.Duration {
 	const doublings = 9 // enough to exceed longPause
-	return min(firstPause<<min(attempt-1, doublings), longPause)
+	most := min(firstPause<<min(attempt-1, doublings), longPause)
+	return most/2 + rand.N(most/2)
 }

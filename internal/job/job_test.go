@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/internal/db"
@@ -40,7 +41,9 @@ func stopped(d *db.DB) *clock {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-func (q *Queue) does(kinds map[string]Kind) worker { return worker{Queue: q, log: quiet, kinds: kinds} }
+func (q *Queue) does(kinds map[string]Kind) worker {
+	return worker{Queue: q, log: quiet, kinds: kinds, renew: renewEvery}
+}
 
 func put(t *testing.T, q *Queue, kind string, items ...string) {
 	t.Helper()
@@ -184,15 +187,87 @@ func TestPausesGrowForADay(t *testing.T) {
 		if tries[1] > 15*time.Second {
 			t.Errorf("second try after %s", tries[1])
 		}
-		for i := 2; i < len(tries); i++ {
-			if tries[i]-tries[i-1] < tries[i-1]-tries[i-2] {
-				t.Errorf("pauses shrink: %v", tries)
+		for i := 1; i < len(tries); i++ {
+			most := min(firstPause<<min(i-1, 9), longPause)
+			if got := tries[i] - tries[i-1]; got < most/2 || got > most+10*time.Second {
+				t.Errorf("pause %d is %v, want %v at most and half of it at least", i, got, most)
 			}
 		}
 		if end := tries[len(tries)-1]; end < 23*time.Hour || end >= 24*time.Hour {
 			t.Errorf("last try after %s", end)
 		}
 	})
+}
+
+// Jobs that have failed together do not come back together.
+func TestPausesDiffer(t *testing.T) {
+	t.Parallel()
+	seen := map[time.Duration]bool{}
+	for range 10 {
+		seen[pause(1)] = true
+	}
+	if len(seen) == 1 {
+		t.Errorf("all are %v", seen)
+	}
+}
+
+// However long a try takes, nobody else makes another meanwhile.
+func TestLongTryKeepsItsJob(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "kind", "x")
+		j, _ := take(t, q)
+		w := q.does(map[string]Kind{"kind": {Do: func(ctx context.Context, _ Job) error {
+			for range 3 {
+				c.move(lease - time.Second)
+				for until := c.now().Add(lease); ; {
+					at, err := db.One(ctx, d, db.Value[time.Time], `SELECT run_at FROM jobs`)
+					if err != nil {
+						return err
+					}
+					if at.Equal(until) {
+						break
+					}
+				}
+			}
+			if _, found := take(t, q); found {
+				t.Error("it was taken by another")
+			}
+			return nil
+		}}})
+		w.renew = time.Millisecond
+		w.do(t.Context(), j)
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+	})
+}
+
+// A try has its time, and less of it when the server is told to stop.
+func TestTimeOfATry(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]time.Duration{"alone": timeLimit, "stop": stopLimit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stop, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if name == "stop" {
+					cancel()
+				}
+				begin := time.Now()
+				err := worker{renew: 2 * timeLimit}.attempt(stop, func(ctx context.Context, _ Job) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}, Job{})
+				if took := time.Since(begin); err == nil || took != want {
+					t.Errorf("%v after %v, want it after %v", err, took, want)
+				}
+			})
+		})
+	}
 }
 
 func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
