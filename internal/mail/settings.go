@@ -62,6 +62,9 @@ func Parse(value string) (Settings, error) {
 			return Settings{}, errors.New("port must be a number from 1 to 65535")
 		}
 	}
+	if s.Security == STARTTLS && s.Port == schemes["smtps"].port {
+		return Settings{}, fmt.Errorf("must start with smtps://: port %d speaks TLS from the first byte", s.Port)
+	}
 	s.username = u.User.Username()
 	s.password, _ = u.User.Password()
 	if (s.username == "") != (s.password == "") {

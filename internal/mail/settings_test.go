@@ -39,6 +39,7 @@ func TestParseRefuses(t *testing.T) {
 		"smtp://ada:s3cr3t@:587":               "no host",
 		"smtp://ada:s3cr3t@mail.example:0":     "port",
 		"smtp://ada:s3cr3t@mail.example:99999": "port",
+		"smtp://ada:s3cr3t@mail.example:465":   "smtps://",
 		"smtp://ada:s3cr3t@mail.example:x":     "a url like",
 		"smtp://ada:s3cr3t%@mail.example":      "%XX",
 		"smtp://ada:s3#cr3t@mail.example":      "%",

@@ -7,8 +7,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/textproto"
+	"os"
 	"strings"
 	"time"
 
@@ -17,14 +19,20 @@ import (
 	"foyer/internal/address"
 )
 
-// defaultTimeout is how long one mail may take, from dialling to the server's
-// last answer. It stays below the 22 s that one try of a job may take.
-const defaultTimeout = 20 * time.Second
+// How long the parts of a conversation may take; together they stay below the 15
+// minutes that one try of a job may take. The answer to the last byte is what most
+// servers look for spam before: who gives up early sends the mail again (RFC 5321,
+// section 4.5.3.2.6).
+const (
+	openTime    = time.Minute      // from dialling to the login
+	handTime    = 3 * time.Minute  // from naming the mail to its last byte
+	acceptsTime = 10 * time.Minute // for the answer to that
+)
 
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
 	Settings Settings
-	Timeout  time.Duration  // for one mail; 0: defaultTimeout
+	Timeout  time.Duration  // for each part of the conversation; 0: what RFC 5321 asks for, or less
 	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
 }
 
@@ -63,9 +71,8 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 	if err != nil {
 		return &Error{Permanent: true, Text: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, defaultTimeout))
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Settings.address())
+	dialer := net.Dialer{Timeout: cmp.Or(s.Timeout, openTime)}
+	conn, err := dialer.DialContext(ctx, "tcp", s.Settings.address())
 	if err != nil {
 		return &Error{Text: "connecting to the mail server: " + err.Error()}
 	}
@@ -76,23 +83,39 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 	return s.converse(ctx, conn, mail)
 }
 
-// converse speaks SMTP on an open connection. What goes wrong before the mail is
+// converse speaks SMTP on an open connection. What goes wrong before the recipient is
 // named is about us and the server, not about the mail: the operator can repair
-// it (a wrong password, say), so even a 5xx answer is not permanent there.
+// it (a wrong password or sender, say), so even a 5xx answer is not permanent there.
 func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
+	s.limit(conn, openTime)
 	client, failed := s.open(ctx, conn, mail.from)
 	if failed != nil {
 		return failed
 	}
-	if err := deliver(client, mail); err != nil {
+	s.limit(conn, handTime)
+	if err := client.Mail("<" + mail.from + ">"); err != nil {
+		return failure(ctx, "naming the sender", err)
+	}
+	body, err := start(client, mail)
+	if err == nil {
+		s.limit(conn, acceptsTime)
+		err = body.Close()
+	}
+	if err != nil {
+		const needsLogin = 530 // RFC 4954, section 6
 		failed := failure(ctx, "sending", err)
-		failed.Permanent = failed.Code >= 500
+		failed.Permanent = failed.Code >= 500 && failed.Code != needsLogin
 		return failed
 	}
 	// The mail is out: a QUIT that is not waited for keeps the time short in
 	// which a crash would send it again.
 	_, _ = client.Text.Cmd("QUIT")
 	return nil
+}
+
+// limit is how long the next part of a conversation may take.
+func (s SMTP) limit(conn net.Conn, part time.Duration) {
+	_ = conn.SetDeadline(time.Now().Add(cmp.Or(s.Timeout, part))) // if it is closed, the next use of it tells
 }
 
 // open brings a connection to where a mail can be handed over.
@@ -142,28 +165,27 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 		return nil
 	}
 	failed := failure(ctx, "AUTH", err)
-	if failed.Code != 0 { // the answer may repeat what it was sent
+	switch { // the answer may repeat what it was sent
+	case failed.Code >= 500:
 		failed.Text = "the mail server refused the user name or the password"
+	case failed.Code != 0:
+		failed.Text = "the mail server cannot take a login now"
 	}
 	return failed
 }
 
-// deliver hands the mail over; nil means the server has it.
-func deliver(client *smtp.Client, mail envelope) error {
-	if err := client.Mail("<" + mail.from + ">"); err != nil {
-		return err
-	}
+// start hands the mail over but for its end: the server has it once Close of what start
+// returns is nil.
+func start(client *smtp.Client, mail envelope) (io.Closer, error) {
 	if err := client.Rcpt("<" + mail.to + ">"); err != nil {
-		return err
+		return nil, err
 	}
 	w, err := client.Data()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := w.Write(mail.body); err != nil {
-		return err
-	}
-	return w.Close()
+	_, err = w.Write(mail.body)
+	return w, err
 }
 
 // failure describes what went wrong while step was under way.
@@ -173,7 +195,7 @@ func failure(ctx context.Context, step string, err error) *Error {
 	switch {
 	case answered:
 		failed.Code, failed.Text = reply.Code, "the mail server answered: "+reply.Msg
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
 		failed.Text = step + ": the mail server did not answer in time"
 	case ctx.Err() != nil:
 		failed.Text = step + ": stopped before the mail server answered"

@@ -13,6 +13,7 @@ type Answer struct {
 	code      int
 	text      string
 	recipient bool // answer RCPT, not the end of DATA
+	sender    bool // answer MAIL
 	drop      bool
 	until     <-chan struct{}
 }
@@ -31,6 +32,9 @@ func Refuse(code int, text string) Answer { return Answer{code: code, text: text
 func RefuseRecipient(code int, text string) Answer {
 	return Answer{code: code, text: text, recipient: true}
 }
+
+// RefuseSender answers the sender's address with a code.
+func RefuseSender(code int, text string) Answer { return Answer{code: code, text: text, sender: true} }
 
 // Slow takes the mail over only when the channel is closed.
 func Slow(until <-chan struct{}) Answer { return Answer{until: until} }
@@ -59,6 +63,9 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	_, encrypted := s.conn.TLSConnectionState()
 	s.mail = Mail{From: from, Hello: s.conn.Hostname(), User: s.user, Encrypted: encrypted}
 	s.answer = s.server.next()
+	if s.answer.sender {
+		return s.answer.err()
+	}
 	return nil
 }
 
