@@ -115,7 +115,8 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 
 // limit is how long the next part of a conversation may take.
 func (s SMTP) limit(conn net.Conn, part time.Duration) {
-	_ = conn.SetDeadline(time.Now().Add(cmp.Or(s.Timeout, part))) // if it is closed, the next use of it tells
+	at := time.Now().Add(cmp.Or(s.Timeout, part)) //nolint:forbidigo // the network has no other clock
+	_ = conn.SetDeadline(at)                      // if it is closed, the next use of it tells
 }
 
 // open brings a connection to where a mail can be handed over.
