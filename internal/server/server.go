@@ -46,6 +46,7 @@ type Server struct {
 // Run serves until ctx is done. It stops in the order of need: first the
 // listener, then what requests feed, last the database.
 func (s Server) Run(ctx context.Context) (err error) {
+	limitMemory()
 	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
 		return err

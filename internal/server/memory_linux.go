@@ -1,0 +1,61 @@
+package server
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// limitMemory has Go collect garbage in time for the memory that the process's cgroup
+// may take, which it does not ask for itself, unless the environment names a limit. A
+// tenth is left to what is not Go's, as SQLite's memory.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") != "" { //nolint:forbidigo // a setting of Go, not of foyer
+		return
+	}
+	if limit := memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup"); limit < unlimited {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
+}
+
+// unlimited is less than what version 1 says without a limit: 2^63 but for a page.
+const unlimited = 1 << 62
+
+// memoryLimit returns the least number of bytes that the cgroups in a file (see
+// cgroups(7)) and those above them may take. A container sees its own at the root, under
+// a path that may be the host's: what is not there sets no limit.
+func memoryLimit(self, root string) int64 {
+	limit := int64(math.MaxInt64)
+	text, _ := os.ReadFile(self) // a kernel without cgroups has none
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		switch group := filepath.Join("/", fields[2]); fields[1] {
+		case "":
+			limit = min(limit, leastUpward(root, group, "memory.max"))
+		case "memory": // version 1
+			limit = min(limit, leastUpward(filepath.Join(root, "memory"), group, "memory.limit_in_bytes"))
+		}
+	}
+	return limit
+}
+
+// leastUpward returns the least number in the files of a name from group up to root.
+func leastUpward(root, group, name string) int64 {
+	least := int64(math.MaxInt64)
+	for {
+		text, _ := os.ReadFile(filepath.Join(root, group, name))
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			least = min(least, n)
+		}
+		if group == "/" {
+			return least
+		}
+		group = filepath.Dir(group)
+	}
+}
