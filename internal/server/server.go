@@ -2,10 +2,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -157,7 +159,7 @@ func status(w http.ResponseWriter, code int, text string) {
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(netLog{s.Log.Handler()}, "", 0),
 		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
 	}
 	stopped := make(chan error, 1)
@@ -176,6 +178,18 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 	}
 	s.Log.InfoContext(ctx, "stopped")
 	return nil
+}
+
+// netLog takes the lines that net/http logs. Nearly all are about clients that break
+// something off. That nobody can connect is ours, and soon comes but once a second.
+type netLog struct{ slog.Handler }
+
+func (l netLog) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.HasPrefix(line, []byte("http: Accept error")) {
+		level = slog.LevelError
+	}
+	return slog.NewLogLogger(l, level).Writer().Write(line)
 }
 
 // settle arranges memory for a long time of serving. No start waits for it: to set

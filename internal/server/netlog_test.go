@@ -1,0 +1,69 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// fullListener has no file descriptor for the first connection.
+type fullListener struct {
+	net.Listener
+	failed atomic.Bool
+}
+
+func (l *fullListener) Accept() (net.Conn, error) {
+	if !l.failed.Swap(true) {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: syscall.EMFILE}
+	}
+	return l.Listener.Accept()
+}
+
+// That nobody can connect is in the log.
+func TestAcceptFails(t *testing.T) {
+	t.Parallel()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	s := Server{Log: slog.New(slog.NewJSONHandler(&lines, nil))}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.serve(ctx, &fullListener{Listener: ln}, http.NotFoundHandler()) }()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ln.Addr().String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Body.Close()
+	stop()
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	const want = `"level":"ERROR","msg":"http: Accept error: accept tcp: too many open files; retrying in 5ms"`
+	if got := lines.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What clients break off is not.
+func TestNoiseOfClients(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	log.New(netLog{slog.NewJSONHandler(&lines, nil)}, "", 0).Print("http: TLS handshake error from 192.0.2.1:1: EOF")
+	if lines.Len() > 0 {
+		t.Errorf("got %s", lines.String())
+	}
+}
