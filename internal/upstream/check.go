@@ -86,7 +86,10 @@ func (s *Source) ask(ctx context.Context, r Remote) result {
 		_, err = repo.Newest()
 	}
 	return s.checks.update(r.identity(), func(known *result) {
-		known.asked, known.err = s.checks.now(), err
+		known.err = err
+		if !fault.Is(err, fault.Internal) { // else the upstream was not asked
+			known.asked = s.checks.now()
+		}
 	})
 }
 

@@ -54,7 +54,7 @@ type Repo struct {
 	children *sandbox.Pool
 }
 
-// Open asks the upstream, within 10 s, what versions it offers. Errors are faults:
+// Open asks the upstream, within 10 s, what versions it offers. The host's errors are faults:
 // Invalid on "url" for an address that is refused, UpstreamUnavailable.
 func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	ctx, cancel := context.WithTimeout(ctx, refsTime)

@@ -62,8 +62,8 @@ func New(allow []netip.Prefix) *Client {
 }
 
 // Do sends req and returns an answer of status 200 or 304; its body ends in a
-// fault after maxBytes. Every error is a fault: Invalid on "url" for a scheme or
-// address that is refused and for a body that is too large, else
+// fault after maxBytes. Every error of the host is a fault: Invalid on "url" for a
+// scheme or address that is refused and for a body that is too large, else
 // UpstreamUnavailable. No error tells the url's path, query or credentials.
 func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	if err := c.checkURL(req.URL); err != nil {
@@ -151,11 +151,16 @@ func port(u *url.URL) string {
 	return u.Port()
 }
 
-// explain turns what net/http reports into a fault that quotes none of it: its
-// errors hold the whole url.
+var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
+
+// explain turns what net/http reports into an error that quotes none of it, since its
+// own hold the whole url: a fault, unless the failure is this machine's.
 func explain(host string, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
+	}
+	if lacksDescriptor(err) {
+		return errNoDescriptor
 	}
 	problem := "could not be reached"
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
@@ -168,6 +173,13 @@ func explain(host string, err error) error {
 		problem = "did not answer in time"
 	}
 	return fault.New(fault.UpstreamUnavailable, "%s %s.", host, problem)
+}
+
+// lacksDescriptor reports whether there were too many open files, of this process or of
+// all. An error of DNS only quotes what it comes from.
+func lacksDescriptor(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || ok && strings.Contains(dns.Err, syscall.EMFILE.Error())
 }
 
 func isTimeout(err error) bool {

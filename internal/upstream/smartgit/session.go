@@ -48,7 +48,7 @@ type Session struct {
 	capabilities []string
 }
 
-// Open asks the host for its refs. Errors are faults, as of egress.Client.Do.
+// Open asks the host for its refs. Errors are those of egress.Client.Do.
 func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, error) {
 	s := &Session{client: client, remote: remote, base: remote.URL, trusted: true}
 	req, err := s.request(ctx, http.MethodGet, "/info/refs", http.NoBody)
