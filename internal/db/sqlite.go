@@ -11,18 +11,34 @@ import (
 	"sync"
 )
 
-// On every connection a commit is on disk when it returns, a lock that another
-// process holds is waited for, and the journal is copied into the database every
-// 64 MB: a page that changes again and again is copied once.
+// On every connection a commit is on disk when it returns, and a lock that another
+// process holds is waited for.
 var (
 	sqlitePragmas = []string{
 		"busy_timeout = 10000", // the first: see openOwn
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
-		"wal_autocheckpoint = 16000",
 	}
-	writerPragmas = slices.Concat(sqlitePragmas, []string{"cache_size = -8192"})
 	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
 )
+
+func writerPragmas(path string) []string {
+	return slices.Concat(sqlitePragmas, []string{
+		"cache_size = -8192", fmt.Sprintf("wal_autocheckpoint = %d", logPages(freeSpace(path))),
+	})
+}
+
+const (
+	pageSize    = 4096  // SQLite's own choice
+	minLogPages = 1000  // as many as SQLite's own choice
+	maxLogPages = 16000 // 64 MB
+)
+
+// logPages is after how many pages the log is copied into the database: a page that
+// changes again and again is copied once. It takes a quarter of the free bytes at
+// most, since the database has no room to grow while the log has it.
+func logPages(free uint64) int64 {
+	return int64(min(max(free/4/pageSize, minLogPages), maxLogPages))
+}
 
 func (d *DB) openSQLite(ctx context.Context, path string) error {
 	if err := createPrivate(path); err != nil {

@@ -45,7 +45,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		c, err := openOwn(ctx, path, writerPragmas)
+		c, err := openOwn(ctx, path, writerPragmas(path))
 		if err == nil || !isBusy(err) || try == tries {
 			return c, err
 		}

@@ -1,0 +1,15 @@
+package db
+
+import (
+	"math"
+	"syscall"
+)
+
+// freeSpace is how many bytes may still be written where a file is.
+func freeSpace(path string) uint64 {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return math.MaxUint64 // not known
+	}
+	return s.Bavail * uint64(s.Frsize)
+}
