@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -147,9 +148,13 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wire.HungUp(w, r, err) {
 		return
 	}
-	if fault.Is(err, fault.Internal) {
-		a.Log.ErrorContext(r.Context(), "request failed", "request_id", RequestID(w),
-			"method", loggedMethod(r), "path", loggedPath(r), "error", err.Error())
+	if first := fault.Of(err)[0]; first.Cause != nil {
+		level := slog.LevelWarn // of an upstream
+		if first.Kind == fault.Internal {
+			level = slog.LevelError
+		}
+		a.Log.Log(r.Context(), level, "request failed", "request_id", RequestID(w),
+			"method", loggedMethod(r), "path", loggedPath(r), "error", first.Cause.Error())
 	}
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }

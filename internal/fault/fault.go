@@ -45,6 +45,7 @@ type Error struct {
 	Field      string // the offending request field, if one is to blame
 	Detail     string
 	RetryAfter time.Duration // when trying again makes sense; 0: not said
+	Cause      error         // for the log alone, if there is more to know
 }
 
 func (e *Error) Error() string {
@@ -96,7 +97,7 @@ func (l List) Err() error {
 }
 
 // Of returns the faults inside err, never none: what is not a fault becomes one
-// Internal fault that hides err's text.
+// Internal fault that hides err's text in its Cause.
 func Of(err error) List {
 	if l, ok := errors.AsType[List](err); ok && len(l) > 0 {
 		return l
@@ -104,7 +105,7 @@ func Of(err error) List {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return List{e}
 	}
-	return List{{Kind: Internal, Detail: "Something went wrong on our side."}}
+	return List{{Kind: Internal, Detail: "Something went wrong on our side.", Cause: err}}
 }
 
 // Is reports whether the first fault inside err is of kind k.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -150,6 +151,25 @@ func TestCredentials(t *testing.T) {
 		}
 		if strings.Contains(s.log.String(), "hunter2") || strings.Contains(s.log.String(), "k3y") {
 			t.Error("the log tells")
+		}
+	})
+}
+
+// Why a host cannot be reached is for the operator to know, who finds it in the log.
+func TestUnreachableHost(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		gone := httptest.NewServer(http.NotFoundHandler())
+		gone.Close()
+		url := strings.Replace(gone.URL, "http://", "http://ada:hunter2@", 1) + "/app?key=k3y"
+		_, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginCustom, URL: url})
+		refused(t, err, 502, "upstream_unavailable", "")
+		if strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("shown: %v", err)
+		}
+		log := s.log.String()
+		if !strings.Contains(log, "connection refused") || strings.Contains(log, "hunter2") || strings.Contains(log, "k3y") {
+			t.Errorf("logged: %s", log)
 		}
 	})
 }

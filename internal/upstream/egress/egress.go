@@ -172,7 +172,19 @@ func explain(host string, err error) error {
 	if isTimeout(err) {
 		problem = "did not answer in time"
 	}
-	return fault.New(fault.UpstreamUnavailable, "%s %s.", host, problem)
+	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(err)}
+}
+
+// cause is what an operator wants to know of a failure, of which callers are not told
+// the addresses: nil if that might quote the url.
+func cause(err error) error {
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		return network
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return certificate
+	}
+	return nil
 }
 
 // lacksDescriptor reports whether there were too many open files, of this process or of
