@@ -27,7 +27,7 @@ const (
 	renewEvery = 8 * time.Second
 	// timeLimit is how long one try may take, and stopLimit how long when the server is
 	// told to stop meanwhile.
-	timeLimit = 15 * time.Minute
+	timeLimit = 16 * time.Minute
 	stopLimit = 22 * time.Second
 	// pollEvery is how soon a server sees a job that another process has put.
 	pollEvery = time.Second
@@ -36,7 +36,8 @@ const (
 	// maxWrong is how often Kind.Ended may fail: it does if the connection is lost just
 	// there, but then not each time.
 	maxWrong = 3
-	// hands is how many jobs one server does at a time.
+	// hands is how many jobs one server does at a time, beside one that returns: a mail
+	// server that does not answer must not keep those from being done.
 	hands = 4
 
 	firstPause = 10 * time.Second // before the second try, at most; doubled by each further one
@@ -110,12 +111,21 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.
 
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
-	w := worker{Queue: q, log: log, kinds: kinds, names: slices.Sorted(maps.Keys(kinds)), renew: renewEvery}
+	w := worker{Queue: q, log: log, kinds: kinds, renew: renewEvery}
 	scheduled := w.scheduled(ctx)
+	var once, returning []string
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		if kinds[name].Every > 0 {
+			returning = append(returning, name)
+		} else {
+			once = append(once, name)
+		}
+	}
 	var working sync.WaitGroup
 	for range hands {
-		working.Go(func() { w.work(ctx) })
+		working.Go(func() { w.work(ctx, once) })
 	}
+	working.Go(func() { w.workAtTimes(ctx, returning) })
 	w.poll(ctx, scheduled)
 	working.Wait()
 }
@@ -125,7 +135,6 @@ type worker struct {
 	*Queue
 	log   *slog.Logger
 	kinds map[string]Kind
-	names []string // of kinds, sorted
 	renew time.Duration
 }
 
@@ -169,16 +178,10 @@ func (w worker) poll(ctx context.Context, scheduled bool) {
 	}
 }
 
-// work is what one hand does.
-func (w worker) work(ctx context.Context) {
+// work is what one hand does, of some kinds, as soon as there is something.
+func (w worker) work(ctx context.Context, kinds []string) {
 	for ctx.Err() == nil {
-		j, found, err := w.take(ctx, w.names)
-		if err != nil && ctx.Err() == nil {
-			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
-		}
-		if found {
-			w.Wake() // for another hand: there may be more
-			w.do(ctx, j)
+		if w.doNext(ctx, kinds) {
 			continue
 		}
 		select {
@@ -188,9 +191,40 @@ func (w worker) work(ctx context.Context) {
 	}
 }
 
+// workAtTimes does what returns, when its time has come.
+func (w worker) workAtTimes(ctx context.Context, kinds []string) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if w.doNext(ctx, kinds) {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// doNext does one job, if one is due.
+func (w worker) doNext(ctx context.Context, kinds []string) (found bool) {
+	j, found, err := w.take(ctx, kinds)
+	if err != nil && ctx.Err() == nil {
+		w.log.ErrorContext(ctx, "take a job", "error", err.Error())
+	}
+	if found {
+		w.Wake() // for another hand: there may be more
+		w.do(ctx, j)
+	}
+	return found
+}
+
 // take claims the job that has been due longest, of the kinds that this server
 // knows: another one may send mail, or be newer.
 func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, err error) {
+	if len(kinds) == 0 {
+		return Job{}, false, nil
+	}
 	now := q.db.Now()
 	if found, err = anyDue(ctx, q.db, now, kinds); err != nil || !found {
 		return Job{}, false, err
@@ -209,12 +243,16 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 	return j, err == nil, err
 }
 
-// do makes one try, in spite of a stop, and writes down how it went.
+// do makes one try, in spite of a stop, and writes down how it went, both within a
+// lease of the stop.
 func (w worker) do(stop context.Context, j Job) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
+	defer cancel()
+	defer context.AfterFunc(stop, func() { time.AfterFunc(lease, cancel) })()
 	kind := w.kinds[j.Kind]
 	failed := w.attempt(stop, kind.Do, j)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), lease)
-	defer cancel()
+	ctx, release := context.WithTimeout(ctx, lease)
+	defer release()
 	next, again := j.next(kind, failed, w.db.Now())
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
@@ -272,14 +310,19 @@ func (w worker) keep(ctx context.Context, j Job) {
 		case <-ctx.Done():
 			return
 		}
-		err := w.db.InTx(context.WithoutCancel(ctx), func(tx *db.Tx) error {
-			_, err := end(ctx, tx, j, w.db.Now().Add(lease), true)
-			return err
-		})
-		if err != nil {
+		if err := w.renewLease(context.WithoutCancel(ctx), j); err != nil {
 			w.log.ErrorContext(ctx, "keep a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
 		}
 	}
+}
+
+func (w worker) renewLease(ctx context.Context, j Job) error {
+	ctx, cancel := context.WithTimeout(ctx, renewEvery)
+	defer cancel()
+	return w.db.InTx(ctx, func(tx *db.Tx) error {
+		_, err := end(ctx, tx, j, w.db.Now().Add(lease), true)
+		return err
+	})
 }
 
 // next says whether and when there is another try.

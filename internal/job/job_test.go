@@ -193,7 +193,7 @@ func TestPausesGrowForADay(t *testing.T) {
 				t.Errorf("pause %d is %v, want %v at most and half of it at least", i, got, most)
 			}
 		}
-		if end := tries[len(tries)-1]; end < 23*time.Hour || end >= 24*time.Hour {
+		if end := tries[len(tries)-1]; end < 23*time.Hour || end > 24*time.Hour {
 			t.Errorf("last try after %s", end)
 		}
 	})
@@ -268,6 +268,40 @@ func TestTimeOfATry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A mail server that does not answer keeps nothing else from being done.
+func TestReturningJobsHaveAHandOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "mail", "a", "b", "c", "d", "e", "f", "g", "h")
+		ctx, stop := context.WithCancel(t.Context())
+		mailing, tidied := make(chan struct{}, 8), make(chan struct{}, 1)
+		proceed := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			q.Run(ctx, quiet, map[string]Kind{
+				"mail": {Do: func(context.Context, Job) error {
+					mailing <- struct{}{}
+					<-proceed
+					return nil
+				}},
+				"tidy": {Every: time.Hour, Do: func(context.Context, Job) error {
+					for range hands {
+						<-mailing
+					}
+					tidied <- struct{}{}
+					return nil
+				}},
+			})
+			close(ended)
+		}()
+		<-tidied
+		close(proceed)
+		stop()
+		<-ended
+	})
 }
 
 func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
