@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/textproto"
 	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
@@ -19,12 +21,12 @@ import (
 	"foyer/internal/address"
 )
 
-// How long the parts of a conversation may take; together they stay below the 15
+// How long the parts of a conversation may take; together they stay below the 16
 // minutes that one try of a job may take. The answer to the last byte is what most
 // servers look for spam before: who gives up early sends the mail again (RFC 5321,
 // section 4.5.3.2.6).
 const (
-	openTime    = time.Minute      // from dialling to the login
+	openTime    = time.Minute      // to be connected, and then until the login
 	handTime    = 3 * time.Minute  // from naming the mail to its last byte
 	acceptsTime = 10 * time.Minute // for the answer to that
 )
@@ -96,15 +98,16 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 	if err := client.Mail("<" + mail.from + ">"); err != nil {
 		return failure(ctx, "naming the sender", err)
 	}
-	body, err := start(client, mail)
-	if err == nil {
-		s.limit(conn, acceptsTime)
-		err = body.Close()
-	}
+	body, err := handOver(client, mail)
 	if err != nil {
-		const needsLogin = 530 // RFC 4954, section 6
 		failed := failure(ctx, "sending", err)
-		failed.Permanent = failed.Code >= 500 && failed.Code != needsLogin
+		failed.Permanent = failed.Code >= 500 && !aboutUs(err)
+		return failed
+	}
+	s.limit(conn, acceptsTime)
+	if err := body.Close(); err != nil {
+		failed := failure(ctx, "sending", err)
+		failed.Permanent = failed.Code >= 500
 		return failed
 	}
 	// The mail is out: a QUIT that is not waited for keeps the time short in
@@ -175,9 +178,19 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	return failed
 }
 
-// start hands the mail over but for its end: the server has it once Close of what start
+// aboutUs reports whether a refusal of the recipient is one of the sender or of the
+// connection, which many servers put off until then: no login (RFC 4954, section 6), or
+// by the enhanced code in the text, of the sender's address or a policy (RFC 3463).
+func aboutUs(err error) bool {
+	reply, _ := errors.AsType[*textproto.Error](err)
+	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
+}
+
+var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^| )5\.(1\.[78]|7\.\d+) `) })
+
+// handOver hands the mail over but for its end: the server has it once Close of what it
 // returns is nil.
-func start(client *smtp.Client, mail envelope) (io.Closer, error) {
+func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
 	if err := client.Rcpt("<" + mail.to + ">"); err != nil {
 		return nil, err
 	}
