@@ -58,12 +58,7 @@ func (s *Source) Check(ctx context.Context, whom string, r Remote) (Version, tim
 	if known, fresh := s.checks.recent(id); fresh {
 		return s.checks.answer(known)
 	}
-	known, err := s.checks.flight.Do(ctx, id, func(ctx context.Context) (result, error) {
-		if known, fresh := s.checks.recent(id); fresh {
-			return known, nil // asked between our look and our turn
-		}
-		return s.askInTurn(ctx, whom, r)
-	})
+	known, err := s.checks.flight.Do(ctx, whom+" "+id, func(ctx context.Context) (result, error) { return s.askInTurn(ctx, whom, r) })
 	if err != nil {
 		return Version{}, 0, err
 	}
@@ -77,6 +72,9 @@ func (s *Source) askInTurn(ctx context.Context, whom string, r Remote) (result, 
 		return result{}, fault.Later(fault.Busy, refsTime, "Too many apps are being checked for updates; try again in a few seconds.")
 	}
 	defer leave()
+	if known, fresh := s.checks.recent(r.identity()); fresh {
+		return known, nil // asked between our look and our turn
+	}
 	return s.ask(ctx, r), nil
 }
 
