@@ -20,9 +20,9 @@ func TestClocksAreCompared(t *testing.T) {
 	if logged.Len() > 0 {
 		t.Errorf("of clocks that agree: %s", &logged)
 	}
-	d.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	d.Now = func() time.Time { return time.Now().Add(-90 * time.Minute) }
 	s.compareClocks(t.Context(), d)
-	if got := logged.String(); !strings.Contains(got, "WARN") || !strings.Contains(got, "database_ahead=1h0m") {
-		t.Errorf("of an hour: %s", got)
+	if got := logged.String(); !strings.Contains(got, "WARN") || !strings.Contains(got, "database_ahead=1h") {
+		t.Errorf("of an hour and a half: %s", got)
 	}
 }

@@ -93,7 +93,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 }
 
 // maxClockAhead is how far clocks may be apart before it is told: jobs belong to who has
-// taken them for 25 seconds.
+// taken them for 25 seconds, over and over.
 const maxClockAhead = 5 * time.Second
 
 // compareClocks warns when servers that share a database may not agree on what time it is.
