@@ -34,7 +34,7 @@ const (
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
 	Settings Settings
-	Timeout  time.Duration  // for each part of the conversation; 0: what RFC 5321 asks for, or less
+	Timeout  time.Duration  // for the answer to the last byte; 0: acceptsTime
 	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
 }
 
@@ -73,7 +73,7 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 	if err != nil {
 		return &Error{Permanent: true, Text: err.Error()}
 	}
-	dialer := net.Dialer{Timeout: cmp.Or(s.Timeout, openTime)}
+	dialer := net.Dialer{Timeout: openTime}
 	conn, err := dialer.DialContext(ctx, "tcp", s.Settings.address())
 	if err != nil {
 		return &Error{Text: "connecting to the mail server: " + err.Error()}
@@ -89,12 +89,12 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 // named is about us and the server, not about the mail: the operator can repair
 // it (a wrong password or sender, say), so even a 5xx answer is not permanent there.
 func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
-	s.limit(conn, openTime)
+	limit(conn, openTime)
 	client, failed := s.open(ctx, conn, mail.from)
 	if failed != nil {
 		return failed
 	}
-	s.limit(conn, handTime)
+	limit(conn, handTime)
 	if err := client.Mail("<" + mail.from + ">"); err != nil {
 		return failure(ctx, "naming the sender", err)
 	}
@@ -104,7 +104,7 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 		failed.Permanent = failed.Code >= 500 && !aboutUs(err)
 		return failed
 	}
-	s.limit(conn, acceptsTime)
+	limit(conn, cmp.Or(s.Timeout, acceptsTime))
 	if err := body.Close(); err != nil {
 		failed := failure(ctx, "sending", err)
 		failed.Permanent = failed.Code >= 500
@@ -117,9 +117,9 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 }
 
 // limit is how long the next part of a conversation may take.
-func (s SMTP) limit(conn net.Conn, part time.Duration) {
-	at := time.Now().Add(cmp.Or(s.Timeout, part)) //nolint:forbidigo // the network has no other clock
-	_ = conn.SetDeadline(at)                      // if it is closed, the next use of it tells
+func limit(conn net.Conn, part time.Duration) {
+	at := time.Now().Add(part) //nolint:forbidigo // the network has no other clock
+	_ = conn.SetDeadline(at)   // if it is closed, the next use of it tells
 }
 
 // open brings a connection to where a mail can be handed over.
