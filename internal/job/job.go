@@ -99,9 +99,12 @@ func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 }
 
 // Wake tells Run that a transaction which put jobs has been committed.
-func (q *Queue) Wake() {
+func (q *Queue) Wake() { wake(q.wake) }
+
+// wake has one who waits look, or whoever waits next.
+func wake(waiting chan struct{}) {
 	select {
-	case q.wake <- struct{}{}:
+	case waiting <- struct{}{}:
 	default: // it is about to look anyway
 	}
 }
@@ -123,10 +126,11 @@ func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind
 	}
 	var working sync.WaitGroup
 	for range hands {
-		working.Go(func() { w.work(ctx, once) })
+		working.Go(func() { w.work(ctx, once, w.wake) })
 	}
-	working.Go(func() { w.workAtTimes(ctx, returning) })
-	w.poll(ctx, scheduled)
+	tick := make(chan struct{}, 1)
+	working.Go(func() { w.work(ctx, returning, tick) })
+	w.poll(ctx, scheduled, tick)
 	working.Wait()
 }
 
@@ -162,9 +166,9 @@ func (w worker) scheduled(ctx context.Context) bool {
 	return err == nil
 }
 
-// poll has one hand look now and then, until ctx is done, and schedules what could not
-// be scheduled yet.
-func (w worker) poll(ctx context.Context, scheduled bool) {
+// poll has one hand of each sort look now and then, until ctx is done, and schedules what
+// could not be scheduled yet.
+func (w worker) poll(ctx context.Context, scheduled bool, returning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -172,51 +176,30 @@ func (w worker) poll(ctx context.Context, scheduled bool) {
 		case <-tick.C:
 			scheduled = scheduled || w.scheduled(ctx)
 			w.Wake()
+			wake(returning)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// work is what one hand does, of some kinds, as soon as there is something.
-func (w worker) work(ctx context.Context, kinds []string) {
+// work is what one hand does, of some kinds, whenever it is woken.
+func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	for ctx.Err() == nil {
-		if w.doNext(ctx, kinds) {
+		j, found, err := w.take(ctx, kinds)
+		if err != nil && ctx.Err() == nil {
+			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
+		}
+		if found {
+			wake(woken) // for another hand: there may be more
+			w.do(ctx, j)
 			continue
 		}
 		select {
-		case <-w.wake:
+		case <-woken:
 		case <-ctx.Done():
 		}
 	}
-}
-
-// workAtTimes does what returns, when its time has come.
-func (w worker) workAtTimes(ctx context.Context, kinds []string) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		if w.doNext(ctx, kinds) {
-			continue
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// doNext does one job, if one is due.
-func (w worker) doNext(ctx context.Context, kinds []string) (found bool) {
-	j, found, err := w.take(ctx, kinds)
-	if err != nil && ctx.Err() == nil {
-		w.log.ErrorContext(ctx, "take a job", "error", err.Error())
-	}
-	if found {
-		w.Wake() // for another hand: there may be more
-		w.do(ctx, j)
-	}
-	return found
 }
 
 // take claims the job that has been due longest, of the kinds that this server
@@ -246,13 +229,12 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 // do makes one try, in spite of a stop, and writes down how it went, both within a
 // lease of the stop.
 func (w worker) do(stop context.Context, j Job) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
-	defer cancel()
-	defer context.AfterFunc(stop, func() { time.AfterFunc(lease, cancel) })()
+	ctx, leave := outlive(stop, lease)
+	defer leave()
 	kind := w.kinds[j.Kind]
 	failed := w.attempt(stop, kind.Do, j)
-	ctx, release := context.WithTimeout(ctx, lease)
-	defer release()
+	ctx, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
 	next, again := j.next(kind, failed, w.db.Now())
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
@@ -286,8 +268,9 @@ func (w worker) do(stop context.Context, j Job) {
 
 // attempt calls do within its time, and keeps the job meanwhile; a panic is an error.
 func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), timeLimit)
-	defer context.AfterFunc(stop, func() { time.AfterFunc(stopLimit, cancel) })()
+	ctx, leave := outlive(stop, stopLimit)
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	var keeping sync.WaitGroup
 	defer keeping.Wait() // or the lease would be renewed after what is written down next
 	defer cancel()
@@ -298,6 +281,16 @@ func (w worker) attempt(stop context.Context, do func(context.Context, Job) erro
 		}
 	}()
 	return do(ctx, j)
+}
+
+// outlive returns a context that ends so long after stop does.
+func outlive(stop context.Context, d time.Duration) (ctx context.Context, leave func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
+	forget := context.AfterFunc(stop, func() { time.AfterFunc(d, cancel) })
+	return ctx, func() {
+		forget()
+		cancel()
+	}
 }
 
 // keep renews the lease of a job until ctx is done.
