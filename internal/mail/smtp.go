@@ -99,15 +99,14 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 		return failure(ctx, "naming the sender", err)
 	}
 	body, err := handOver(client, mail)
+	ours := aboutUs(err)
+	if err == nil {
+		limit(conn, cmp.Or(s.Timeout, acceptsTime))
+		err = body.Close()
+	}
 	if err != nil {
 		failed := failure(ctx, "sending", err)
-		failed.Permanent = failed.Code >= 500 && !aboutUs(err)
-		return failed
-	}
-	limit(conn, cmp.Or(s.Timeout, acceptsTime))
-	if err := body.Close(); err != nil {
-		failed := failure(ctx, "sending", err)
-		failed.Permanent = failed.Code >= 500
+		failed.Permanent = failed.Code >= 500 && !ours
 		return failed
 	}
 	// The mail is out: a QUIT that is not waited for keeps the time short in
