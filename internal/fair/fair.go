@@ -15,10 +15,11 @@ var ErrFull = errors.New("too many are waiting")
 // Queue bounds how much is done at once, and how much waits. A place that is given back
 // goes to whoever has the fewest, and among equals to who came first.
 type Queue struct {
-	room int // for waiting
+	places int
+	room   int // for waiting
 
 	mu      sync.Mutex
-	free    int
+	free    int            // of the places
 	inside  map[string]int // callers that have a place, by for whom
 	waiting []*caller      // in the order they came
 }
@@ -31,7 +32,7 @@ type caller struct {
 // New returns a queue for so many places, with room for so many that wait, half of it
 // for one at most.
 func New(places, room int) *Queue {
-	return &Queue{room: room, free: places, inside: map[string]int{}}
+	return &Queue{places: places, room: room, free: places, inside: map[string]int{}}
 }
 
 // Enter waits for a place to do something for whom, which leave gives back. The error is
@@ -61,11 +62,7 @@ func (q *Queue) Waiting() int {
 func (q *Queue) Inside() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	total := 0
-	for _, n := range q.inside {
-		total += n
-	}
-	return total
+	return q.places - q.free
 }
 
 func (q *Queue) join(c *caller) error {
