@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -129,11 +128,22 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	}
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	away := func(r *http.Request) bool { return !SameOrigin(r.URL, via[0].URL) }
-	if secret := via[0].Header.Get("Authorization"); secret != "" && !away(req) && !slices.ContainsFunc(via, away) {
+	if secret := via[0].Header.Get("Authorization"); secret != "" && Stayed(req, via[0].URL) {
 		req.Header.Set("Authorization", secret)
 	}
 	return nil
+}
+
+// Stayed reports whether a request goes to home, and no other origin has redirected
+// there: else another one would choose what a secret opens.
+func Stayed(req *http.Request, home *url.URL) bool {
+	for SameOrigin(req.URL, home) {
+		if req.Response == nil {
+			return true
+		}
+		req = req.Response.Request // which was redirected
+	}
+	return false
 }
 
 // SameOrigin reports whether what is secret for a may be sent to b (RFC 6454).

@@ -66,22 +66,12 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	if !ok || kind != "application/x-git-upload-pack-advertisement" {
 		return nil, fault.New(fault.UpstreamUnavailable, "%s has no git repository at this url.", at.Host)
 	}
-	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), stayed(resp, remote.URL)
+	s.base, s.trusted = (&url.URL{Scheme: at.Scheme, Host: at.Host}).JoinPath(root), egress.Stayed(resp.Request, remote.URL)
 	s.Refs, s.capabilities, err = readAdvertisement(s.packets(resp))
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// stayed reports whether an answer came from home without a redirect to elsewhere.
-func stayed(resp *http.Response, home *url.URL) bool {
-	for ; resp != nil; resp = resp.Request.Response { // the redirect that led to the request
-		if !egress.SameOrigin(resp.Request.URL, home) {
-			return false
-		}
-	}
-	return true
 }
 
 // Fetch writes to w the pack of the objects that object (of one of the Refs)
