@@ -54,10 +54,10 @@ var allowed = map[string][]string{
 	"patch": {},
 	// around them
 	"wire":    {},
-	"openapi": {},
+	"openapi": {"plaintext"},
 	"config":  {"mail"},
 	"server": {
-		"access", "activity", "api", "bundle", "config", "console", "db", "invite", "job", "letter", "mail", "openapi", "org", "plugin",
+		"access", "activity", "api", "bundle", "config", "console", "db", "invite", "job", "letter", "mail", "openapi", "org", "plaintext", "plugin",
 		"sandbox", "upstream", "wire",
 	},
 	"layout": {},

@@ -9,6 +9,8 @@ import (
 	"html/template"
 
 	"go.yaml.in/yaml/v3"
+
+	"foyer/internal/plaintext"
 )
 
 var (
@@ -38,7 +40,7 @@ func Page(source []byte, baseURL string) ([]byte, error) {
 		return nil, err
 	}
 	view.BaseURL = baseURL
-	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans, "quote": quote}).Parse(pageHTML)
+	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans, "quote": plaintext.Shell}).Parse(pageHTML)
 	if err != nil {
 		return nil, err
 	}

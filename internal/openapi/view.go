@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"foyer/internal/plaintext"
 )
 
 func (d *document) operation(method, path string, shared []parameter, op *operation) (operationView, error) {
@@ -89,13 +91,10 @@ func curl(method, path string, needsKey bool, body string) string {
 		line += " \\\n  -H \"Authorization: Bearer $KEY\""
 	}
 	if body != "" {
-		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + quote(body)
+		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + plaintext.Shell(body)
 	}
 	return line
 }
-
-// quote keeps text as it is in a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // answer adds one answer to v; the first one with a body is its example.
 func (d *document) answer(v *operationView, status string, r content) error {

@@ -99,3 +99,6 @@ func defang(s string) string {
 		return anyDot().ReplaceAllString(host, "[.]") + w[len(host):]
 	})
 }
+
+// Shell is s as one word of a shell's command, which the shell takes as it is.
+func Shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

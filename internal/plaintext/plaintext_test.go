@@ -1,6 +1,7 @@
 package plaintext_test
 
 import (
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -130,4 +131,14 @@ func FuzzMultiline(f *testing.F) {
 			t.Fatalf("not one short line: %q", line)
 		}
 	})
+}
+
+func TestShell(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{"", "a b", "it's", "''", `$HOME "\n" * {a,b}`, "a\nb"} {
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+plaintext.Shell(want)).Output()
+		if err != nil || string(got) != want {
+			t.Errorf("%q became %q, %v", want, got, err)
+		}
+	}
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/org"
+	"foyer/internal/plaintext"
 )
 
 // What the first start makes unless told otherwise.
@@ -70,7 +70,7 @@ func (s Server) welcome(o org.Organization, owner org.Membership, secret, baseUR
 	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
 	case given.KeyFile != "":
-		shown, inCommand = "(as given)", "$(cat "+quoted(given.KeyFile)+")"
+		shown, inCommand = "(as given)", "$(cat "+plaintext.Shell(given.KeyFile)+")"
 	}
 	_, err := fmt.Fprintf(s.Stdout, `
 Welcome to foyer. This first start has made:
@@ -92,6 +92,3 @@ All that can be asked is at %s/docs
 	}
 	return nil
 }
-
-// quoted is a text as one word of a shell's command.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
