@@ -1,7 +1,6 @@
 package upstream_test
 
 import (
-	"syscall"
 	"testing"
 
 	"foyer/internal/fault"
@@ -14,18 +13,8 @@ func TestCheckWithoutDescriptor(t *testing.T) {
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
 	source := newSource(newClock())
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	set := func(limit syscall.Rlimit) {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(syscall.Rlimit{Cur: 0, Max: limit.Max})
-	_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
-	set(limit)
+	var err error
+	upstreamtest.WithoutDescriptors(t, func() { _, _, err = source.Check(t.Context(), "Acme", parse(t, repo.URL)) })
 	if !fault.Is(err, fault.Internal) {
 		t.Errorf("error %v", err)
 	}
