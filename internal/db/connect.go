@@ -118,19 +118,6 @@ func (d *DB) closePool() {
 	}
 }
 
-// inMigration is InTx, but waits as long as it takes for what others have locked: for
-// the migration of another server.
-func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
-	return d.InTx(ctx, func(tx *Tx) error {
-		if !d.engine.sqlite {
-			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
-				return err
-			}
-		}
-		return fn(tx)
-	})
-}
-
 // ClockAhead is by how much the clock of PostgreSQL is ahead of this machine's, or behind
 // it if that is negative. SQLite has no clock of its own.
 func (d *DB) ClockAhead(ctx context.Context) (time.Duration, error) {

@@ -87,6 +87,19 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	})
 }
 
+// inMigration is InTx, but waits as long as it takes for what others have locked: for
+// the migration of another server.
+func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
+	return d.InTx(ctx, func(tx *Tx) error {
+		if !d.engine.sqlite {
+			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
+				return err
+			}
+		}
+		return fn(tx)
+	})
+}
+
 // statements splits a migration at the semicolons that end a line. Lines that are
 // comments are left out: a statement for the other engine is one.
 func statements(script string) []string {
