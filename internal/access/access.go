@@ -80,14 +80,19 @@ func (s Scope) Names() []string {
 	return names
 }
 
-// scopeNames lists what there is to choose from.
-func scopeNames() string {
-	names := make([]string, len(scopes))
-	for i, s := range scopes {
-		names[i] = s.name
+// Choices lists every scope that s includes, the widest first.
+func (s Scope) Choices() []string {
+	var names []string
+	for _, candidate := range scopes {
+		if s.Includes(candidate.scope) {
+			names = append(names, candidate.name)
+		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
+
+// scopeNames lists what there is to choose from.
+func scopeNames() string { return strings.Join(All.Choices(), ", ") }
 
 func (s Scope) String() string { return strings.Join(s.Names(), " ") }
 
