@@ -17,7 +17,7 @@ import (
 
 	"foyer/internal/api"
 	"foyer/internal/config"
-	"foyer/internal/console"
+	"foyer/internal/console/invitation"
 	"foyer/internal/db"
 	"foyer/internal/wire"
 )
@@ -109,7 +109,7 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
 		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
 	}
-	pages := console.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	pages := invitation.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
 		s.pages(mux, d.db, baseURL)
 		pages.Register(mux)

@@ -1,4 +1,5 @@
-package console
+// Package invitation is the page behind the link of an invite.
+package invitation
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"foyer/internal/console/markup"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
@@ -38,10 +40,10 @@ func (p Pages) Register(mux *http.ServeMux) {
 }
 
 // page answers with what do returns; a fault has a page of its own.
-func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (Page, error)) http.Handler {
+func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := p.Limit(w, r)
-		var shown Page
+		var shown markup.Page
 		status := http.StatusOK
 		if err == nil {
 			shown, err = do(w, r)
@@ -52,7 +54,7 @@ func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (Page, error
 		if err != nil {
 			status, shown = wire.Status(w, err), p.unhappy(w, r, err)
 		}
-		if err := write(w, status, shown); err != nil {
+		if err := templates.Write(w, status, shown); err != nil {
 			p.Log.ErrorContext(r.Context(), "page not written", "request_id", p.RequestID(w), "error", err.Error())
 			http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
 		}
@@ -70,26 +72,26 @@ type failure struct {
 // Unwrap gives back the fault alone.
 func (f failure) Unwrap() error { return f.error }
 
-func (p Pages) show(_ http.ResponseWriter, r *http.Request) (Page, error) {
+func (p Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
 	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
 	if err != nil {
-		return nil, failure{error: err, opened: o}
+		return markup.Page{}, failure{error: err, opened: o}
 	}
-	return invitation(o), nil
+	return markup.Fill("invitation.html", invitation(o)), nil
 }
 
 // answer accepts or declines, and answers with the page that says so: a redirect
 // could not carry the key, which must not stay in a browser's history.
-func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
+func (p Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
 	if err := r.ParseForm(); err != nil {
-		return nil, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
+		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
 	}
 	token, id := r.PathValue("token"), p.RequestID(w)
 	switch r.PostForm.Get("answer") {
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
-		accept := func(ctx context.Context) (Page, error) { return p.accept(ctx, token, names, id) }
+		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
 		if len(form) != len(rand.Text()) { // not a name that we have made
 			return accept(r.Context())
 		}
@@ -97,30 +99,30 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (Page, error) {
 	case "decline":
 		return p.decline(r.Context(), token, id)
 	}
-	return nil, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
+	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
 }
 
-func (p Pages) accept(ctx context.Context, token string, names invite.Names, id string) (Page, error) {
+func (p Pages) accept(ctx context.Context, token string, names invite.Names, id string) (markup.Page, error) {
 	o, err := p.Invites.Open(ctx, token)
 	if err != nil {
-		return nil, failure{error: err, opened: o}
+		return markup.Page{}, failure{error: err, opened: o}
 	}
 	made, err := p.Invites.Accept(ctx, token, names, id)
 	if err != nil {
-		return nil, failure{error: err, opened: o, names: &names}
+		return markup.Page{}, failure{error: err, opened: o, names: &names}
 	}
-	return p.welcome(made), nil
+	return markup.Fill("accepted.html", p.welcome(made)), nil
 }
 
-func (p Pages) decline(ctx context.Context, token, id string) (Page, error) {
+func (p Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
 	o, err := p.Invites.Open(ctx, token)
 	if err == nil {
 		_, err = p.Invites.Decline(ctx, token, id)
 	}
 	if err != nil {
-		return nil, failure{error: err, opened: o}
+		return markup.Page{}, failure{error: err, opened: o}
 	}
-	return Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}, nil
+	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), nil
 }
 
 // namesIn are the names in a form. It comes from anywhere: NUL, which no database
@@ -137,25 +139,25 @@ func namesIn(form url.Values) invite.Names {
 }
 
 // unhappy is the page for what went wrong.
-func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) Page {
+func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
 	case fault.NotFound:
-		return Unknown{}
+		return markup.Fill("unknown.html", nil)
 	case fault.Expired:
-		return Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt}
+		return markup.Fill("expired.html", Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt})
 	case fault.Denied:
-		return Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail}
+		return markup.Fill("withdrawn.html", Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail})
 	case fault.Internal:
 		id := p.RequestID(w)
 		p.Log.ErrorContext(r.Context(), "request failed", "request_id", id, "method", r.Method, "path", "/invite/{token}", "error", err.Error())
-		return Failed{Detail: first.Detail, RequestID: id}
+		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: id})
 	default:
 		if f.names != nil {
-			return f.form()
+			return markup.Fill("invitation.html", f.form())
 		}
-		return Failed{Detail: first.Detail}
+		return markup.Fill("failed.html", Failed{Detail: first.Detail})
 	}
 }
 

@@ -1,10 +1,11 @@
-package console
+package invitation
 
 import (
 	"context"
 	"sync"
 	"time"
 
+	"foyer/internal/console/markup"
 	"foyer/internal/flight"
 )
 
@@ -18,15 +19,15 @@ const (
 // once has each form accepted once: a double click sends it twice, and what the browser
 // shows is the second answer.
 type once struct {
-	flight flight.Group[Page]
+	flight flight.Group[markup.Page]
 
 	mu      sync.Mutex
-	answers map[string]Page // by form
+	answers map[string]markup.Page // by form
 }
 
 // do returns what accept does, or has answered to the same form.
-func (o *once) do(ctx context.Context, form string, accept func(context.Context) (Page, error)) (Page, error) {
-	return o.flight.Do(ctx, form, func(ctx context.Context) (Page, error) {
+func (o *once) do(ctx context.Context, form string, accept func(context.Context) (markup.Page, error)) (markup.Page, error) {
+	return o.flight.Do(ctx, form, func(ctx context.Context) (markup.Page, error) {
 		if page, ok := o.recall(form); ok {
 			return page, nil
 		}
@@ -38,7 +39,7 @@ func (o *once) do(ctx context.Context, form string, accept func(context.Context)
 	})
 }
 
-func (o *once) recall(form string) (Page, bool) {
+func (o *once) recall(form string) (markup.Page, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	page, ok := o.answers[form]
@@ -46,11 +47,11 @@ func (o *once) recall(form string) (Page, bool) {
 }
 
 // keep remembers a page, which has a key, for no longer than that makes sense.
-func (o *once) keep(form string, page Page) {
+func (o *once) keep(form string, page markup.Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.answers == nil || len(o.answers) >= maxOnce {
-		o.answers = map[string]Page{}
+		o.answers = map[string]markup.Page{}
 	}
 	o.answers[form] = page
 	time.AfterFunc(onceFor, func() {

@@ -1,13 +1,24 @@
-package console
+package invitation
 
 import (
+	"embed"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/console/markup"
 	"foyer/internal/fault"
 )
+
+//go:embed templates
+var files embed.FS
+
+var templates = markup.New(files, template.FuncMap{"label": func(field string) string { return labels[field] }})
+
+// labels are what the fields of the form are called.
+var labels = map[string]string{"first_name": "First name", "last_name": "Last name"}
 
 // Person is somebody a page names.
 type Person struct {
@@ -31,8 +42,6 @@ type Invitation struct {
 	Form             string     // names the form, for when it is sent twice
 	Faults           fault.List // what was wrong with the form sent before
 }
-
-func (Invitation) template() string { return "invitation.html" }
 
 // ChangesApps reports whether anybody can change apps there.
 func (p Invitation) ChangesApps() bool { return p.Apps >= access.InstallApps }
@@ -58,8 +67,6 @@ type Accepted struct {
 	BaseURL          string // without a slash at the end
 }
 
-func (Accepted) template() string { return "accepted.html" }
-
 // SeesApps reports whether the key can read apps there.
 func (p Accepted) SeesApps() bool { return p.Apps >= access.ReadApps && p.Can("plugin:read") }
 
@@ -80,22 +87,12 @@ type Declined struct {
 	Inviter          Person
 }
 
-func (Declined) template() string { return "declined.html" }
-
-// Unknown is the page of a link that does not work: altered, used, replaced or
-// deleted, which nobody outside may tell apart.
-type Unknown struct{}
-
-func (Unknown) template() string { return "unknown.html" }
-
 // Expired is the page of a link past its time: the inviter can send it again.
 type Expired struct {
 	OrganizationName string
 	Inviter          Person
 	ExpiresAt        time.Time
 }
-
-func (Expired) template() string { return "expired.html" }
 
 // Withdrawn is the page of an invitation that may not be accepted now: its
 // inviter has left the organization, say, or is below the level it offers.
@@ -105,12 +102,8 @@ type Withdrawn struct {
 	Detail           string // why, and what would help
 }
 
-func (Withdrawn) template() string { return "withdrawn.html" }
-
 // Failed is the page of everything else that goes wrong.
 type Failed struct {
 	Detail    string // safe to show, like a fault's
 	RequestID string // finds the reason in the log; may be ""
 }
-
-func (Failed) template() string { return "failed.html" }

@@ -1,4 +1,4 @@
-package console
+package invitation
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/console/markup"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
@@ -222,9 +223,9 @@ func TestOnceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o once
 		accepted := 0
-		accept := func(context.Context) (Page, error) {
+		accept := func(context.Context) (markup.Page, error) {
 			accepted++
-			return Accepted{}, nil
+			return markup.Fill("accepted.html", Accepted{}), nil
 		}
 		for i, want := range []int{1, 1, 2} {
 			if i == 2 {

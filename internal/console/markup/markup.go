@@ -1,0 +1,111 @@
+// Package markup writes the pages that people see: whole HTML documents of one look, which
+// need no script and allow none.
+package markup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"foyer/internal/plaintext"
+)
+
+// Page is a template, and what it shows.
+type Page struct {
+	template string
+	with     any
+}
+
+// Fill returns the page that a template of this name makes of with. Texts go in as they were
+// typed; the templates pass each through line, text or address, but for what fills a form,
+// which comes back from it.
+func Fill(template string, with any) Page { return Page{template, with} }
+
+// Templates are what pages are made of.
+type Templates struct{ parsed func() *template.Template }
+
+// maxLine is how much of a name is shown, in characters.
+const maxLine = 100
+
+//go:embed templates
+var files embed.FS
+
+var style = mustRead("templates/style.css")
+
+// New returns the templates in a folder "templates", which can call funcs besides those that
+// every page has. They are read when the first page is shown.
+func New(own fs.FS, funcs template.FuncMap) Templates {
+	return Templates{sync.OnceValue(func() *template.Template {
+		all := template.New("").Funcs(template.FuncMap{
+			"style":   func() template.CSS { return template.CSS(style) },
+			"line":    Line,
+			"text":    plaintext.Multiline,
+			"address": plaintext.Address,
+			"moment":  moment,
+		}).Funcs(funcs)
+		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
+	})}
+}
+
+// Line is a name, or the like, as it is shown.
+func Line(s string) string { return plaintext.Line(s, maxLine) }
+
+func mustRead(name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // embedded: cannot be missing
+	}
+	return string(b)
+}
+
+// moment is a time as people read it, to the minute.
+func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
+
+// Render writes p as a whole HTML document.
+func (t Templates) Render(p Page) ([]byte, error) {
+	var body bytes.Buffer
+	if err := t.parsed().ExecuteTemplate(&body, p.template, p.with); err != nil {
+		return nil, fmt.Errorf("page %s: %w", p.template, err)
+	}
+	return body.Bytes(), nil
+}
+
+// policy allows the page its own style, its own icon and forms to foyer itself.
+// The style is named by its hash, so that no injected one works.
+var policy = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
+		"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}()
+
+// headers keeps a page that holds a secret link or key out of frames and search
+// engines, beside what wire.Secret does.
+func headers(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// Write answers with p. A page that cannot be rendered is not half sent: then
+// nothing is written and the error is returned.
+func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
+	body, err := t.Render(p)
+	if err != nil {
+		return err
+	}
+	headers(w)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
+	return nil
+}
