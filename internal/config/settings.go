@@ -30,7 +30,7 @@ var Settings = []Setting{
 	{"DATABASE", "", "Where everything is kept: sqlite:PATH or postgres://… (default: SQLite in the data folder).", true, text(func(c *Config) *string { return &c.Database }, database)},
 	{"DATA_DIR", "./foyer-data", "Data folder, made if it is not there.", false, text(func(c *Config) *string { return &c.DataDir }, nil)},
 	{"BASE_URL", "", "What links and pages start with (default: http:// and the address). Needed with a mail server or beyond loopback.", false, baseURL},
-	{"SECRET", "", "Derives invite links and seals credentials of apps: 32 characters or more. Needed with PostgreSQL; else made once and kept in the data folder.", true, text(func(c *Config) *string { return &c.Secret }, secret)},
+	{"SECRET", "", "Derives invite links, seals sessions and credentials of apps: 32 characters or more. Needed with PostgreSQL; else made once and kept in the data folder.", true, text(func(c *Config) *string { return &c.Secret }, secret)},
 	{"SMTP", "", "Mail server: smtp://user:pass@host:port (STARTTLS), smtps://… or smtp+plain://….", true, text(func(c *Config) *string { return &c.SMTP }, smtpURL)},
 	{"MAIL_FROM", "", "Sender of mails (default: foyer@ and the host of the base url).", false, text(func(c *Config) *string { return &c.MailFrom }, sender)},
 	{"CATALOG", "", "Path or https url of a catalog of apps (default: the one that is built in).", false, text(func(c *Config) *string { return &c.Catalog }, catalog)},

@@ -25,7 +25,7 @@ var words = []string{"fault", "page", "patch"}
 var allowed = map[string][]string{
 	// faces
 	"api":     {"access", "activity", "cache", "invite", "openapi", "org", "plugin", "wire"},
-	"console": {"access", "flight", "invite", "org", "plaintext", "wire"},
+	"console": {"access", "flight", "invite", "org", "plaintext", "plugin", "wire"},
 	// The command line answers with the API's own objects: it alone of the faces
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},

@@ -84,8 +84,9 @@ Try it, in another terminal:
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
 All that can be asked is at %s/docs
+The same by hand, in a browser: sign in with the key at %s/console
 
-`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL)
+`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL, baseURL)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)

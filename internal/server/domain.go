@@ -20,6 +20,7 @@ import (
 // Domain is all that faces call, on one open database.
 type Domain struct {
 	Keys          *access.Keys
+	Sessions      access.Sessions
 	Organizations org.Service
 	Plugins       plugin.Service
 	Invites       invite.Service
@@ -59,9 +60,14 @@ func newDomain(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
+	sessions, err := access.NewSessions(secret)
+	if err != nil {
+		return nil, err
+	}
 	keys, jobs := &access.Keys{DB: d}, job.New(d)
 	return &Domain{
 		Keys:          keys,
+		Sessions:      sessions,
 		Organizations: org.Service{DB: d, Keys: keys},
 		Plugins:       apps,
 		Invites: invite.Service{

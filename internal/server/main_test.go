@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/access"
@@ -65,6 +66,9 @@ func start(t *testing.T, cfg config.Config) *running {
 	}
 	if !cfg.SQLite() {
 		cfg.Secret = "a secret that all servers of the tests share"
+	}
+	if cfg.InviteTTL == 0 {
+		cfg.InviteTTL = time.Hour
 	}
 	if cfg.UpstreamAllow == nil {
 		cfg.UpstreamAllow = upstreamtest.Allow()

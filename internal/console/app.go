@@ -1,0 +1,260 @@
+package console
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/console/markup"
+	"foyer/internal/fault"
+)
+
+// shownVersions is how many versions the page of an app shows.
+const shownVersions = 20
+
+// App shows an app, its files and its versions.
+type App struct {
+	Frame
+	client.AppSource
+	Versions      []client.Version
+	VersionsCount int
+}
+
+// Upstream reports whether the app comes from somewhere else.
+func (p App) Upstream() bool {
+	return p.PluginType == client.PluginCustom || p.PluginType == client.PluginRepository
+}
+
+// Newer reports whether the upstream has another version than the app is at.
+func (p App) Newer() bool { return p.Upstream() && p.LatestTag != "" && p.LatestTag != p.Tag }
+
+// Declared is the JSON that the app has of its own, by its name in the API.
+func (p App) Declared() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{
+		"config_schema": p.ConfigSchema, "capabilities": p.Capabilities, "metrics": p.Metrics, "public_jobs": p.PublicJobs,
+	}
+	maps.DeleteFunc(all, func(_ string, text json.RawMessage) bool { return string(text) == "null" || string(text) == "{}" })
+	return all
+}
+
+func showApp(v *visit) (markup.Page, error) {
+	id, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	app, err := v.organization.GetSource(v.request.Context(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	versions, err := v.organization.ListVersions(v.request.Context(), id, client.Range{Limit: shownVersions})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: versions.Results, VersionsCount: versions.Count}), nil
+}
+
+// frameOf is the frame of a page about one app. What another organization shares can be
+// changed there alone.
+func (v *visit) frameOf(app client.App) Frame {
+	f := v.frame("apps")
+	f.Offer.ChangeApps = f.Offer.ChangeApps && app.OrganizationID == v.caller.Organization.ID
+	return f
+}
+
+// appPath is the path of the page of the app that the path names.
+func (v *visit) appPath() string { return "/apps/" + v.request.PathValue("id") }
+
+// onApp does something to the app that the path names.
+func (v *visit) onApp(said string, do func(id int64) error) (next, error) {
+	id, err := v.appID()
+	if err == nil {
+		err = do(id)
+	}
+	return next{said: said}, err
+}
+
+func checkApp(v *visit) (next, error) {
+	return v.onApp("checked", func(id int64) error {
+		_, err := v.organization.CheckForUpdates(v.request.Context(), id)
+		return err
+	})
+}
+
+func upgradeApp(v *visit) (next, error) {
+	return v.onApp("moved", func(id int64) error {
+		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
+		if tag := v.line("tag"); tag != "" {
+			to.Tag = &tag
+		}
+		_, err := v.organization.UpgradeApp(v.request.Context(), id, to)
+		return err
+	})
+}
+
+func describeApp(v *visit) (next, error) {
+	return v.onApp("saved", func(id int64) error {
+		name, description := v.line("name"), v.line("description")
+		patch := client.AppPatch{Name: &name, Description: &description}
+		if offer(v.caller).ShareApps {
+			shared := v.typed("is_global") == "on"
+			patch.IsGlobal = &shared
+		}
+		_, err := v.organization.UpdateApp(v.request.Context(), id, patch)
+		return err
+	})
+}
+
+func deleteApp(v *visit) (next, error) {
+	then, err := v.onApp("deleted", func(id int64) error { return v.organization.DeleteApp(v.request.Context(), id) })
+	then.path = "/apps"
+	return then, err
+}
+
+// Source shows one file of an app, to be edited; or an empty one to be added.
+type Source struct {
+	Frame
+	App  client.App
+	File client.SourceFile // with an empty name: a new one
+	Text string
+}
+
+func showSource(v *visit) (markup.Page, error) {
+	id, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	app, err := v.organization.GetSource(v.request.Context(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	page := Source{Frame: v.frameOf(app.App), App: app.App}
+	name := v.request.URL.Query().Get("file")
+	for _, file := range app.SourceFiles {
+		if file.Filename == name {
+			page.File, page.Text = file, app.Source[name]
+			return markup.Fill("source.html", page), nil
+		}
+	}
+	if name != "" && v.refused == nil {
+		return markup.Page{}, fault.New(fault.NotFound, "The app has no file of this name.")
+	}
+	return markup.Fill("source.html", page), nil
+}
+
+// saveFile keeps the text of a file, unless somebody else has changed the file since its page
+// was opened: then they are told, and the next time it is kept.
+func saveFile(v *visit) (next, error) {
+	name, text := v.line("filename"), v.typed("text")
+	then, err := v.onApp("saved", func(id int64) error {
+		app, err := v.organization.GetSource(v.request.Context(), id)
+		if err != nil {
+			return err
+		}
+		switch opened := v.line("sha256"); opened {
+		case sha256Of(app, name):
+		case "":
+			return wrong("filename", "There is a file of this name: open it to change it.")
+		default:
+			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here.")
+		}
+		if strings.Contains(app.Source[name], "\r\n") { // browsers send these for both
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		return v.setFile(id, name, &text)
+	})
+	then.path = v.appPath() + "/source?file=" + url.QueryEscape(name)
+	return then, err
+}
+
+func deleteFile(v *visit) (next, error) {
+	then, err := v.onApp("deleted", func(id int64) error { return v.setFile(id, v.line("filename"), nil) })
+	then.path = v.appPath()
+	return then, err
+}
+
+func (v *visit) setFile(id int64, name string, text *string) error {
+	_, err := v.organization.UpdateSource(v.request.Context(), id, client.SourcePatch{Source: map[string]*string{name: text}})
+	return err
+}
+
+// sha256Of is the hash of one of an app's files, "" if it has none of this name.
+func sha256Of(app client.AppSource, name string) string {
+	for _, file := range app.SourceFiles {
+		if file.Filename == name {
+			return file.SHA256
+		}
+	}
+	return ""
+}
+
+// Version shows what a version changed.
+type Version struct {
+	Frame
+	App     client.App
+	Version int64
+	Current bool
+	Files   []fileDiff
+}
+
+type fileDiff struct {
+	Filename string
+	Lines    []diffLine
+}
+
+type diffLine struct{ Class, Text string }
+
+func showVersion(v *visit) (markup.Page, error) {
+	id, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	version, err := number(v.request.PathValue("version"))
+	if err != nil {
+		return markup.Page{}, err
+	}
+	app, err := v.organization.GetApp(v.request.Context(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	diffs, err := v.organization.DiffVersions(v.request.Context(), id, version, 0)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	page := Version{Frame: v.frameOf(app), App: app, Version: version}
+	for _, f := range diffs.Files {
+		page.Files = append(page.Files, fileDiff{f.Filename, diffLines(f.Diff)})
+	}
+	return markup.Fill("version.html", page), nil
+}
+
+// diffLines says of each line of a unified diff what it is.
+func diffLines(diff string) []diffLine {
+	var lines []diffLine
+	for line := range strings.Lines(diff) {
+		class := ""
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			class = "hunk"
+		case strings.HasPrefix(line, "+"):
+			class = "added"
+		case strings.HasPrefix(line, "-"):
+			class = "removed"
+		}
+		lines = append(lines, diffLine{class, line})
+	}
+	return lines
+}
+
+func returnToVersion(v *visit) (next, error) {
+	then, err := v.onApp("moved", func(id int64) error {
+		version, err := number(v.request.PathValue("version"))
+		if err == nil {
+			_, err = v.organization.UpgradeApp(v.request.Context(), id, client.Upgrade{Version: version})
+		}
+		return err
+	})
+	then.path = v.appPath()
+	return then, err
+}

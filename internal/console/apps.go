@@ -1,0 +1,77 @@
+package console
+
+import (
+	"context"
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/console/markup"
+)
+
+func showOrganizations(v *visit) (markup.Page, error) {
+	l, err := list(v, "", v.client.ListOrganizations)
+	return markup.Fill("organizations.html", l), err
+}
+
+// Organization is the first page of an organization.
+type Organization struct {
+	Frame
+	client.OrganizationInfo
+}
+
+func showOrganization(v *visit) (markup.Page, error) {
+	info, err := v.organization.Get(v.request.Context())
+	return markup.Fill("organization.html", Organization{Frame: v.frame("overview"), OrganizationInfo: info}), err
+}
+
+func showApps(v *visit) (markup.Page, error) {
+	l, err := list(v, "apps", v.organization.ListApps)
+	return markup.Fill("apps.html", l), err
+}
+
+func showUnused(v *visit) (markup.Page, error) {
+	l, err := list(v, "unused", ofApps(v.organization.ListUnusedApps))
+	return markup.Fill("unused.html", l), err
+}
+
+// Activity lists what was done to apps.
+type Activity struct {
+	List[client.Activity]
+	AppID int64 // 0: to all
+}
+
+func showActivity(v *visit) (markup.Page, error) {
+	var filter client.ActivityFilter
+	if text := v.request.URL.Query().Get("app"); text != "" {
+		var err error
+		if filter.AppID, err = number(text); err != nil {
+			return markup.Page{}, err
+		}
+	}
+	l, err := list(v, "activity", ofApps(func(ctx context.Context, part client.Range) (client.AppPage[client.Activity], error) {
+		return v.organization.ListActivity(ctx, filter, part)
+	}))
+	return markup.Fill("activity.html", Activity{l, filter.AppID}), err
+}
+
+func showInstall(v *visit) (markup.Page, error) {
+	l, err := list(v, "apps", ofApps(v.organization.ListRepository))
+	return markup.Fill("install.html", l), err
+}
+
+func installFromGit(v *visit) (next, error) {
+	return v.create("installed", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
+}
+
+func installFromCatalog(v *visit) (next, error) {
+	return v.create("installed", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
+}
+
+func createApp(v *visit) (next, error) {
+	return v.create("created", client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description")})
+}
+
+func (v *visit) create(said string, draft client.AppDraft) (next, error) {
+	app, err := v.organization.CreateApp(v.request.Context(), draft)
+	return next{path: "/apps/" + strconv.FormatInt(app.ID, 10), said: said}, err
+}

@@ -1,0 +1,267 @@
+// Package console is the HTML face of foyer: pages on which members do by hand what the API
+// can do.
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/access"
+	"foyer/internal/console/markup"
+	"foyer/internal/fault"
+	"foyer/internal/wire"
+)
+
+// Console serves the pages on which members do by hand what the API can do. It has no rules
+// of its own: each page asks the API with the key of whoever looks at it (ADR 10).
+type Console struct {
+	Log      *slog.Logger
+	Keys     *access.Keys
+	Sessions access.Sessions
+	BaseURL  string // without a slash at the end
+	// RequestID names the request that w answers.
+	RequestID func(w http.ResponseWriter) string
+	// Limit refuses a request whose sender has made too many.
+	Limit func(w http.ResponseWriter, r *http.Request) error
+
+	api    http.Handler
+	prefix string // what browsers see before the path, of the base url
+	secure bool   // they come by https
+	origin *http.CrossOriginProtection
+}
+
+// Trouble is the page for what goes wrong.
+type Trouble struct {
+	Frame
+	Detail    string // safe to show, like a fault's
+	RequestID string // finds the reason in the log; may be ""
+}
+
+// screen is a page, and what the buttons on it do.
+type screen struct {
+	show func(*visit) (markup.Page, error)
+	do   map[string]action
+}
+
+// action does what a button says, by its value.
+type action func(*visit) (next, error)
+
+// next is what follows an action: a page that is shown this once, or another to go to. The
+// zero next is the page of the button.
+type next struct {
+	page *markup.Page
+	path string // below the organization's
+	said string // a name in said
+}
+
+// screens are all pages on one screen, by their paths.
+func screens() map[string]screen {
+	const (
+		organization = "/{organization}"
+		apps         = organization + "/apps"
+		app          = apps + "/{id}"
+	)
+	return map[string]screen{
+		"":                          {show: showOrganizations},
+		"/keys":                     {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
+		organization:                {show: showOrganization},
+		apps:                        {show: showApps},
+		apps + "/new":               {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
+		apps + "/unused":            {show: showUnused},
+		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp}},
+		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}},
+		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
+		organization + "/activity":  {show: showActivity},
+		organization + "/invites":   {show: showInvites, do: map[string]action{"invite": invitePeople, "resend": resendInvite, "link": linkInvite, "withdraw": withdrawInvite}},
+		organization + "/members":   {show: showMembers, do: map[string]action{"level": setLevel, "remove": removeMember}},
+	}
+}
+
+// root is the path of the first page, as browsers see it.
+func (c Console) root() string { return c.prefix + "/console" }
+
+// maxForm bounds a form: a file of 1 MiB, each byte of which may take three.
+const maxForm = 4 << 20
+
+// Register adds the console to mux, whose API it asks.
+func (c Console) Register(mux *http.ServeMux) {
+	base, err := url.Parse(c.BaseURL)
+	if err != nil {
+		panic(err) // config.baseURL has read it
+	}
+	c.api, c.prefix, c.secure = mux, base.EscapedPath(), base.Scheme == "https"
+	c.origin = http.NewCrossOriginProtection()
+	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+		panic(err)
+	}
+	pages := map[string]wire.Methods{"/console/session": {http.MethodPost: http.HandlerFunc(c.session)}}
+	for path, s := range screens() {
+		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
+	}
+	for path, h := range pages {
+		mux.Handle(path, private(h))
+		mux.Handle(path+"/{$}", private(h))
+	}
+}
+
+// private keeps what h answers out of caches, and its address from other sites.
+func private(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Referrer-Policy", "same-origin")
+		h.ServeHTTP(w, r)
+	})
+}
+
+// page answers with what show returns.
+func (c Console) page(show func(*visit) (markup.Page, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := c.visit(w, r)
+		var shown markup.Page
+		if err == nil {
+			shown, err = show(v)
+		}
+		if err != nil {
+			c.trouble(w, r, v, err)
+			return
+		}
+		c.write(w, r, http.StatusOK, shown)
+	})
+}
+
+// button does what the form of a page asks for, and sends the browser on. What the API
+// refuses is said on the page that the form is on.
+func (c Console) button(s screen) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, then, err := c.press(w, r, s)
+		refused, ok := errors.AsType[*client.Error](err)
+		switch {
+		case ok && correctable(refused.Status):
+			v.refused = refused
+			shown, err := s.show(v)
+			if err != nil {
+				c.trouble(w, r, v, err)
+				return
+			}
+			c.write(w, r, refused.Status, shown)
+		case err != nil:
+			c.trouble(w, r, v, err)
+		case then.page != nil:
+			c.write(w, r, http.StatusOK, *then.page)
+		default:
+			c.goOn(w, v, then)
+		}
+	})
+}
+
+func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+	v, err := c.visit(w, r)
+	if err != nil {
+		return v, next{}, err
+	}
+	if err := c.read(w, r); err != nil {
+		return v, next{}, err
+	}
+	do, ok := s.do[r.PostForm.Get("do")]
+	if !ok {
+		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+	}
+	then, err := do(v)
+	return v, then, err
+}
+
+// read reads a form, which must come from a page of ours: a browser sends along who is signed
+// in, whoever made the form.
+func (c Console) read(w http.ResponseWriter, r *http.Request) error {
+	if err := c.origin.Check(r); err != nil {
+		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d MiB.", maxForm>>20)
+	}
+	return nil
+}
+
+// correctable reports whether what the API refused is better said beside the form.
+func correctable(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusInternalServerError:
+		return false
+	}
+	return true
+}
+
+// goOn sends the browser to a page that can be loaded anew without doing anything again.
+func (c Console) goOn(w http.ResponseWriter, v *visit, then next) {
+	path := v.here()
+	if then.path != "" {
+		path = v.home + then.path
+	}
+	if then.said != "" {
+		separator := "?"
+		if strings.Contains(path, "?") {
+			separator = "&"
+		}
+		path += separator + "said=" + then.said
+	}
+	see(w, path)
+}
+
+// see has the browser get another page of ours.
+func see(w http.ResponseWriter, path string) {
+	w.Header().Set("Location", path)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// trouble is the page for what is not said beside a form.
+func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+	if wire.HungUp(w, r, err) {
+		return
+	}
+	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
+	status := c.told(w, r, err, &shown)
+	if status == http.StatusUnauthorized {
+		c.write(w, r, status, markup.Fill("sign_in.html", SignIn{Frame: shown.Frame, Detail: shown.Detail, Then: goingTo(r)}))
+		return
+	}
+	if v != nil {
+		shown.Frame = v.frame("")
+	}
+	c.write(w, r, status, markup.Fill("trouble.html", shown))
+}
+
+// told says what went wrong, and returns its status. The API has logged what it did not say.
+func (c Console) told(w http.ResponseWriter, r *http.Request, err error, shown *Trouble) int {
+	refused, ok := errors.AsType[*client.Error](err)
+	if ok {
+		shown.Detail = refused.Detail
+		if refused.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds())))
+		}
+		if refused.Status >= http.StatusInternalServerError {
+			shown.RequestID = c.RequestID(w)
+		}
+		return refused.Status
+	}
+	first := fault.Of(err)[0]
+	shown.Detail = first.Detail
+	if first.Cause != nil {
+		shown.RequestID = c.RequestID(w)
+		c.Log.ErrorContext(r.Context(), "request failed", "request_id", shown.RequestID, "method", r.Method, "path", r.Pattern, "error", first.Cause.Error())
+	}
+	return wire.Status(w, err)
+}
+
+// write answers with a page.
+func (c Console) write(w http.ResponseWriter, r *http.Request, status int, p markup.Page) {
+	if err := templates.Write(w, status, p); err != nil {
+		c.Log.ErrorContext(r.Context(), "page not written", "request_id", c.RequestID(w), "error", err.Error())
+		http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
+	}
+}

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"context"
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/fault"
+)
+
+// perPage is how many items of a list a page shows.
+const perPage = 50
+
+// List is a part of a list, and the ways to the parts around it.
+type List[T any] struct {
+	Frame
+	Items          []T
+	Count          int // of the whole list
+	From, To       int // of these, counted from 1
+	Earlier, Later string
+}
+
+// list reads the part of a list that the query asks for.
+func list[T any](v *visit, section string, read func(context.Context, client.Range) (client.Page[T], error)) (List[T], error) {
+	part, err := v.part()
+	if err != nil {
+		return List[T]{}, err
+	}
+	page, err := read(v.request.Context(), part)
+	if err != nil {
+		return List[T]{}, err
+	}
+	l := List[T]{
+		Frame: v.frame(section), Items: page.Results, Count: page.Count,
+		From: part.Offset + 1, To: part.Offset + len(page.Results),
+	}
+	if part.Offset > 0 {
+		l.Earlier = v.at(max(0, part.Offset-perPage))
+	}
+	if page.Next != "" {
+		l.Later = v.at(l.To)
+	}
+	return l, nil
+}
+
+// ofApps is how a list under apps is read, whose pages carry an app besides.
+func ofApps[T any](read func(context.Context, client.Range) (client.AppPage[T], error)) func(context.Context, client.Range) (client.Page[T], error) {
+	return func(ctx context.Context, part client.Range) (client.Page[T], error) {
+		page, err := read(ctx, part)
+		return page.Page, err
+	}
+}
+
+func (v *visit) part() (client.Range, error) {
+	part := client.Range{Limit: perPage}
+	if text := v.request.URL.Query().Get("offset"); text != "" {
+		var err error
+		if part.Offset, err = strconv.Atoi(text); err != nil || part.Offset < 0 {
+			return client.Range{}, fault.Field(fault.Invalid, "offset", "Must be a whole number from 0.")
+		}
+	}
+	return part, nil
+}
+
+// at is the path of this page with its list from another item on.
+func (v *visit) at(offset int) string {
+	query := v.request.URL.Query()
+	query.Del("said")
+	query.Set("offset", strconv.Itoa(offset))
+	return v.prefix + v.request.URL.EscapedPath() + "?" + query.Encode()
+}

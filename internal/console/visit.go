@@ -1,0 +1,186 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/access"
+	"foyer/internal/console/markup"
+	"foyer/internal/invite"
+	"foyer/internal/org"
+	"foyer/internal/plugin"
+)
+
+// visit is a request for a page by somebody who is signed in.
+type visit struct {
+	request      *http.Request
+	now          time.Time
+	prefix       string // what browsers see before the path
+	home         string // the path of the organization's pages, or of the first page
+	keyID        int64
+	caller       access.Caller // decides what is offered; what is done, the API does
+	client       *client.Client
+	organization *client.Organization
+	refused      *client.Error // what was wrong with the form
+}
+
+// visit finds out who makes a request. With an error it may return whom it knows all the same.
+func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
+	key, err := c.keyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := c.Keys.Identify(r.Context(), key)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := client.New("http://foyer.invalid", key, client.WithHTTPClient(&http.Client{Transport: inside{c.api, r, c.RequestID(w)}}))
+	if err != nil {
+		return nil, err
+	}
+	v := &visit{request: r, now: c.Keys.DB.Now(), prefix: c.prefix, home: c.root(), keyID: identity.KeyID, caller: identity.Caller(), client: asked}
+	if id := r.PathValue("organization"); id != "" {
+		if v.caller, err = c.Keys.Enter(r.Context(), identity, id); err != nil {
+			return v, err
+		}
+		v.home += "/" + url.PathEscape(v.caller.Organization.ID)
+		v.organization = asked.Organization(v.caller.Organization.ID)
+	}
+	return v, nil
+}
+
+// here is the path of the page itself, with its query but for what was said there.
+func (v *visit) here() string {
+	u := *v.request.URL
+	query := u.Query()
+	query.Del("said")
+	u.RawQuery = query.Encode()
+	return v.prefix + u.RequestURI()
+}
+
+// typed is a field of the form. It comes from anywhere: what is not UTF-8 is replaced. Browsers
+// end lines as mails do.
+func (v *visit) typed(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(v.request.PostForm.Get(name), "\uFFFD"), "\r\n", "\n")
+}
+
+// line is a field of the form without white space around it.
+func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
+
+// wrong is what is wrong with a field of a form, told as the API tells it.
+func wrong(field, detail string) error {
+	f := client.Fault{Attr: field, Detail: detail}
+	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadRequest}
+}
+
+// number is the number in the path or the form under a name.
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, access.ErrNotFound
+	}
+	return n, nil
+}
+
+// appID is the id of the app that the path names.
+func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")) }
+
+// Offer is what the pages offer somebody to do. It is what the API would let them.
+type Offer struct {
+	UserID                                 int64
+	SeeApps, ChangeApps, ShareApps         bool
+	SeePeople, Invite, SeeLinks, SetLevels bool
+	Levels                                 []client.Level // up to one's own
+}
+
+func offer(c access.Caller) Offer {
+	has := c.Scope.Includes
+	o := Offer{
+		UserID:     c.UserID,
+		SeeApps:    has(access.PluginRead) && plugin.MayRead(c) == nil,
+		ChangeApps: has(access.PluginWrite) && plugin.MayManage(c) == nil,
+		ShareApps:  c.Organization.AppAccess >= access.RootApps,
+		SeePeople:  has(access.MemberRead),
+		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
+		SeeLinks:   has(access.MemberWrite) && invite.MaySeeLinks(c) == nil,
+		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
+	}
+	for _, level := range []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner} {
+		if int(level) <= int(c.Level) {
+			o.Levels = append(o.Levels, level)
+		}
+	}
+	return o
+}
+
+// Reaches reports whether somebody may change members of a level.
+func (o Offer) Reaches(level client.Level) bool { return slices.Contains(o.Levels, level) }
+
+// Frame is what the pages of the console have around them.
+type Frame struct {
+	Root             string // the path of the first page
+	Home             string // the path of the organization's pages
+	OrganizationName string // "": the page is of none
+	Section          string // of the menu, that the page is in
+	SignedIn         bool
+	Offer            Offer
+	Said             string         // what was done before it is shown
+	Faults           []client.Fault // of the form that was sent
+	sent             url.Values
+}
+
+func (v *visit) frame(section string) Frame {
+	f := Frame{
+		Root: v.prefix + "/console", Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
+		Offer: offer(v.caller), Said: said[v.request.URL.Query().Get("said")],
+	}
+	if v.refused != nil {
+		f.Said, f.Faults, f.sent = "", v.refused.Errors, v.request.PostForm
+		if len(f.Faults) == 0 {
+			f.Faults = []client.Fault{{Detail: v.refused.Error()}}
+		}
+	}
+	return f
+}
+
+// Filled is what a field of the form is filled with: what was sent, if that was refused.
+func (f Frame) Filled(do, name, otherwise string) string {
+	if f.Sent(do) {
+		return strings.ToValidUTF8(f.sent.Get(name), "\uFFFD")
+	}
+	return otherwise
+}
+
+// Sent reports whether the page is shown again since what its form asked for was refused.
+func (f Frame) Sent(do string) bool { return f.sent.Get("do") == do }
+
+// Title is what a page is called where browsers list it.
+func (f Frame) Title(name string) string {
+	if len(f.Faults) > 0 {
+		name = "Error: " + name
+	}
+	if f.OrganizationName != "" {
+		name += " · " + markup.Line(f.OrganizationName)
+	}
+	return name
+}
+
+// said are the texts for what was done.
+var said = map[string]string{
+	"installed": "The app is installed.",
+	"created":   "The app is there. Add its first file.",
+	"checked":   "The upstream was asked.",
+	"moved":     "The app is at the version you asked for.",
+	"saved":     "Saved.",
+	"deleted":   "Deleted.",
+	"invited":   "Invited.",
+	"resent":    "A new link is on its way; the one before works no longer.",
+	"withdrawn": "The invite is withdrawn: its link works no longer.",
+	"removed":   "They are no member any more.",
+	"revoked":   "The key is revoked.",
+}

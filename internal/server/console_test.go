@@ -1,0 +1,317 @@
+package server_test
+
+import (
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+)
+
+// visitor is a browser, without a window, that looks at the console.
+type visitor struct {
+	*testing.T
+	http http.Client
+	url  string // of the server
+}
+
+func visit(t *testing.T, s *running, key string) *visitor {
+	t.Helper()
+	v := &visitor{T: t, url: s.URL, http: http.Client{Jar: must[*cookiejar.Jar](t)(cookiejar.New(nil))}}
+	if key != "" {
+		v.want(200, "overview", v.post("/console/session", "do", "begin", "key", key))
+	}
+	return v
+}
+
+// shown is a page.
+type shown struct {
+	status int
+	path   string // where redirects have led to
+	body   string
+	header http.Header
+}
+
+func (v *visitor) get(path string) shown { return v.send("GET", path, "") }
+
+// post sends a form of names and values, as a page of the same site does.
+func (v *visitor) post(path string, form ...string) shown {
+	values := url.Values{}
+	for i := 0; i < len(form); i += 2 {
+		values.Add(form[i], form[i+1])
+	}
+	return v.send("POST", path, values.Encode(), "Sec-Fetch-Site", "same-origin")
+}
+
+func (v *visitor) send(method, path, body string, headers ...string) shown {
+	v.Helper()
+	r, err := http.NewRequestWithContext(v.Context(), method, v.url+path, strings.NewReader(body))
+	if err != nil {
+		v.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := v.http.Do(r)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return shown{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
+}
+
+// want compares a page's status, and looks for a text on it.
+func (v *visitor) want(status int, text string, got shown) {
+	v.Helper()
+	if got.status != status || !strings.Contains(strings.ToLower(html.UnescapeString(got.body)), strings.ToLower(text)) {
+		_, main, _ := strings.Cut(got.body, "<main")
+		v.Errorf("%s: %d, want %d with %q:\n%s", got.path, got.status, status, text, main)
+	}
+	if got.header.Get("Cache-Control") != "no-store" {
+		v.Errorf("%s may be cached", got.path)
+	}
+}
+
+// inForms are what a form is filled with, which must come back as it was.
+var inForms = regexp.MustCompile(`(?s)value="[^"]*"|<textarea[^<]*</textarea>`)
+
+var links = regexp.MustCompile(`href="(/[^"#]*)"`)
+
+// wander follows every link of the console from its first page, and returns all pages.
+func (v *visitor) wander() map[string]shown {
+	v.Helper()
+	pages, ahead := map[string]shown{}, []string{"/console"}
+	for len(ahead) > 0 {
+		path := ahead[0]
+		ahead = ahead[1:]
+		if _, seen := pages[path]; seen {
+			continue
+		}
+		page := v.get(path)
+		pages[path] = page
+		for _, link := range links.FindAllStringSubmatch(page.body, -1) {
+			ahead = append(ahead, html.UnescapeString(link[1]))
+		}
+	}
+	return pages
+}
+
+const hostile = "</title></textarea></code><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\"'{{.}}"
+
+// furnish makes one of each thing there is, with hostile texts, and returns the app's id.
+func furnish(t *testing.T, s *running) int64 {
+	t.Helper()
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+		PluginType: client.PluginSource, Name: hostile, Description: hostile, Capabilities: []byte(`{"</script>": 1}`),
+	}))
+	for _, text := range []string{"export const x = " + strconv.Quote(hostile), "\n<" + hostile} {
+		files := map[string]*string{"site.ts": &text, "a b&c.txt": &text}
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
+	}
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Message: hostile}))
+	return app.ID
+}
+
+// join makes somebody a member, and returns their key.
+func join(t *testing.T, s *running, email string) string {
+	t.Helper()
+	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
+	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+	anybody := must[*client.Client](t)(client.New(s.URL, ""))
+	return must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})).APIKey
+}
+
+// Whoever follows what is offered to them comes to a page, whatever the texts on it are.
+func TestConsoleLinks(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := furnish(t, s)
+		for who, tc := range map[string]struct {
+			key     string
+			pages   []string
+			changes bool
+		}{
+			"owner": {s.key, []string{"/apps", "/apps/new", "/apps/unused", "/activity", "/invites", "/members", "/source?file=site.ts", "/versions/2"}, true},
+			"member": {
+				join(t, s, "ada@x.example"),
+				[]string{"/apps", "/activity", "/invites", "/members", "/source?file=a%20b%26c.txt"},
+				false,
+			},
+		} {
+			pages := visit(t, s, tc.key).wander()
+			for path, page := range pages {
+				if page.status != http.StatusOK {
+					t.Errorf("%s: %s: %d", who, path, page.status)
+				}
+				for _, bad := range []string{"<script", "<img", "\u202e", "onerror=alert(1)>", "<no value>", "ZgotmplZ"} {
+					if strings.Contains(inForms.ReplaceAllString(page.body, ""), bad) {
+						t.Errorf("%s: %s has %q", who, path, bad)
+					}
+				}
+				if changes := strings.Contains(page.body, `value="describe"`) || strings.Contains(page.body, `value="save"`); changes && !tc.changes {
+					t.Errorf("%s is offered to change an app at %s", who, path)
+				}
+			}
+			all := strings.Join(slices.Sorted(maps.Keys(pages)), "\n") + "\n"
+			for _, path := range tc.pages {
+				if !strings.Contains(all, path+"\n") {
+					t.Errorf("%s is led to no page %s, but to\n%s", who, path, all)
+				}
+			}
+		}
+		stranger := visit(t, s, "")
+		for _, path := range []string{"/console", "/console/keys", "/console/@current", "/console/@current/apps/" + itoa(app)} {
+			stranger.want(401, "Sign in", stranger.get(path))
+			stranger.want(401, "Sign in", stranger.post(path, "do", "delete"))
+		}
+	})
+}
+
+// What a form asks for the API does, or refuses; nothing else is done.
+func TestConsoleForms(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := "/console/@current/apps/" + itoa(furnish(t, s))
+		owner, member := visit(t, s, s.key), visit(t, s, join(t, s, "ada@x.example"))
+		for _, form := range [][]string{
+			{app, "do", "delete"},
+			{app, "do", "describe", "name", "Mine"},
+			{app + "/source", "do", "save", "filename", "new.ts"},
+			{app + "/versions/1", "do", "return"},
+			{"/console/@current/apps/new", "do", "source", "name", "Mine"},
+			{"/console/@current/members", "do", "level", "level", "15", "id", "01890000-0000-7000-8000-000000000001"},
+		} {
+			member.want(403, "That did not work", member.post(form[0], form[1:]...))
+		}
+		owner.want(200, "Saved.", owner.post(app, "do", "describe", "name", "A name", "description", "Two\r\nlines"))
+		owner.want(400, `value="`+strings.Repeat("x", 201)+`"`, owner.post(app, "do", "describe", "name", strings.Repeat("x", 201)))
+		owner.want(400, "does not say what to do", owner.post(app, "do", "constructor"))
+		owner.want(400, "did not arrive as a whole", owner.post(app, "do", strings.Repeat("x", 5<<20)))
+		owner.want(404, "Not found", owner.post(app+"0", "do", "check"))
+		owner.want(404, "Not found", owner.get("/console/01890000-0000-7000-8000-000000000001/apps"))
+		for _, path := range []string{"/console/@current/apps?offset=-1", "/console/@current/apps?offset=x"} {
+			owner.want(400, "whole number", owner.get(path))
+		}
+		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
+			owner.want(403, "another site", owner.send("POST", app, "do=delete", headers...))
+		}
+		if got := owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x"); got.status != 400 || strings.Contains(got.body, "canary") {
+			t.Errorf("%d: %s", got.status, got.body)
+		}
+		made, err := s.ListApps(t.Context(), client.Range{})
+		if err != nil || made.Count != 1 || made.Results[0].Name != "A name" || made.Results[0].Description != "Two\nlines" {
+			t.Errorf("%+v, %v", made, err)
+		}
+	})
+}
+
+// Two who edit a file at the same time do not undo what the other did without a word, and lines
+// keep the ends they had.
+func TestConsoleEditsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		id := furnish(t, s)
+		page := "/console/@current/apps/" + itoa(id) + "/source?file=site.ts"
+		v := visit(t, s, s.key)
+		opened := func(shown string) string {
+			return regexp.MustCompile(`name="sha256" value="(\w{64})"`).FindStringSubmatch(shown)[1]
+		}
+		before := opened(v.get(page).body)
+		theirs := "a\r\n"
+		if _, err := s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"site.ts": &theirs}}); err != nil {
+			t.Fatal(err)
+		}
+		refused := v.post(page, "do", "save", "filename", "site.ts", "sha256", before, "text", "mine\r\n")
+		v.want(400, "\nmine\r\n</textarea>", refused)
+		v.want(400, "Somebody else has changed the file", refused)
+		v.want(400, "There is a file of this name", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
+		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", opened(refused.body), "text", "mine\r\n"))
+		app, err := s.GetSource(t.Context(), id)
+		if err != nil || app.Source["site.ts"] != "mine\r\n" {
+			t.Errorf("%q, %v", app.Source["site.ts"], err)
+		}
+	})
+}
+
+func TestConsoleSession(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, "")
+		v.want(401, "The API key is not valid", v.post("/console/session", "key", "foy_wrong"))
+		v.want(403, "another site", v.send("POST", "/console/session", "key="+s.key, "Sec-Fetch-Site", "cross-site"))
+		v.want(200, "Your keys", v.post("/console/session", "key", " "+s.key+"\n", "then", "/console/keys?offset=0"))
+		for _, then := range []string{"https://evil.example/console/", "//evil.example/console/", "/docs", "javascript:alert(1)", "/console"} {
+			if got := v.post("/console/session", "key", s.key, "then", then); !regexp.MustCompile(`^/console/[0-9a-f-]{36}$`).MatchString(got.path) {
+				t.Errorf("%s leads to %s", then, got.path)
+			}
+		}
+		made := v.post("/console/keys", "do", "make", "scopes", "*", "days", "7")
+		key := regexp.MustCompile(`foy_\w{43}`).FindString(made.body)
+		other := visit(t, s, key)
+		id := regexp.MustCompile(`(?s)>(\d+) <span class="tag">signed in with it`).FindStringSubmatch(other.get("/console/keys").body)[1]
+		v.want(200, "The key is revoked.", v.post("/console/keys", "do", "revoke", "id", id))
+		other.want(401, "The API key is not valid", other.get("/console/@current"))
+		v.want(401, "Sign in", v.post("/console/session", "do", "end"))
+		v.want(401, "Sign in", v.get("/console/@current"))
+		if all := s.log.String(); strings.Contains(all, s.key) || strings.Contains(all, key) {
+			t.Error("the log has a key")
+		}
+	})
+}
+
+// The activity names the request that the browser made.
+func TestConsoleRequestID(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		visit(t, s, s.key).send("POST", "/console/@current/apps/new", "do=source&name=Banner", "X-Request-Id", "by-hand")
+		done, err := s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{})
+		if err != nil || done.Count != 1 || done.Results[0].RequestID != "by-hand" {
+			t.Errorf("%+v, %v", done.Results, err)
+		}
+	})
+}
+
+// Behind a proxy that speaks TLS, and keeps a path to itself.
+func TestConsoleBehindAProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{BaseURL: "https://foyer.example/at/home"})
+	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
+	address, _, _ = strings.Cut(address, `"`)
+	v := &visitor{T: t, url: "http://" + address, http: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	got := v.post("/console/session", "key", s.key, "then", "/console/keys")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/at/home/console/keys" {
+		t.Errorf("%d, %v", got.status, got.header)
+	}
+	cookie := got.header.Get("Set-Cookie")
+	for _, want := range []string{"__Host-foyer=", "; Path=/;", "; Max-Age=43200;", "; HttpOnly;", "; Secure;", "; SameSite=Lax"} {
+		if !strings.Contains(cookie+";", want) {
+			t.Errorf("%s lacks %s", cookie, want)
+		}
+	}
+	session, _, _ := strings.Cut(cookie, ";")
+	page := v.send("GET", "/console/@current/apps", "", "Cookie", session)
+	for _, link := range links.FindAllStringSubmatch(page.body, -1) {
+		if !strings.HasPrefix(link[1], "/at/home/console") {
+			t.Errorf("a link leads to %s", link[1])
+		}
+	}
+	v.want(200, "Apps", page)
+	if got := v.send("POST", "/console/@current/apps/new", "do=source&name=x", "Cookie", session, "Origin", "https://foyer.example"); got.status != http.StatusSeeOther {
+		t.Errorf("%d: %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/client"
+)
+
+type step = chromedp.Action[chromedp.Void]
+
+func to(url string) step       { return chromedp.Navigate(url) }
+func press(button string) step { return chromedp.Click(`//button[normalize-space()="` + button + `"]`) }
+func follow(link string) step  { return chromedp.Click(`//a[normalize-space()="` + link + `"]`) }
+func open(summary string) step {
+	return chromedp.Click(`//summary[normalize-space()="` + summary + `"]`)
+}
+func fill(id, text string) step    { return chromedp.SetValue(chromedp.CSS("#"+id), text) }
+func waitFor(selector string) step { return chromedp.WaitVisible(chromedp.CSS(selector)) }
+
+// An admin does by hand what the API can do.
+func TestConsoleInABrowser(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	ctx := browser(t)
+	sees := func(name, heading string, texts []string, before ...step) {
+		t.Helper()
+		shown := look(ctx, t, "console-"+name, heading, before...)
+		for _, want := range texts {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s does not show %q:\n%s", name, want, shown)
+			}
+		}
+	}
+
+	sees("first", "Sign in", nil, chromedp.EmulateViewport(1200, 900), to(i.url+"/console"))
+	sees("wrong", "Sign in", []string{"The API key is not valid"}, fill("key", "foy_wrong"), press("Sign in"), waitFor(".alert"))
+	sees("overview", "My organization", []string{"owner"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+
+	sees("no-apps", "Apps", []string{"There are no apps yet."}, follow("Apps"))
+	sees("add", "Add an app", nil, follow("Add an app"))
+	sees("add-wrong", "Add an app", []string{"Address: "}, fill("url", "ssh://example.com/x"), press("Install"), waitFor(".alert"))
+	sees("created", "Banner", []string{"Add its first file"}, fill("name", "Banner"), press("Create"))
+	sees("file", "Add a file", nil, follow("Add a file"))
+	sees("broken", "site.ts", []string{"Saved.", "It does not compile. Line 2, column 26"}, fill("filename", "site.ts"), fill("text", "\nexport const x: number = ;\n"), press("Save"), waitFor(".said"))
+	sees("mended", "site.ts", nil, fill("text", "export const x: number = 1\n"), press("Save"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
+	sees("compiled", "Banner", []string{"compiled", ".js", "2 current"}, follow("Banner"))
+	sees("version", "Version 2", []string{"-export const x: number = ;", "+export const x: number = 1"}, follow("2"))
+	sees("version-1", "Banner", nil, follow("Banner"))
+	sees("back", "Banner", []string{"The app is at the version"}, follow("1"), press("Go to this version"))
+	sees("renamed", "Line on top", []string{"Saved.", "A line <b>on top</b>"}, open("Name and description"), fill("name", "Line on top"), fill("description", "A line <b>on top</b>"), press("Save"))
+	sees("activity", "Activity", []string{"installed", "Line on top", "source changed"}, follow("Activity"))
+	sees("apps", "Apps", []string{"Line on top"}, follow("Apps"))
+	sees("unused", "Unused apps", []string{"never"}, follow("Unused apps"))
+	sees("app", "Line on top", nil, follow("Line on top"))
+	sees("gone", "Apps", []string{"Deleted.", "There are no apps yet."}, open("Delete the app"), press("Delete Line on top"))
+
+	sees("invites", "Invites", []string{"Nobody's answer is awaited."}, follow("Invites"))
+	sees("invites-wrong", "Invites", []string{"Address 2: "}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
+	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
+	sees("link", "The link to pass on", []string{i.url + "/invite/"}, press("Link"))
+	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))
+
+	sees("members", "Members", []string{"grace@acme.example"}, follow("Members"))
+	sees("leave", "Members", []string{"owner"}, open("Leave"), press("Leave the organization"), waitFor(".alert"))
+
+	sees("keys", "Your keys", []string{"signed in with it"}, follow("Keys"))
+	sees("key-wrong", "Your keys", []string{"Scopes: "}, press("Make the key"), waitFor(".alert"))
+	sees("key", "Your new key", []string{"foy_"}, chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), fill("days", "7"), press("Make the key"))
+
+	sees("out", "Sign in", nil, press("Sign out"))
+	sees("still-out", "Sign in", nil, to(i.url+"/console/keys"))
+	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	apps, err := c.Organization(client.Current).ListApps(t.Context(), client.Range{})
+	if err != nil || apps.Count != 0 {
+		t.Errorf("%d apps, %v", apps.Count, err)
+	}
+	if said := i.said(); strings.Contains(said, s["BOOTSTRAP_KEY"]) {
+		t.Error("the log has the key")
+	}
+}
