@@ -2,8 +2,10 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"foyer/client"
@@ -12,7 +14,7 @@ import (
 )
 
 // shownVersions is how many versions the page of an app shows.
-const shownVersions = 20
+const shownVersions = 10
 
 // App shows an app, its files and its versions.
 type App struct {
@@ -22,13 +24,32 @@ type App struct {
 	VersionsCount int
 }
 
-// Upstream reports whether the app comes from somewhere else.
-func (p App) Upstream() bool {
-	return p.PluginType == client.PluginCustom || p.PluginType == client.PluginRepository
+// upstream reports whether an app comes from somewhere else.
+func upstream(app client.App) bool {
+	return app.PluginType == client.PluginCustom || app.PluginType == client.PluginRepository
 }
 
-// Newer reports whether the upstream has another version than the app is at.
-func (p App) Newer() bool { return p.Upstream() && p.LatestTag != "" && p.LatestTag != p.Tag }
+// another reports whether the newest version of an app's upstream, as far as it is known, is
+// another than the app is at.
+func another(app client.App) bool {
+	return upstream(app) && app.LatestTag != "" && app.LatestTag != app.Tag
+}
+
+// SavedHere reports whether the app has files that its upstream has not.
+func (p App) SavedHere() bool {
+	return upstream(p.App) && slices.ContainsFunc(p.Versions, func(v client.Version) bool { return v.Current && v.Commit == "" })
+}
+
+// Broken reports whether a file of the app does not compile, so that its bundle, if it has one,
+// is an earlier version's.
+func (p App) Broken() bool {
+	return slices.ContainsFunc(p.SourceFiles, func(f client.SourceFile) bool { return f.Status == "error" })
+}
+
+// Newest is the address of the bundle that the app has at any time.
+func (p App) Newest() string {
+	return p.Bundle.URL[:strings.LastIndexByte(p.Bundle.URL, '/')] + "/site.js"
+}
 
 // Declared is the JSON that the app has of its own, by its name in the API.
 func (p App) Declared() map[string]json.RawMessage {
@@ -64,7 +85,9 @@ func (v *visit) frameOf(app client.App) Frame {
 }
 
 // appPath is the path of the page of the app that the path names.
-func (v *visit) appPath() string { return "/apps/" + v.request.PathValue("id") }
+func (v *visit) appPath() string {
+	return v.home + "/apps/" + url.PathEscape(v.request.PathValue("id"))
+}
 
 // onApp does something to the app that the path names.
 func (v *visit) onApp(said string, do func(id int64) error) (next, error) {
@@ -89,6 +112,9 @@ func upgradeApp(v *visit) (next, error) {
 			to.Tag = &tag
 		}
 		_, err := v.organization.UpgradeApp(v.request.Context(), id, to)
+		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
+			return wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box below.")
+		}
 		return err
 	})
 }
@@ -108,7 +134,7 @@ func describeApp(v *visit) (next, error) {
 
 func deleteApp(v *visit) (next, error) {
 	then, err := v.onApp("deleted", func(id int64) error { return v.organization.DeleteApp(v.request.Context(), id) })
-	then.path = "/apps"
+	then.path = v.home + "/apps"
 	return then, err
 }
 
@@ -157,7 +183,7 @@ func saveFile(v *visit) (next, error) {
 		case "":
 			return wrong("filename", "There is a file of this name: open it to change it.")
 		default:
-			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here.")
+			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
 		}
 		if strings.Contains(app.Source[name], "\r\n") { // browsers send these for both
 			text = strings.ReplaceAll(text, "\n", "\r\n")
@@ -187,74 +213,4 @@ func sha256Of(app client.AppSource, name string) string {
 		}
 	}
 	return ""
-}
-
-// Version shows what a version changed.
-type Version struct {
-	Frame
-	App     client.App
-	Version int64
-	Current bool
-	Files   []fileDiff
-}
-
-type fileDiff struct {
-	Filename string
-	Lines    []diffLine
-}
-
-type diffLine struct{ Class, Text string }
-
-func showVersion(v *visit) (markup.Page, error) {
-	id, err := v.appID()
-	if err != nil {
-		return markup.Page{}, err
-	}
-	version, err := number(v.request.PathValue("version"))
-	if err != nil {
-		return markup.Page{}, err
-	}
-	app, err := v.organization.GetApp(v.request.Context(), id)
-	if err != nil {
-		return markup.Page{}, err
-	}
-	diffs, err := v.organization.DiffVersions(v.request.Context(), id, version, 0)
-	if err != nil {
-		return markup.Page{}, err
-	}
-	page := Version{Frame: v.frameOf(app), App: app, Version: version}
-	for _, f := range diffs.Files {
-		page.Files = append(page.Files, fileDiff{f.Filename, diffLines(f.Diff)})
-	}
-	return markup.Fill("version.html", page), nil
-}
-
-// diffLines says of each line of a unified diff what it is.
-func diffLines(diff string) []diffLine {
-	var lines []diffLine
-	for line := range strings.Lines(diff) {
-		class := ""
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			class = "hunk"
-		case strings.HasPrefix(line, "+"):
-			class = "added"
-		case strings.HasPrefix(line, "-"):
-			class = "removed"
-		}
-		lines = append(lines, diffLine{class, line})
-	}
-	return lines
-}
-
-func returnToVersion(v *visit) (next, error) {
-	then, err := v.onApp("moved", func(id int64) error {
-		version, err := number(v.request.PathValue("version"))
-		if err == nil {
-			_, err = v.organization.UpgradeApp(v.request.Context(), id, client.Upgrade{Version: version})
-		}
-		return err
-	})
-	then.path = v.appPath()
-	return then, err
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 
 	"foyer/client"
@@ -37,11 +38,11 @@ func showUnused(v *visit) (markup.Page, error) {
 // Activity lists what was done to apps.
 type Activity struct {
 	List[client.Activity]
-	AppID int64 // 0: to all
+	client.ActivityFilter
 }
 
 func showActivity(v *visit) (markup.Page, error) {
-	var filter client.ActivityFilter
+	filter := client.ActivityFilter{User: v.request.URL.Query().Get("user")}
 	if text := v.request.URL.Query().Get("app"); text != "" {
 		var err error
 		if filter.AppID, err = number(text); err != nil {
@@ -51,12 +52,24 @@ func showActivity(v *visit) (markup.Page, error) {
 	l, err := list(v, "activity", ofApps(func(ctx context.Context, part client.Range) (client.AppPage[client.Activity], error) {
 		return v.organization.ListActivity(ctx, filter, part)
 	}))
-	return markup.Fill("activity.html", Activity{l, filter.AppID}), err
+	return markup.Fill("activity.html", Activity{l, filter}), err
+}
+
+// Install offers the ways to a new app, from the catalog among them.
+type Install struct{ List[client.CatalogApp] }
+
+// Repository is the address that was typed, unless it holds what nobody else should see.
+func (p Install) Repository() string {
+	typed := p.Filled("git", "url", "")
+	if u, err := url.Parse(typed); err != nil || u.User != nil || u.RawQuery != "" {
+		return ""
+	}
+	return typed
 }
 
 func showInstall(v *visit) (markup.Page, error) {
 	l, err := list(v, "apps", ofApps(v.organization.ListRepository))
-	return markup.Fill("install.html", l), err
+	return markup.Fill("install.html", Install{l}), err
 }
 
 func installFromGit(v *visit) (next, error) {
@@ -73,5 +86,5 @@ func createApp(v *visit) (next, error) {
 
 func (v *visit) create(said string, draft client.AppDraft) (next, error) {
 	app, err := v.organization.CreateApp(v.request.Context(), draft)
-	return next{path: "/apps/" + strconv.FormatInt(app.ID, 10), said: said}, err
+	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: said}, err
 }

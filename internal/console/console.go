@@ -3,6 +3,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
+	"foyer/internal/console/once"
 	"foyer/internal/fault"
 	"foyer/internal/wire"
 )
@@ -23,6 +25,7 @@ type Console struct {
 	Log      *slog.Logger
 	Keys     *access.Keys
 	Sessions access.Sessions
+	Mails    bool   // there is a mail server
 	BaseURL  string // without a slash at the end
 	// RequestID names the request that w answers.
 	RequestID func(w http.ResponseWriter) string
@@ -33,6 +36,7 @@ type Console struct {
 	prefix string // what browsers see before the path, of the base url
 	secure bool   // they come by https
 	origin *http.CrossOriginProtection
+	forms  *once.Forms[next]
 }
 
 // Trouble is the page for what goes wrong.
@@ -40,6 +44,7 @@ type Trouble struct {
 	Frame
 	Detail    string // safe to show, like a fault's
 	RequestID string // finds the reason in the log; may be ""
+	Again     []field
 }
 
 // screen is a page, and what the buttons on it do.
@@ -54,9 +59,10 @@ type action func(*visit) (next, error)
 // next is what follows an action: a page that is shown this once, or another to go to. The
 // zero next is the page of the button.
 type next struct {
-	page *markup.Page
-	path string // below the organization's
-	said string // a name in said
+	page    *markup.Page
+	path    string // as browsers see it
+	said    string // a name in said
+	signOut bool
 }
 
 // screens are all pages on one screen, by their paths.
@@ -75,10 +81,11 @@ func screens() map[string]screen {
 		apps + "/unused":            {show: showUnused},
 		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp}},
 		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}},
+		app + "/versions":           {show: showVersions},
 		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
 		organization + "/activity":  {show: showActivity},
 		organization + "/invites":   {show: showInvites, do: map[string]action{"invite": invitePeople, "resend": resendInvite, "link": linkInvite, "withdraw": withdrawInvite}},
-		organization + "/members":   {show: showMembers, do: map[string]action{"level": setLevel, "remove": removeMember}},
+		organization + "/members":   {show: showMembers, do: map[string]action{"level": setLevel, "remove": removeMember, "leave": leave}},
 	}
 }
 
@@ -95,14 +102,16 @@ func (c Console) Register(mux *http.ServeMux) {
 		panic(err) // config.baseURL has read it
 	}
 	c.api, c.prefix, c.secure = mux, base.EscapedPath(), base.Scheme == "https"
+	c.forms = &once.Forms[next]{}
 	c.origin = http.NewCrossOriginProtection()
 	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		panic(err)
 	}
-	pages := map[string]wire.Methods{"/console/session": {http.MethodPost: http.HandlerFunc(c.session)}}
+	pages := map[string]wire.Methods{sessionPath: {http.MethodPost: http.HandlerFunc(c.session)}}
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
 	}
+	mux.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
 	for path, h := range pages {
 		mux.Handle(path, private(h))
 		mux.Handle(path+"/{$}", private(h))
@@ -160,18 +169,21 @@ func (c Console) button(s screen) http.Handler {
 }
 
 func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+	if err := c.read(w, r); err != nil {
+		return nil, next{}, err
+	}
 	v, err := c.visit(w, r)
 	if err != nil {
-		return v, next{}, err
-	}
-	if err := c.read(w, r); err != nil {
 		return v, next{}, err
 	}
 	do, ok := s.do[r.PostForm.Get("do")]
 	if !ok {
 		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
 	}
-	then, err := do(v)
+	then, err := c.forms.Do(r.Context(), strconv.FormatInt(v.keyID, 10), r.PostForm.Get("form"), func(ctx context.Context) (next, error) {
+		v.request = r.WithContext(ctx)
+		return do(v)
+	})
 	return v, then, err
 }
 
@@ -199,9 +211,12 @@ func correctable(status int) bool {
 
 // goOn sends the browser to a page that can be loaded anew without doing anything again.
 func (c Console) goOn(w http.ResponseWriter, v *visit, then next) {
-	path := v.here()
-	if then.path != "" {
-		path = v.home + then.path
+	path := then.path
+	if path == "" {
+		path = v.here()
+	}
+	if then.signOut {
+		c.end(w)
 	}
 	if then.said != "" {
 		separator := "?"
@@ -227,11 +242,14 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
 	status := c.told(w, r, err, &shown)
 	if status == http.StatusUnauthorized {
-		c.write(w, r, status, markup.Fill("sign_in.html", SignIn{Frame: shown.Frame, Detail: shown.Detail, Then: goingTo(r)}))
+		c.write(w, r, status, markup.Fill("sign_in.html", signIn(r, shown)))
 		return
 	}
 	if v != nil {
 		shown.Frame = v.frame("")
+	}
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		shown.Again = fieldsOf(r.PostForm)
 	}
 	c.write(w, r, status, markup.Fill("trouble.html", shown))
 }

@@ -1,22 +1,47 @@
 package console
 
 import (
+	"cmp"
 	"strconv"
 
 	"foyer/client"
+	"foyer/internal/access"
 	"foyer/internal/console/markup"
 )
 
 // Keys lists the keys of whoever looks at them.
 type Keys struct {
 	List[client.Key]
-	Mine   int64    // the one that they are signed in with
-	Scopes []string // to choose from for a new one
+	Mine          int64                     // the one that they are signed in with
+	Scopes        []string                  // to choose from for a new one
+	Organizations []client.OrganizationInfo // as well
 }
 
 func showKeys(v *visit) (markup.Page, error) {
 	l, err := list(v, "keys", v.client.ListKeys)
-	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices()}), err
+	if err != nil {
+		return markup.Page{}, err
+	}
+	mine, err := v.client.ListOrganizations(v.request.Context(), client.Range{})
+	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), mine.Results}), err
+}
+
+// Opens is what a key opens, in words.
+func (p Keys) Opens(k client.Key) string {
+	for _, o := range p.Organizations {
+		if o.ID == k.OrganizationID {
+			return o.Name
+		}
+	}
+	return cmp.Or(k.OrganizationID, "all organizations")
+}
+
+// Revocable reports whether a key may be revoked with the one that they are signed in with: it
+// can do no more, and lives no longer.
+func (p Keys) Revocable(k client.Key) bool {
+	scope, err := access.ParseScopes(k.Scopes)
+	ends := p.Offer.Caller.KeyExpires
+	return err == nil && p.Offer.Caller.Scope.Includes(scope) && (ends.IsZero() || k.ExpiresAt != nil && !k.ExpiresAt.After(ends))
 }
 
 // Key shows a new key, this once.
@@ -29,7 +54,10 @@ type Key struct {
 const maxKeyDays = 3650
 
 func makeKey(v *visit) (next, error) {
-	draft := client.KeyDraft{Scopes: v.request.PostForm["scopes"]}
+	draft := client.KeyDraft{Scopes: v.request.PostForm["scopes"], OrganizationID: v.line("organization")}
+	if len(draft.Scopes) == 0 {
+		return next{}, wrong("scopes", "Choose at least one.")
+	}
 	if text := v.line("days"); text != "" {
 		days, err := strconv.Atoi(text)
 		if err != nil || days < 1 || days > maxKeyDays {
@@ -46,6 +74,9 @@ func revokeKey(v *visit) (next, error) {
 	id, err := number(v.line("id"))
 	if err == nil {
 		err = v.client.DeleteKey(v.request.Context(), id)
+	}
+	if id == v.keyID {
+		return next{path: v.root(), signOut: true}, err
 	}
 	return next{said: "revoked"}, err
 }

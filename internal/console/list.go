@@ -17,7 +17,7 @@ type List[T any] struct {
 	Items          []T
 	Count          int // of the whole list
 	From, To       int // of these, counted from 1
-	Earlier, Later string
+	Previous, Next string
 }
 
 // list reads the part of a list that the query asks for.
@@ -27,6 +27,10 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 		return List[T]{}, err
 	}
 	page, err := read(v.request.Context(), part)
+	if err == nil && len(page.Results) == 0 && page.Count > 0 { // the last part has been emptied
+		part.Offset = (page.Count - 1) / perPage * perPage
+		page, err = read(v.request.Context(), part)
+	}
 	if err != nil {
 		return List[T]{}, err
 	}
@@ -35,10 +39,10 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 		From: part.Offset + 1, To: part.Offset + len(page.Results),
 	}
 	if part.Offset > 0 {
-		l.Earlier = v.at(max(0, part.Offset-perPage))
+		l.Previous = v.at(max(0, part.Offset-perPage))
 	}
 	if page.Next != "" {
-		l.Later = v.at(l.To)
+		l.Next = v.at(l.To)
 	}
 	return l, nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -8,9 +9,15 @@ import (
 	"foyer/internal/console/markup"
 )
 
+// Invites lists the invites of an organization.
+type Invites struct {
+	List[client.Invite]
+	Mails bool // there is a mail server
+}
+
 func showInvites(v *visit) (markup.Page, error) {
 	l, err := list(v, "invites", v.organization.ListInvites)
-	return markup.Fill("invites.html", l), err
+	return markup.Fill("invites.html", Invites{l, v.mails}), err
 }
 
 // invitePeople invites each address, of which there is one on a line.
@@ -19,7 +26,7 @@ func invitePeople(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("level", "Choose a level.")
 	}
-	mail := v.typed("send_email") == "on"
+	mail := v.mails && v.typed("send_email") == "on"
 	var drafts []client.InviteDraft
 	for _, address := range addresses(v.typed("addresses")) {
 		drafts = append(drafts, client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: v.typed("message"), SendEmail: &mail})
@@ -28,7 +35,24 @@ func invitePeople(v *visit) (next, error) {
 		return next{}, wrong("addresses", "Write at least one address.")
 	}
 	_, err = v.organization.CreateInvites(v.request.Context(), drafts)
-	return next{said: "invited"}, err
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		nameAddresses(refused.Errors, drafts)
+	}
+	if mail {
+		return next{said: "invited"}, err
+	}
+	return next{said: "unmailed"}, err
+}
+
+// nameAddresses has faults that blame the field of a draft, such as 2.target_email, name the
+// address in its place.
+func nameAddresses(faults []client.Fault, drafts []client.InviteDraft) {
+	for i, f := range faults {
+		place, _, _ := strings.Cut(f.Attr, ".")
+		if n, err := strconv.Atoi(place); err == nil && n >= 0 && n < len(drafts) {
+			faults[i].Attr, faults[i].Detail = "", drafts[n].TargetEmail+": "+f.Detail
+		}
+	}
 }
 
 // addresses are what stands between line breaks, commas and semicolons.
@@ -38,7 +62,10 @@ func addresses(text string) []string {
 
 func resendInvite(v *visit) (next, error) {
 	_, err := v.organization.ResendInvite(v.request.Context(), v.line("id"))
-	return next{said: "resent"}, err
+	if v.mails {
+		return next{said: "resent"}, err
+	}
+	return next{said: "renewed"}, err
 }
 
 func withdrawInvite(v *visit) (next, error) {
@@ -64,12 +91,21 @@ func showMembers(v *visit) (markup.Page, error) {
 
 func setLevel(v *visit) (next, error) {
 	level, err := strconv.Atoi(v.line("level"))
-	if err == nil {
-		_, err = v.organization.SetLevel(v.request.Context(), v.line("id"), client.Level(level))
+	if err != nil {
+		return next{}, wrong("level", "Choose a level.")
 	}
+	_, err = v.organization.SetLevel(v.request.Context(), v.line("id"), client.Level(level))
 	return next{said: "saved"}, err
 }
 
 func removeMember(v *visit) (next, error) {
 	return next{said: "removed"}, v.organization.RemoveMember(v.request.Context(), v.line("id"))
+}
+
+func leave(v *visit) (next, error) {
+	self, err := v.client.Self(v.request.Context())
+	if err == nil {
+		err = v.organization.RemoveMember(v.request.Context(), self.UUID)
+	}
+	return next{path: v.root(), said: "left"}, err
 }

@@ -1,11 +1,14 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"foyer/internal/access"
+	"foyer/internal/console/markup"
 	"foyer/internal/fault"
 )
 
@@ -14,14 +17,44 @@ type SignIn struct {
 	Frame
 	Detail string // why, if something was wrong
 	Then   string // where to go on
+	Sent   string // the form that was sent there without being signed in, encoded; may be ""
 }
 
-// goingTo is where a request was to lead that was not signed in.
-func goingTo(r *http.Request) string {
-	if r.URL.Path == "/console/session" {
-		return r.PostForm.Get("then")
+// sessionPath is where one signs in and out.
+const sessionPath = "/console/session"
+
+// signIn is the page that comes in the place of what a request asked for.
+func signIn(r *http.Request, t Trouble) SignIn {
+	s := SignIn{Frame: t.Frame, Detail: t.Detail}
+	if r.URL.Path == sessionPath {
+		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
+	} else {
+		s.Then, s.Sent = r.URL.RequestURI(), r.PostForm.Encode()
 	}
-	return r.URL.RequestURI()
+	return s
+}
+
+// Again lets somebody send a form again that came when they were signed in no longer.
+type Again struct {
+	Frame
+	Path  string
+	Again []field
+}
+
+// field is one of a form that is to be sent again.
+type field struct{ Name, Value string }
+
+// fieldsOf are those of a form, but for what may hold credentials.
+func fieldsOf(form url.Values) []field {
+	var all []field
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		for _, value := range form[name] {
+			if name != "url" {
+				all = append(all, field{name, strings.ToValidUTF8(value, "\uFFFD")})
+			}
+		}
+	}
+	return all
 }
 
 // session signs in or out.
@@ -35,9 +68,7 @@ func (c Console) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.PostForm.Get("do") == "end" {
-		gone := c.cookie("")
-		gone.MaxAge = -1
-		http.SetCookie(w, gone)
+		c.end(w)
 		see(w, c.root())
 		return
 	}
@@ -48,7 +79,19 @@ func (c Console) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.DB.Now())))
-	see(w, c.within(r.PostForm.Get("then"), c.first(r, identity)))
+	then := c.within(r.PostForm.Get("then"), c.first(r, identity))
+	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
+		c.write(w, r, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Again: fieldsOf(sent)}))
+		return
+	}
+	see(w, then)
+}
+
+// end signs the browser out.
+func (c Console) end(w http.ResponseWriter) {
+	gone := c.cookie("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
 }
 
 // first is the path of the page to begin with.

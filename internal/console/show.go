@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -14,34 +14,37 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
+	"foyer/internal/console/once"
 )
 
 //go:embed templates
 var files embed.FS
 
 var templates = markup.New(files, template.FuncMap{
-	"label":  label,
-	"json":   func(text json.RawMessage) string { return markup.Line(string(text)) },
-	"indent": indent,
-	"code":   code,
-	"day":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-	"level":  func(l client.Level) string { return access.Level(l).String() },
+	"label":    func(field string) string { return labels[field] },
+	"form":     once.Name,
+	"json":     short,
+	"indent":   indent,
+	"code":     code,
+	"time":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+	"upstream": upstream,
+	"another":  another,
+	"level":    func(l client.Level) string { return access.Level(l).String() },
 })
 
 // labels are what fields of forms are called.
 var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Address", "tag": "Tag", "filename": "File name", "source": "Files",
-	"addresses": "Addresses", "target_email": "Address", "text": "Text", "message": "Message", "level": "Level", "scopes": "Scopes", "days": "Days",
+	"addresses": "Addresses", "text": "Text", "message": "Message", "level": "Level", "scopes": "Scopes", "days": "Days",
 }
 
-// label is what a field is called; that of an item of a list, such as 2.target_email, by its
-// place from 1. Where there is no such field it is "".
-func label(field string) string {
-	place, of, ok := strings.Cut(field, ".")
-	if i, err := strconv.Atoi(place); ok && err == nil {
-		return strings.TrimSpace(labels[of] + " " + strconv.Itoa(i+1))
-	}
-	return labels[field]
+// hashes are those that activity tells of.
+var hashes = regexp.MustCompile(`\b[0-9a-f]{12}[0-9a-f]{28,}\b`)
+
+// short is JSON on one line, with hashes cut as git cuts them.
+func short(text json.RawMessage) string {
+	return markup.Line(hashes.ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
 }
 
 // indent is JSON with a line for each value.

@@ -22,6 +22,7 @@ type visit struct {
 	now          time.Time
 	prefix       string // what browsers see before the path
 	home         string // the path of the organization's pages, or of the first page
+	mails        bool   // there is a mail server
 	keyID        int64
 	caller       access.Caller // decides what is offered; what is done, the API does
 	client       *client.Client
@@ -43,7 +44,7 @@ func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{request: r, now: c.Keys.DB.Now(), prefix: c.prefix, home: c.root(), keyID: identity.KeyID, caller: identity.Caller(), client: asked}
+	v := &visit{request: r, now: c.Keys.DB.Now(), prefix: c.prefix, home: c.root(), mails: c.Mails, keyID: identity.KeyID, caller: identity.Caller(), client: asked}
 	if id := r.PathValue("organization"); id != "" {
 		if v.caller, err = c.Keys.Enter(r.Context(), identity, id); err != nil {
 			return v, err
@@ -53,6 +54,9 @@ func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	}
 	return v, nil
 }
+
+// root is the path of the first page, as browsers see it.
+func (v *visit) root() string { return v.prefix + "/console" }
 
 // here is the path of the page itself, with its query but for what was said there.
 func (v *visit) here() string {
@@ -92,7 +96,7 @@ func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")
 
 // Offer is what the pages offer somebody to do. It is what the API would let them.
 type Offer struct {
-	UserID                                 int64
+	Caller                                 access.Caller
 	SeeApps, ChangeApps, ShareApps         bool
 	SeePeople, Invite, SeeLinks, SetLevels bool
 	Levels                                 []client.Level // up to one's own
@@ -101,7 +105,7 @@ type Offer struct {
 func offer(c access.Caller) Offer {
 	has := c.Scope.Includes
 	o := Offer{
-		UserID:     c.UserID,
+		Caller:     c,
 		SeeApps:    has(access.PluginRead) && plugin.MayRead(c) == nil,
 		ChangeApps: has(access.PluginWrite) && plugin.MayManage(c) == nil,
 		ShareApps:  c.Organization.AppAccess >= access.RootApps,
@@ -121,6 +125,17 @@ func offer(c access.Caller) Offer {
 // Reaches reports whether somebody may change members of a level.
 func (o Offer) Reaches(level client.Level) bool { return slices.Contains(o.Levels, level) }
 
+// Is reports whether a user is who looks at the page.
+func (o Offer) Is(u client.User) bool { return u.ID == o.Caller.UserID }
+
+// Leave reports whether their key lets somebody leave.
+func (o Offer) Leave() bool { return o.Caller.Scope.Includes(access.MemberWrite) }
+
+// Withdraw reports whether somebody may take an invite back, or send it again.
+func (o Offer) Withdraw(i client.Invite) bool {
+	return o.Caller.Scope.Includes(access.MemberWrite) && (o.Caller.Level >= access.Admin || o.Is(i.CreatedBy))
+}
+
 // Frame is what the pages of the console have around them.
 type Frame struct {
 	Root             string // the path of the first page
@@ -136,7 +151,7 @@ type Frame struct {
 
 func (v *visit) frame(section string) Frame {
 	f := Frame{
-		Root: v.prefix + "/console", Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
+		Root: v.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
 		Offer: offer(v.caller), Said: said[v.request.URL.Query().Get("said")],
 	}
 	if v.refused != nil {
@@ -159,6 +174,14 @@ func (f Frame) Filled(do, name, otherwise string) string {
 // Sent reports whether the page is shown again since what its form asked for was refused.
 func (f Frame) Sent(do string) bool { return f.sent.Get("do") == do }
 
+// Chosen reports whether a box of the form was ticked, which may have been refused.
+func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
+	if f.Sent(do) {
+		return slices.Contains(f.sent[name], value)
+	}
+	return otherwise
+}
+
 // Title is what a page is called where browsers list it.
 func (f Frame) Title(name string) string {
 	if len(f.Faults) > 0 {
@@ -174,13 +197,16 @@ func (f Frame) Title(name string) string {
 var said = map[string]string{
 	"installed": "The app is installed.",
 	"created":   "The app is there. Add its first file.",
-	"checked":   "The upstream was asked.",
+	"checked":   "The newest tag that is known is below. The upstream is asked once in five minutes, and passed over when it does not answer.",
 	"moved":     "The app is at the version you asked for.",
 	"saved":     "Saved.",
 	"deleted":   "Deleted.",
-	"invited":   "Invited.",
+	"invited":   "Invited: the links are on their way.",
+	"unmailed":  "Invited. No mail is sent: pass each link on yourself.",
 	"resent":    "A new link is on its way; the one before works no longer.",
+	"renewed":   "There is a new link for you to pass on; the one before works no longer.",
 	"withdrawn": "The invite is withdrawn: its link works no longer.",
 	"removed":   "They are no member any more.",
+	"left":      "You have left the organization.",
 	"revoked":   "The key is revoked.",
 }

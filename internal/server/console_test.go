@@ -204,6 +204,10 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(400, "did not arrive as a whole", owner.post(app, "do", strings.Repeat("x", 5<<20)))
 		owner.want(404, "Not found", owner.post(app+"0", "do", "check"))
 		owner.want(404, "Not found", owner.get("/console/01890000-0000-7000-8000-000000000001/apps"))
+		owner.want(404, "<h1>That did not work</h1>", owner.get("/console/@current/nothing/here"))
+		owner.want(400, "Choose a level.", owner.post("/console/@current/members", "do", "level"))
+		owner.want(400, "Choose at least one.", owner.post("/console/keys", "do", "make"))
+		owner.want(400, "ada@x.example: Is there twice", owner.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", "ada@x.example; ada@x.example"))
 		for _, path := range []string{"/console/@current/apps?offset=-1", "/console/@current/apps?offset=x"} {
 			owner.want(400, "whole number", owner.get(path))
 		}
@@ -270,6 +274,85 @@ func TestConsoleSession(t *testing.T) {
 		v.want(401, "Sign in", v.get("/console/@current"))
 		if all := s.log.String(); strings.Contains(all, s.key) || strings.Contains(all, key) {
 			t.Error("the log has a key")
+		}
+	})
+}
+
+var formName = regexp.MustCompile(`name="form" value="(\w{26})"`)
+
+// A double click does what it asks for once, and shows what that led to.
+func TestConsoleDoubleClick(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		for path, form := range map[string][]string{
+			"/console/@current/apps/new": {"do", "source", "name", "Banner"},
+			"/console/keys":              {"do", "make", "scopes", "*"},
+			"/console/@current/invites":  {"do", "invite", "level", "1", "addresses", "ada@x.example"},
+		} {
+			form = append(form, "form", formName.FindStringSubmatch(v.get(path).body)[1])
+			first, again := v.post(path, form...), v.post(path, form...)
+			if first.status != 200 || again.status != 200 || first.path != again.path {
+				t.Errorf("%s: %d at %s, then %d at %s", path, first.status, first.path, again.status, again.path)
+			}
+			if key := regexp.MustCompile(`foy_\w{43}`); key.FindString(first.body) != key.FindString(again.body) {
+				t.Errorf("%s: another key", path)
+			}
+		}
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{}))
+		if keys := v.get("/console/keys").body; apps.Count != 1 || strings.Count(keys, `value="revoke"`) != 2 {
+			t.Errorf("%d apps, keys:\n%s", apps.Count, keys)
+		}
+	})
+}
+
+// What somebody typed whose session was over meanwhile is not lost.
+func TestConsoleSignedOutMeanwhile(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, "")
+		sent := regexp.MustCompile(`name="sent" value="([^"]*)"`)
+		refused := v.post("/console/@current/apps/new", "do", "source", "name", "A <b>name</b>", "url", "https://user:canary@host/")
+		v.want(401, "Sign in", refused)
+		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(refused.body)[1]))
+		again := v.post("/console/session", "key", s.key, "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
+		v.want(200, `<form method="post" action="/console/@current/apps/new">`, again)
+		v.want(200, `name="name" value="A <b>name</b>"`, again)
+		if strings.Contains(again.body, "canary") {
+			t.Error("a credential is shown")
+		}
+	})
+}
+
+// Who leaves, or revokes the key that they are signed in with, is told so.
+func TestConsoleGoodbye(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		ada := visit(t, s, join(t, s, "ada@x.example"))
+		ada.want(200, "You have left the organization.", ada.post("/console/@current/members", "do", "leave"))
+		owner := visit(t, s, s.key)
+		owner.want(401, "Sign in", owner.post("/console/keys", "do", "revoke", "id", "1"))
+		if strings.Contains(owner.get("/console").body, "not valid") {
+			t.Error("blamed for having signed out")
+		}
+	})
+}
+
+// The last part of a list that has been emptied shows the one before.
+func TestConsoleLastPart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		for range 51 {
+			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "Banner"}))
+		}
+		v := visit(t, s, s.key)
+		v.want(200, `offset=50">Next`, v.get("/console/@current/apps"))
+		v.want(200, "51 to 51 of 51", v.get("/console/@current/apps?offset=50"))
+		if err := s.DeleteApp(t.Context(), 51); err != nil {
+			t.Fatal(err)
+		}
+		if left := v.get("/console/@current/apps?offset=50"); strings.Count(left.body, ">Banner<") != 50 {
+			t.Errorf("%s", left.body)
 		}
 	})
 }

@@ -111,7 +111,7 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
 	}
 	pages := invitation.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
-	members := console.Console{Log: s.Log, Keys: d.Keys, Sessions: d.Sessions, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	members := console.Console{Log: s.Log, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
 		s.pages(mux, d.db, baseURL)
 		pages.Register(mux)

@@ -60,8 +60,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("gone", "Apps", []string{"Deleted.", "There are no apps yet."}, open("Delete the app"), press("Delete Line on top"))
 
 	sees("invites", "Invites", []string{"Nobody's answer is awaited."}, follow("Invites"))
-	sees("invites-wrong", "Invites", []string{"Address 2: "}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
-	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
+	sees("invites-wrong", "Invites", []string{"nobody: Must be an e-mail address"}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
+	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed", "pass each link on yourself"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
 	sees("link", "The link to pass on", []string{i.url + "/invite/"}, press("Link"))
 	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))
 

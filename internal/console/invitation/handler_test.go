@@ -11,11 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"foyer/internal/access"
-	"foyer/internal/console/markup"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
@@ -214,31 +212,6 @@ func TestFormSentTwice(t *testing.T) {
 		s.want(send("POST", accept), 200, "foy_")
 		s.want(send("POST", "answer=accept&form="+strings.Repeat("A", 26)), 404, "This link does not work")
 		s.want(send("POST", "answer=accept"), 404, "This link does not work")
-	})
-}
-
-// A key is not kept for longer than a double click takes.
-func TestOnceForgets(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var o once
-		accepted := 0
-		accept := func(context.Context) (markup.Page, error) {
-			accepted++
-			return markup.Fill("accepted.html", Accepted{}), nil
-		}
-		for i, want := range []int{1, 1, 2} {
-			if i == 2 {
-				time.Sleep(onceFor)
-				synctest.Wait()
-				if len(o.answers) != 0 {
-					t.Error("it is kept")
-				}
-			}
-			if _, err := o.do(t.Context(), "form", accept); err != nil || accepted != want {
-				t.Errorf("accepted %d times, want %d, %v", accepted, want, err)
-			}
-		}
 	})
 }
 

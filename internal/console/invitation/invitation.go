@@ -3,7 +3,6 @@ package invitation
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"foyer/internal/console/markup"
+	"foyer/internal/console/once"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
@@ -28,12 +28,12 @@ type Pages struct {
 	// Limit refuses a request whose sender has made too many.
 	Limit func(w http.ResponseWriter, r *http.Request) error
 
-	accepted *once
+	accepted *once.Forms[markup.Page]
 }
 
 // Register adds the pages to mux.
 func (p Pages) Register(mux *http.ServeMux) {
-	p.accepted = &once{}
+	p.accepted = &once.Forms[markup.Page]{}
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}", "/invite", "/invite/{$}"} { // the last two: a link cut off
 		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -92,10 +92,7 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, erro
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
-		if len(form) != len(rand.Text()) { // not a name that we have made
-			return accept(r.Context())
-		}
-		return p.accepted.do(r.Context(), token+" "+form, accept)
+		return p.accepted.Do(r.Context(), token, form, accept)
 	case "decline":
 		return p.decline(r.Context(), token, id)
 	}
@@ -172,7 +169,7 @@ func (f failure) form() Invitation {
 func invitation(o invite.Opened) Invitation {
 	return Invitation{
 		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
-		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: rand.Text(),
+		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: once.Name(),
 	}
 }
 

@@ -1,0 +1,75 @@
+// Package once has what a form asks for done once: a double click sends it twice, and what
+// the browser shows is the second answer.
+package once
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"foyer/internal/flight"
+)
+
+const (
+	// remembered is how long an answer is kept: no longer than a second click may take,
+	// since it may hold a key.
+	remembered = time.Minute
+	// maxRemembered bounds how many answers there are.
+	maxRemembered = 1000
+)
+
+// Name returns a name for a form that is about to be shown.
+func Name() string { return rand.Text() }
+
+// nameSize is how many characters such a name has.
+const nameSize = 26
+
+// Forms knows what was answered to forms of late, by their names. The zero Forms is ready.
+type Forms[T any] struct {
+	flight flight.Group[T]
+
+	mu      sync.Mutex
+	answers map[string]T
+}
+
+// Do returns what do does for the form that by has sent, or has answered them to it before. A
+// form without a name of ours is always done. An error is not remembered. What has begun goes on
+// without the one for whom it began.
+func (f *Forms[T]) Do(ctx context.Context, by, form string, do func(context.Context) (T, error)) (T, error) {
+	if len(form) != nameSize {
+		return do(ctx)
+	}
+	key := by + " " + form
+	return f.flight.Do(ctx, key, func(ctx context.Context) (T, error) {
+		if answer, ok := f.recall(key); ok {
+			return answer, nil
+		}
+		answer, err := do(ctx)
+		if err == nil {
+			f.keep(key, answer)
+		}
+		return answer, err
+	})
+}
+
+func (f *Forms[T]) recall(key string) (T, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answer, ok := f.answers[key]
+	return answer, ok
+}
+
+func (f *Forms[T]) keep(key string, answer T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.answers == nil || len(f.answers) >= maxRemembered {
+		f.answers = map[string]T{}
+	}
+	f.answers[key] = answer
+	time.AfterFunc(remembered, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.answers, key)
+	})
+}

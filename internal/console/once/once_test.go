@@ -1,0 +1,59 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What was answered is kept for no longer than a double click takes.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var f Forms[int]
+		form, done := Name(), 0
+		do := func(context.Context) (int, error) {
+			done++
+			return done, nil
+		}
+		for _, tc := range []struct {
+			by, form string
+			want     int
+			after    time.Duration
+		}{
+			{"ada", form, 1, 0},
+			{"ada", form, 1, remembered - 1},
+			{"eve", form, 2, 0},
+			{"ada", Name(), 3, 0},
+			{"ada", "", 4, 0},
+			{"ada", "", 5, 0},
+			{"ada", form, 6, 1},
+		} {
+			time.Sleep(tc.after)
+			synctest.Wait()
+			if got, err := f.Do(t.Context(), tc.by, tc.form, do); got != tc.want || err != nil {
+				t.Errorf("%+v: %d, %v", tc, got, err)
+			}
+		}
+		time.Sleep(remembered)
+		synctest.Wait()
+		if len(f.answers) != 0 {
+			t.Error("answers are kept")
+		}
+	})
+}
+
+func TestFormsThatFailAreSentAgain(t *testing.T) {
+	t.Parallel()
+	var f Forms[int]
+	form := Name()
+	refused := errors.New("refused")
+	if _, err := f.Do(t.Context(), "ada", form, func(context.Context) (int, error) { return 0, refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if got, err := f.Do(t.Context(), "ada", form, func(context.Context) (int, error) { return 1, nil }); got != 1 || err != nil {
+		t.Error(got, err)
+	}
+}

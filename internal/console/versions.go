@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/console/markup"
+)
+
+// Versions lists the versions of an app.
+type Versions struct {
+	List[client.Version]
+	App client.App
+}
+
+func showVersions(v *visit) (markup.Page, error) {
+	id, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	app, err := v.organization.GetApp(v.request.Context(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	l, err := list(v, "apps", v.versionsOf(id))
+	return markup.Fill("versions.html", Versions{l, app}), err
+}
+
+func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client.Page[client.Version], error) {
+	return func(ctx context.Context, part client.Range) (client.Page[client.Version], error) {
+		return v.organization.ListVersions(ctx, id, part)
+	}
+}
+
+// Version shows what a version changed.
+type Version struct {
+	Frame
+	App     client.App
+	Version int64
+	Current int64 // the version that the app is at
+	Against int64 // what it is compared with; 0: the one before
+	Files   []fileDiff
+}
+
+type fileDiff struct {
+	Filename string
+	Lines    []diffLine
+}
+
+type diffLine struct{ Class, Text string }
+
+func showVersion(v *visit) (markup.Page, error) {
+	page, id, err := v.version()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	if page.App, err = v.organization.GetApp(v.request.Context(), id); err != nil {
+		return markup.Page{}, err
+	}
+	if page.Current, err = v.currentVersion(id); err != nil {
+		return markup.Page{}, err
+	}
+	diffs, err := v.organization.DiffVersions(v.request.Context(), id, page.Version, page.Against)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	page.Frame = v.frameOf(page.App)
+	for _, f := range diffs.Files {
+		page.Files = append(page.Files, fileDiff{f.Filename, diffLines(f.Diff)})
+	}
+	return markup.Fill("version.html", page), nil
+}
+
+// version is the version that the path names, of which app, and what to compare it with.
+func (v *visit) version() (page Version, id int64, err error) {
+	if id, err = v.appID(); err != nil {
+		return page, 0, err
+	}
+	if page.Version, err = number(v.request.PathValue("version")); err != nil {
+		return page, 0, err
+	}
+	if against := v.request.URL.Query().Get("against"); against != "" {
+		page.Against, err = number(against)
+	}
+	return page, id, err
+}
+
+// currentVersion is the number of the version that an app is at.
+func (v *visit) currentVersion(id int64) (int64, error) {
+	for version, err := range v.organization.AllVersions(v.request.Context(), id) {
+		if err != nil || version.Current {
+			return version.Version, err
+		}
+	}
+	return 0, nil
+}
+
+// diffLines says of each line of a unified diff what it is.
+func diffLines(diff string) []diffLine {
+	var lines []diffLine
+	for line := range strings.Lines(diff) {
+		class := ""
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			class = "hunk"
+		case strings.HasPrefix(line, "+"):
+			class = "added"
+		case strings.HasPrefix(line, "-"):
+			class = "removed"
+		}
+		lines = append(lines, diffLine{class, line})
+	}
+	return lines
+}
+
+func returnToVersion(v *visit) (next, error) {
+	then, err := v.onApp("moved", func(id int64) error {
+		version, err := number(v.request.PathValue("version"))
+		if err == nil {
+			_, err = v.organization.UpgradeApp(v.request.Context(), id, client.Upgrade{Version: version})
+		}
+		return err
+	})
+	then.path = v.appPath()
+	return then, err
+}
