@@ -48,6 +48,7 @@ var cases = []struct {
 			"foyer.example.com", "ftp://h", "https://", "https://:80", "https://u:hunter2@h", "https://h?a=b", "https://h#f", "https://h:x", "https://bücher.example", "https://h/büro",
 			"https://h?", "https://h#", "https://h/?", "https://h/#", "https://h:", "https://h:0", "https://h:65536", "https://[::1]:", "https://[x]",
 			`https://h"y.example`, "https://h<y", "https://h/a b", `https://h/a"b`, `https://h/a\b`,
+			"https://h//evil.example", "https://h/a//b/", "http://[fe80::1%25lo]:80",
 		},
 	},
 	{

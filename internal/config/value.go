@@ -73,6 +73,9 @@ func baseURL(c *Config, value string) error {
 		return errors.New("must have a path that can be part of a link: write a space and the like as %XX")
 	}
 	c.BaseURL = strings.TrimRight(value, "/")
+	if strings.Contains(strings.TrimRight(u.EscapedPath(), "/"), "//") { // a link without the host would lead to another
+		return errors.New("must have single slashes in its path")
+	}
 	return nil
 }
 
@@ -81,7 +84,7 @@ func baseURL(c *Config, value string) error {
 func linkHost(u *url.URL) bool {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
-		if _, err := netip.ParseAddr(host); err != nil {
+		if ip, err := netip.ParseAddr(host); err != nil || ip.Zone() != "" {
 			return false
 		}
 	} else if host == "" || strings.Trim(host, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-._") != "" {
