@@ -25,12 +25,20 @@ func Multiline(s string) string {
 
 // Line is s on one line of at most limit characters; a longer one ends in "…".
 func Line(s string, limit int) string {
-	line := strings.Join(strings.Fields(defang(visible(s))), " ")
-	if utf8.RuneCountInString(line) <= limit {
-		return line
+	long := len(s) > limit*lineBytes
+	if long {
+		s = s[:limit*lineBytes]
 	}
-	return strings.TrimSpace(string([]rune(line)[:limit-1])) + "…"
+	line := []rune(strings.Join(strings.Fields(defang(visible(s))), " "))
+	if !long && len(line) <= limit {
+		return string(line)
+	}
+	return strings.TrimSpace(string(line[:min(len(line), limit-1)])) + "…"
 }
+
+// lineBytes is how many bytes of a text are looked at for each character of a line: what is
+// a megabyte long costs tenths of a second otherwise, to show its beginning.
+const lineBytes = 64
 
 var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
 

@@ -47,6 +47,16 @@ func TestLineIsCut(t *testing.T) {
 	}
 }
 
+// Of a long text the beginning is looked at, which is told.
+func TestLineOfALongText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("\u200b", 1<<20) + "end", "a" + strings.Repeat("\u0301", 1<<20), strings.Repeat("ü", 1<<20)} {
+		if got := plaintext.Line(text, 20); utf8.RuneCountInString(got) > 20 || !strings.HasSuffix(got, "…") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 func TestNothingBecomesALink(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
