@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -56,7 +58,10 @@ func showActivity(v *visit) (markup.Page, error) {
 }
 
 // Install offers the ways to a new app, from the catalog among them.
-type Install struct{ List[client.CatalogApp] }
+type Install struct {
+	List[client.CatalogApp]
+	CatalogFault string // why there is none now; "" where there is
+}
 
 // Repository is the address that was typed, unless it holds what nobody else should see.
 func (p Install) Repository() string {
@@ -69,7 +74,10 @@ func (p Install) Repository() string {
 
 func showInstall(v *visit) (markup.Page, error) {
 	l, err := list(v, "apps", ofApps(v.organization.ListRepository))
-	return markup.Fill("install.html", Install{l}), err
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadGateway {
+		return markup.Fill("install.html", Install{List: List[client.CatalogApp]{Frame: v.frame("apps")}, CatalogFault: refused.Detail}), nil
+	}
+	return markup.Fill("install.html", Install{List: l}), err
 }
 
 func installFromGit(v *visit) (next, error) {

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -49,8 +50,9 @@ type Trouble struct {
 
 // screen is a page, and what the buttons on it do.
 type screen struct {
-	show func(*visit) (markup.Page, error)
-	do   map[string]action
+	show  func(*visit) (markup.Page, error)
+	do    map[string]action
+	bytes int64 // how large its forms may be; 0: maxForm
 }
 
 // action does what a button says, by its value.
@@ -80,7 +82,7 @@ func screens() map[string]screen {
 		apps + "/new":               {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/unused":            {show: showUnused},
 		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp}},
-		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}},
+		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
 		app + "/versions":           {show: showVersions},
 		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
 		organization + "/activity":  {show: showActivity},
@@ -92,8 +94,10 @@ func screens() map[string]screen {
 // root is the path of the first page, as browsers see it.
 func (c Console) root() string { return c.prefix + "/console" }
 
-// maxForm bounds a form: a file of 1 MiB, each byte of which may take three.
-const maxForm = 4 << 20
+const (
+	maxForm       = 64 << 10
+	maxSourceForm = 4 << 20 // a file of 1 MiB, each byte of which may take three
+)
 
 // Register adds the console to mux, whose API it asks.
 func (c Console) Register(mux *http.ServeMux) {
@@ -169,16 +173,20 @@ func (c Console) button(s screen) http.Handler {
 }
 
 func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
-	if err := c.read(w, r); err != nil {
-		return nil, next{}, err
-	}
 	v, err := c.visit(w, r)
+	limit := int64(maxForm)
+	if err == nil {
+		limit = cmp.Or(s.bytes, maxForm)
+	}
+	if unread := c.read(w, r, limit); unread != nil {
+		return v, next{}, cmp.Or(unread, err)
+	}
 	if err != nil {
 		return v, next{}, err
 	}
 	do, ok := s.do[r.PostForm.Get("do")]
 	if !ok {
-		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+		return v, next{}, cmp.Or(c.Limit(w, r), fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again."))
 	}
 	then, err := c.forms.Do(r.Context(), strconv.FormatInt(v.keyID, 10), r.PostForm.Get("form"), func(ctx context.Context) (next, error) {
 		v.request = r.WithContext(ctx)
@@ -189,13 +197,13 @@ func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit
 
 // read reads a form, which must come from a page of ours: a browser sends along who is signed
 // in, whoever made the form.
-func (c Console) read(w http.ResponseWriter, r *http.Request) error {
+func (c Console) read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if err := c.origin.Check(r); err != nil {
 		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
-		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d MiB.", maxForm>>20)
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d bytes.", limit)
 	}
 	return nil
 }

@@ -20,19 +20,26 @@ func showInvites(v *visit) (markup.Page, error) {
 	return markup.Fill("invites.html", Invites{l, v.mails}), err
 }
 
+// maxInvites is how many invites one request may make.
+const maxInvites = 100
+
 // invitePeople invites each address, of which there is one on a line.
 func invitePeople(v *visit) (next, error) {
 	level, err := strconv.Atoi(v.line("level"))
 	if err != nil {
 		return next{}, wrong("level", "Choose a level.")
 	}
-	mail := v.mails && v.typed("send_email") == "on"
-	var drafts []client.InviteDraft
-	for _, address := range addresses(v.typed("addresses")) {
-		drafts = append(drafts, client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: v.typed("message"), SendEmail: &mail})
-	}
-	if len(drafts) == 0 {
+	addresses := addresses(v.typed("addresses"))
+	switch {
+	case len(addresses) == 0:
 		return next{}, wrong("addresses", "Write at least one address.")
+	case len(addresses) > maxInvites:
+		return next{}, wrong("addresses", "At most 100 fit in one form, not "+strconv.Itoa(len(addresses))+".")
+	}
+	message, mail := v.typed("message"), v.mails && v.typed("send_email") == "on"
+	drafts := make([]client.InviteDraft, len(addresses))
+	for i, address := range addresses {
+		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail}
 	}
 	_, err = v.organization.CreateInvites(v.request.Context(), drafts)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
@@ -61,7 +68,10 @@ func addresses(text string) []string {
 }
 
 func resendInvite(v *visit) (next, error) {
-	_, err := v.organization.ResendInvite(v.request.Context(), v.line("id"))
+	id, err := v.id()
+	if err == nil {
+		_, err = v.organization.ResendInvite(v.request.Context(), id)
+	}
 	if v.mails {
 		return next{said: "resent"}, err
 	}
@@ -69,7 +79,11 @@ func resendInvite(v *visit) (next, error) {
 }
 
 func withdrawInvite(v *visit) (next, error) {
-	return next{said: "withdrawn"}, v.organization.DeleteInvite(v.request.Context(), v.line("id"))
+	id, err := v.id()
+	if err == nil {
+		err = v.organization.DeleteInvite(v.request.Context(), id)
+	}
+	return next{said: "withdrawn"}, err
 }
 
 // Link shows the link of an invite. Whoever has it becomes the person invited, so no address
@@ -80,7 +94,11 @@ type Link struct {
 }
 
 func linkInvite(v *visit) (next, error) {
-	link, err := v.organization.LinkInvite(v.request.Context(), v.line("id"))
+	id, err := v.id()
+	if err != nil {
+		return next{}, err
+	}
+	link, err := v.organization.LinkInvite(v.request.Context(), id)
 	return next{page: new(markup.Fill("link.html", Link{v.frame("invites"), link}))}, err
 }
 
@@ -94,12 +112,19 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("level", "Choose a level.")
 	}
-	_, err = v.organization.SetLevel(v.request.Context(), v.line("id"), client.Level(level))
+	id, err := v.id()
+	if err == nil {
+		_, err = v.organization.SetLevel(v.request.Context(), id, client.Level(level))
+	}
 	return next{said: "saved"}, err
 }
 
 func removeMember(v *visit) (next, error) {
-	return next{said: "removed"}, v.organization.RemoveMember(v.request.Context(), v.line("id"))
+	id, err := v.id()
+	if err == nil {
+		err = v.organization.RemoveMember(v.request.Context(), id)
+	}
+	return next{said: "removed"}, err
 }
 
 func leave(v *visit) (next, error) {

@@ -61,7 +61,7 @@ func fieldsOf(form url.Values) []field {
 func (c Console) session(w http.ResponseWriter, r *http.Request) {
 	err := c.Limit(w, r)
 	if err == nil {
-		err = c.read(w, r)
+		err = c.read(w, r, maxForm)
 	}
 	if err != nil {
 		c.trouble(w, r, nil, err)

@@ -43,12 +43,15 @@ type Version struct {
 	Files   []fileDiff
 }
 
+// fileDiff is what is different in a file.
 type fileDiff struct {
 	Filename string
-	Lines    []diffLine
+	Parts    []diffPart
+	Cut      bool // there is more than is shown
 }
 
-type diffLine struct{ Class, Text string }
+// diffPart is lines of a unified diff that are of one kind.
+type diffPart struct{ Class, Text string }
 
 func showVersion(v *visit) (markup.Page, error) {
 	page, id, err := v.version()
@@ -67,7 +70,9 @@ func showVersion(v *visit) (markup.Page, error) {
 	}
 	page.Frame = v.frameOf(page.App)
 	for _, f := range diffs.Files {
-		page.Files = append(page.Files, fileDiff{f.Filename, diffLines(f.Diff)})
+		shown := fileDiff{Filename: f.Filename}
+		shown.read(f.Diff)
+		page.Files = append(page.Files, shown)
 	}
 	return markup.Fill("version.html", page), nil
 }
@@ -96,22 +101,38 @@ func (v *visit) currentVersion(id int64) (int64, error) {
 	return 0, nil
 }
 
-// diffLines says of each line of a unified diff what it is.
-func diffLines(diff string) []diffLine {
-	var lines []diffLine
+// shownLines is how many lines of a diff a page shows.
+const shownLines = 2000
+
+// read takes over a unified diff, as far as it is shown.
+func (f *fileDiff) read(diff string) {
+	shown, begin, end := 0, 0, 0
 	for line := range strings.Lines(diff) {
-		class := ""
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			class = "hunk"
-		case strings.HasPrefix(line, "+"):
-			class = "added"
-		case strings.HasPrefix(line, "-"):
-			class = "removed"
+		if shown++; shown > shownLines {
+			f.Cut = true
+			return
 		}
-		lines = append(lines, diffLine{class, line})
+		class, last := classOf(line), len(f.Parts)-1
+		if last < 0 || f.Parts[last].Class != class {
+			f.Parts = append(f.Parts, diffPart{Class: class})
+			begin, last = end, last+1
+		}
+		end += len(line)
+		f.Parts[last].Text = diff[begin:end]
 	}
-	return lines
+}
+
+// classOf says what a line of a unified diff is.
+func classOf(line string) string {
+	switch {
+	case strings.HasPrefix(line, "@@"):
+		return "hunk"
+	case strings.HasPrefix(line, "+"):
+		return "added"
+	case strings.HasPrefix(line, "-"):
+		return "removed"
+	}
+	return ""
 }
 
 func returnToVersion(v *visit) (next, error) {

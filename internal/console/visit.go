@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
+	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
@@ -31,7 +35,16 @@ type visit struct {
 }
 
 // visit finds out who makes a request. With an error it may return whom it knows all the same.
+// What comes to the API counts there; what does not, against the address.
 func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
+	v, err := c.admit(w, r)
+	if err != nil && !fault.Is(err, fault.Internal) {
+		err = cmp.Or(c.Limit(w, r), err)
+	}
+	return v, err
+}
+
+func (c Console) admit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	key, err := c.keyOf(r)
 	if err != nil {
 		return nil, err
@@ -75,6 +88,15 @@ func (v *visit) typed(name string) string {
 
 // line is a field of the form without white space around it.
 func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
+
+// id is the id in the form of what an action is about.
+func (v *visit) id() (string, error) {
+	id := v.line("id")
+	if uuid.Validate(id) != nil {
+		return "", access.ErrNotFound
+	}
+	return id, nil
+}
 
 // wrong is what is wrong with a field of a form, told as the API tells it.
 func wrong(field, detail string) error {

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/config"
 )
 
 // visitor is a browser, without a window, that looks at the console.
@@ -355,46 +354,4 @@ func TestConsoleLastPart(t *testing.T) {
 			t.Errorf("%s", left.body)
 		}
 	})
-}
-
-// The activity names the request that the browser made.
-func TestConsoleRequestID(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, s *running) {
-		visit(t, s, s.key).send("POST", "/console/@current/apps/new", "do=source&name=Banner", "X-Request-Id", "by-hand")
-		done, err := s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{})
-		if err != nil || done.Count != 1 || done.Results[0].RequestID != "by-hand" {
-			t.Errorf("%+v, %v", done.Results, err)
-		}
-	})
-}
-
-// Behind a proxy that speaks TLS, and keeps a path to itself.
-func TestConsoleBehindAProxy(t *testing.T) {
-	t.Parallel()
-	s := start(t, config.Config{BaseURL: "https://foyer.example/at/home"})
-	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
-	address, _, _ = strings.Cut(address, `"`)
-	v := &visitor{T: t, url: "http://" + address, http: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	got := v.post("/console/session", "key", s.key, "then", "/console/keys")
-	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/at/home/console/keys" {
-		t.Errorf("%d, %v", got.status, got.header)
-	}
-	cookie := got.header.Get("Set-Cookie")
-	for _, want := range []string{"__Host-foyer=", "; Path=/;", "; Max-Age=43200;", "; HttpOnly;", "; Secure;", "; SameSite=Lax"} {
-		if !strings.Contains(cookie+";", want) {
-			t.Errorf("%s lacks %s", cookie, want)
-		}
-	}
-	session, _, _ := strings.Cut(cookie, ";")
-	page := v.send("GET", "/console/@current/apps", "", "Cookie", session)
-	for _, link := range links.FindAllStringSubmatch(page.body, -1) {
-		if !strings.HasPrefix(link[1], "/at/home/console") {
-			t.Errorf("a link leads to %s", link[1])
-		}
-	}
-	v.want(200, "Apps", page)
-	if got := v.send("POST", "/console/@current/apps/new", "do=source&name=x", "Cookie", session, "Origin", "https://foyer.example"); got.status != http.StatusSeeOther {
-		t.Errorf("%d: %s", got.status, got.body)
-	}
 }

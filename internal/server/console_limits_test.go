@@ -1,0 +1,130 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+)
+
+// The activity names the request that the browser made.
+func TestConsoleRequestID(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		visit(t, s, s.key).send("POST", "/console/@current/apps/new", "do=source&name=Banner", "X-Request-Id", "by-hand")
+		done, err := s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{})
+		if err != nil || done.Count != 1 || done.Results[0].RequestID != "by-hand" {
+			t.Errorf("%+v, %v", done.Results, err)
+		}
+	})
+}
+
+// Behind a proxy that speaks TLS, and keeps a path to itself.
+func TestConsoleBehindAProxy(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{BaseURL: "https://foyer.example/at/home"})
+	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
+	address, _, _ = strings.Cut(address, `"`)
+	v := &visitor{T: t, url: "http://" + address, http: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	got := v.post("/console/session", "key", s.key, "then", "/console/keys")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/at/home/console/keys" {
+		t.Errorf("%d, %v", got.status, got.header)
+	}
+	cookie := got.header.Get("Set-Cookie")
+	for _, want := range []string{"__Host-foyer=", "; Path=/;", "; Max-Age=43200;", "; HttpOnly;", "; Secure;", "; SameSite=Lax"} {
+		if !strings.Contains(cookie+";", want) {
+			t.Errorf("%s lacks %s", cookie, want)
+		}
+	}
+	session, _, _ := strings.Cut(cookie, ";")
+	page := v.send("GET", "/console/@current/apps", "", "Cookie", session)
+	for _, link := range links.FindAllStringSubmatch(page.body, -1) {
+		if !strings.HasPrefix(link[1], "/at/home/console") {
+			t.Errorf("a link leads to %s", link[1])
+		}
+	}
+	v.want(200, "Apps", page)
+	if got := v.send("POST", "/console/@current/apps/new", "do=source&name=x", "Cookie", session, "Origin", "https://foyer.example"); got.status != http.StatusSeeOther {
+		t.Errorf("%d: %s", got.status, got.body)
+	}
+}
+
+// What somebody can send without a key, or without the right to it, costs next to nothing.
+func TestConsoleLargeForms(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		v.want(400, "At most 100", v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", strings.Repeat("a ", 101), "message", strings.Repeat("m", 50<<10)))
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+		source := "/console/@current/apps/" + itoa(app.ID) + "/source"
+		large := strings.Repeat("\n", 1<<20)
+		for _, path := range []string{"/console/session", "/console/@current/invites"} {
+			v.want(400, "larger than 65536 bytes", v.post(path, "do", large))
+		}
+		stranger := visit(t, s, "")
+		stranger.want(400, "larger than 65536 bytes", stranger.post(source, "do", large))
+		v.want(200, "Saved.", v.post(source, "do", "save", "filename", "a.txt", "text", large))
+		diff := v.get("/console/@current/apps/" + itoa(app.ID) + "/versions/1")
+		v.want(200, "There is more", diff)
+		if len(diff.body) > 100<<10 {
+			t.Errorf("a page of %d bytes", len(diff.body))
+		}
+	})
+}
+
+// What does not come to the API counts too.
+func TestConsoleLimit(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	stranger := visit(t, s, "")
+	for name, ask := range map[string]func() shown{
+		"unknown organization": func() shown { return v.get("/console/01890000-0000-7000-8000-000000000001") },
+		"unknown button":       func() shown { return v.post("/console/keys", "do", "nothing") },
+		"signed out":           func() shown { return stranger.get("/console") },
+		"signing in":           func() shown { return stranger.post("/console/session", "key", "foy_") },
+	} {
+		const tries = 2000 // 600 are let through at once, and ten a second
+		limited := false
+		for range tries {
+			if limited = ask().status == http.StatusTooManyRequests; limited {
+				break
+			}
+		}
+		if !limited {
+			t.Errorf("%s: not limited", name)
+		}
+	}
+	v.want(200, "Apps", v.get("/console/@current/apps"))
+}
+
+// A catalog that is away keeps nobody from the other ways to an app.
+func TestConsoleWithoutACatalog(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{Catalog: "https://127.0.0.1:1/catalog.json"})
+	v := visit(t, s, s.key)
+	v.want(200, "The catalog cannot be read now", v.get("/console/@current/apps/new"))
+	v.want(400, `value="https://127.0.0.1:1/x"`, v.post("/console/@current/apps/new", "do", "git", "url", "https://127.0.0.1:1/x", "tag", strings.Repeat("x", 1000)))
+	v.want(200, "The app is there", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
+}
+
+// An id in a form is one, or names nothing.
+func TestConsoleIDs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		for _, id := range []string{"", ".", "..", "a/b", "@me", strings.Repeat("x", 1000)} {
+			for _, do := range []string{"resend", "link", "withdraw"} {
+				v.want(404, "Not found", v.post("/console/@current/invites", "do", do, "id", id))
+			}
+			v.want(404, "Not found", v.post("/console/@current/members", "do", "level", "level", "1", "id", id))
+			v.want(404, "Not found", v.post("/console/@current/members", "do", "remove", "id", id))
+			v.want(404, "Not found", v.post("/console/keys", "do", "revoke", "id", id))
+		}
+		if strings.Contains(s.log.String(), `"level":"ERROR"`) {
+			t.Error(s.log.String())
+		}
+	})
+}
