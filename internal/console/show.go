@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -40,7 +41,7 @@ var labels = map[string]string{
 }
 
 // hashes are those that activity tells of.
-var hashes = regexp.MustCompile(`\b[0-9a-f]{12}[0-9a-f]{28,}\b`)
+var hashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-9a-f]{40,}\b`) })
 
 // maxShort is how many bytes of a JSON are looked at to show the beginning.
 const maxShort = 4 << 10
@@ -48,7 +49,7 @@ const maxShort = 4 << 10
 // short is JSON on one line, with hashes cut as git cuts them.
 func short(text json.RawMessage) string {
 	text = text[:min(len(text), maxShort)]
-	return markup.Line(hashes.ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
+	return markup.Line(hashes().ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
 }
 
 // indent is JSON with a line for each value.
