@@ -77,8 +77,8 @@ func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 		if err != nil {
 			return OrNotFound(err)
 		}
-		if !c.Scope.Includes(key.Scope) || c.endsBefore(key) {
-			return fault.New(fault.Denied, "A key cannot revoke one that can do more, or lives longer, than itself.")
+		if err := c.MayRevoke(key); err != nil {
+			return err
 		}
 		n, err := deleteKey(ctx, tx, id)
 		if err == nil && n == 0 {
@@ -86,6 +86,14 @@ func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 		}
 		return err
 	})
+}
+
+// MayRevoke reports whether a caller may revoke a key of their own.
+func (c Caller) MayRevoke(k Key) error {
+	if !c.Scope.Includes(k.Scope) || c.endsBefore(k) {
+		return fault.New(fault.Denied, "A key cannot revoke one that can do more, or lives longer, than itself.")
+	}
+	return nil
 }
 
 // endsBefore reports whether the caller's key ends before another.

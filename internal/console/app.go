@@ -20,7 +20,7 @@ const shownVersions = 10
 type App struct {
 	Frame
 	client.AppSource
-	Versions      []client.Version
+	Versions      []versionRow
 	VersionsCount int
 }
 
@@ -37,7 +37,7 @@ func another(app client.App) bool {
 
 // SavedHere reports whether the app has files that its upstream has not.
 func (p App) SavedHere() bool {
-	return upstream(p.App) && slices.ContainsFunc(p.Versions, func(v client.Version) bool { return v.Current && v.Commit == "" })
+	return upstream(p.App) && slices.ContainsFunc(p.Versions, func(v versionRow) bool { return v.Current && v.Commit == "" })
 }
 
 // Broken reports whether a file of the app does not compile, so that its bundle, if it has one,
@@ -73,7 +73,7 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: versions.Results, VersionsCount: versions.Count}), nil
+	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: v.rows(id, versions.Results), VersionsCount: versions.Count}), nil
 }
 
 // frameOf is the frame of a page about one app. What another organization shares can be
@@ -170,7 +170,8 @@ func showSource(v *visit) (markup.Page, error) {
 }
 
 // saveFile keeps the text of a file, unless somebody else has changed the file since its page
-// was opened: then they are told, and the next time it is kept.
+// was opened: then they are told, and the next time it is kept. Browsers send every line end as
+// CR LF: a file that has one such keeps them all so, and one that was not touched stays as it was.
 func saveFile(v *visit) (next, error) {
 	name, text := v.line("filename"), v.typed("text")
 	then, err := v.onApp("saved", func(id int64) error {
@@ -178,14 +179,18 @@ func saveFile(v *visit) (next, error) {
 		if err != nil {
 			return err
 		}
-		switch opened := v.line("sha256"); opened {
+		stored, there := app.Source[name]
+		if there && text == lineEnds.Replace(stored) {
+			return nil // it is saved: the form was sent twice, or not touched
+		}
+		switch v.line("sha256") {
 		case sha256Of(app, name):
 		case "":
 			return wrong("filename", "There is a file of this name: open it to change it.")
 		default:
 			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
 		}
-		if strings.Contains(app.Source[name], "\r\n") { // browsers send these for both
+		if strings.Contains(stored, "\r\n") {
 			text = strings.ReplaceAll(text, "\n", "\r\n")
 		}
 		return v.setFile(id, name, &text)
@@ -204,6 +209,9 @@ func (v *visit) setFile(id int64, name string, text *string) error {
 	_, err := v.organization.UpdateSource(v.request.Context(), id, client.SourcePatch{Source: map[string]*string{name: text}})
 	return err
 }
+
+// lineEnds makes one of all.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // sha256Of is the hash of one of an app's files, "" if it has none of this name.
 func sha256Of(app client.AppSource, name string) string {

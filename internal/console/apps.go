@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"foyer/client"
@@ -63,13 +62,9 @@ type Install struct {
 	CatalogFault string // why there is none now; "" where there is
 }
 
-// Repository is the address that was typed, unless it holds what nobody else should see.
+// Repository is the address that was typed, as far as it may be shown.
 func (p Install) Repository() string {
-	typed := p.Filled("git", "url", "")
-	if u, err := url.Parse(typed); err != nil || u.User != nil || u.RawQuery != "" {
-		return ""
-	}
-	return typed
+	return harmless(p.Filled("git", "url", ""))
 }
 
 func showInstall(v *visit) (markup.Page, error) {

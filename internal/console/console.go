@@ -5,7 +5,9 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -43,9 +45,9 @@ type Console struct {
 // Trouble is the page for what goes wrong.
 type Trouble struct {
 	Frame
-	Detail    string // safe to show, like a fault's
-	RequestID string // finds the reason in the log; may be ""
-	Again     []field
+	Detail    string  // safe to show, like a fault's
+	RequestID string  // finds the reason in the log; may be ""
+	Fields    []field // of the form, to be sent again
 }
 
 // screen is a page, and what the buttons on it do.
@@ -96,7 +98,7 @@ func (c Console) root() string { return c.prefix + "/console" }
 
 const (
 	maxForm       = 64 << 10
-	maxSourceForm = 4 << 20 // a file of 1 MiB, each byte of which may take three
+	maxSourceForm = 6<<20 + maxForm // a file of 1 MiB, each line end of which may take six bytes
 )
 
 // Register adds the console to mux, whose API it asks.
@@ -111,7 +113,11 @@ func (c Console) Register(mux *http.ServeMux) {
 	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		panic(err)
 	}
-	pages := map[string]wire.Methods{sessionPath: {http.MethodPost: http.HandlerFunc(c.session)}}
+	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
+	pages := map[string]wire.Methods{
+		sessionPath: {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.begin)},
+		endPath:     {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.end)},
+	}
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
 	}
@@ -178,17 +184,15 @@ func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit
 	if err == nil {
 		limit = cmp.Or(s.bytes, maxForm)
 	}
-	if unread := c.read(w, r, limit); unread != nil {
-		return v, next{}, cmp.Or(unread, err)
-	}
-	if err != nil {
+	if err := cmp.Or(err, c.read(w, r, limit)); err != nil {
 		return v, next{}, err
 	}
 	do, ok := s.do[r.PostForm.Get("do")]
 	if !ok {
-		return v, next{}, cmp.Or(c.Limit(w, r), fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again."))
+		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
 	}
-	then, err := c.forms.Do(r.Context(), strconv.FormatInt(v.keyID, 10), r.PostForm.Get("form"), func(ctx context.Context) (next, error) {
+	by := fmt.Sprintf("%d %s %x", v.keyID, r.URL.Path, sha256.Sum256([]byte(r.PostForm.Encode())))
+	then, err := c.forms.Do(r.Context(), by, r.PostForm.Get("form"), func(ctx context.Context) (next, error) {
 		v.request = r.WithContext(ctx)
 		return do(v)
 	})
@@ -224,7 +228,7 @@ func (c Console) goOn(w http.ResponseWriter, v *visit, then next) {
 		path = v.here()
 	}
 	if then.signOut {
-		c.end(w)
+		c.forget(w)
 	}
 	if then.said != "" {
 		separator := "?"
@@ -247,6 +251,9 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	if wire.HungUp(w, r, err) {
 		return
 	}
+	if !fault.Is(err, fault.Internal) { // of which those are that the API has counted
+		err = cmp.Or(c.Limit(w, r), err)
+	}
 	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
 	status := c.told(w, r, err, &shown)
 	if status == http.StatusUnauthorized {
@@ -254,10 +261,11 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 		return
 	}
 	if v != nil {
+		v.refused = nil // it is said once
 		shown.Frame = v.frame("")
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
-		shown.Again = fieldsOf(r.PostForm)
+		shown.Fields = fieldsOf(r.PostForm)
 	}
 	c.write(w, r, status, markup.Fill("trouble.html", shown))
 }

@@ -36,12 +36,14 @@ func (p Keys) Opens(k client.Key) string {
 	return cmp.Or(k.OrganizationID, "all organizations")
 }
 
-// Revocable reports whether a key may be revoked with the one that they are signed in with: it
-// can do no more, and lives no longer.
+// Revocable reports whether a key may be revoked with the one that they are signed in with.
 func (p Keys) Revocable(k client.Key) bool {
 	scope, err := access.ParseScopes(k.Scopes)
-	ends := p.Offer.Caller.KeyExpires
-	return err == nil && p.Offer.Caller.Scope.Includes(scope) && (ends.IsZero() || k.ExpiresAt != nil && !k.ExpiresAt.After(ends))
+	key := access.Key{Scope: scope}
+	if k.ExpiresAt != nil {
+		key.ExpiresAt = *k.ExpiresAt
+	}
+	return err == nil && p.Offer.Caller.MayRevoke(key) == nil
 }
 
 // Key shows a new key, this once.

@@ -5,7 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"foyer/client"
+	"foyer/internal/access"
 	"foyer/internal/console/markup"
 )
 
@@ -57,7 +60,7 @@ func nameAddresses(faults []client.Fault, drafts []client.InviteDraft) {
 	for i, f := range faults {
 		place, _, _ := strings.Cut(f.Attr, ".")
 		if n, err := strconv.Atoi(place); err == nil && n >= 0 && n < len(drafts) {
-			faults[i].Attr, faults[i].Detail = "", drafts[n].TargetEmail+": "+f.Detail
+			faults[i].Attr, faults[i].Detail = "addresses", drafts[n].TargetEmail+": "+f.Detail
 		}
 	}
 }
@@ -67,23 +70,28 @@ func addresses(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n,; \t", r) })
 }
 
+// onID does something to what the form names by its id.
+func (v *visit) onID(said string, do func(id string) error) (next, error) {
+	id := v.line("id")
+	if uuid.Validate(id) != nil {
+		return next{}, access.ErrNotFound
+	}
+	return next{said: said}, do(id)
+}
+
 func resendInvite(v *visit) (next, error) {
-	id, err := v.id()
-	if err == nil {
-		_, err = v.organization.ResendInvite(v.request.Context(), id)
-	}
+	said := "renewed"
 	if v.mails {
-		return next{said: "resent"}, err
+		said = "resent"
 	}
-	return next{said: "renewed"}, err
+	return v.onID(said, func(id string) error {
+		_, err := v.organization.ResendInvite(v.request.Context(), id)
+		return err
+	})
 }
 
 func withdrawInvite(v *visit) (next, error) {
-	id, err := v.id()
-	if err == nil {
-		err = v.organization.DeleteInvite(v.request.Context(), id)
-	}
-	return next{said: "withdrawn"}, err
+	return v.onID("withdrawn", func(id string) error { return v.organization.DeleteInvite(v.request.Context(), id) })
 }
 
 // Link shows the link of an invite. Whoever has it becomes the person invited, so no address
@@ -94,12 +102,13 @@ type Link struct {
 }
 
 func linkInvite(v *visit) (next, error) {
-	id, err := v.id()
-	if err != nil {
-		return next{}, err
-	}
-	link, err := v.organization.LinkInvite(v.request.Context(), id)
-	return next{page: new(markup.Fill("link.html", Link{v.frame("invites"), link}))}, err
+	var link client.InviteLink
+	then, err := v.onID("", func(id string) (err error) {
+		link, err = v.organization.LinkInvite(v.request.Context(), id)
+		return err
+	})
+	then.page = new(markup.Fill("link.html", Link{v.frame("invites"), link}))
+	return then, err
 }
 
 func showMembers(v *visit) (markup.Page, error) {
@@ -112,19 +121,14 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("level", "Choose a level.")
 	}
-	id, err := v.id()
-	if err == nil {
-		_, err = v.organization.SetLevel(v.request.Context(), id, client.Level(level))
-	}
-	return next{said: "saved"}, err
+	return v.onID("saved", func(id string) error {
+		_, err := v.organization.SetLevel(v.request.Context(), id, client.Level(level))
+		return err
+	})
 }
 
 func removeMember(v *visit) (next, error) {
-	id, err := v.id()
-	if err == nil {
-		err = v.organization.RemoveMember(v.request.Context(), id)
-	}
-	return next{said: "removed"}, err
+	return v.onID("removed", func(id string) error { return v.organization.RemoveMember(v.request.Context(), id) })
 }
 
 func leave(v *visit) (next, error) {

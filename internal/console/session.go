@@ -18,58 +18,79 @@ type SignIn struct {
 	Detail string // why, if something was wrong
 	Then   string // where to go on
 	Sent   string // the form that was sent there without being signed in, encoded; may be ""
+	Lost   bool   // there was one that is too large to be kept
 }
 
-// sessionPath is where one signs in and out.
-const sessionPath = "/console/session"
+const (
+	sessionPath = "/console/session"
+	endPath     = sessionPath + "/end"
+
+	// maxSessionForm is for a form that was sent without being signed in, once more encoded.
+	maxSessionForm = 4 * maxForm
+)
 
 // signIn is the page that comes in the place of what a request asked for.
 func signIn(r *http.Request, t Trouble) SignIn {
 	s := SignIn{Frame: t.Frame, Detail: t.Detail}
-	if r.URL.Path == sessionPath {
+	if strings.TrimSuffix(r.URL.Path, "/") == sessionPath {
 		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
-	} else {
-		s.Then, s.Sent = r.URL.RequestURI(), r.PostForm.Encode()
+		return s
+	}
+	s.Then, s.Sent = r.URL.RequestURI(), kept(r.PostForm).Encode()
+	if r.Method == http.MethodPost && (s.Sent == "" || len(s.Sent) > maxForm) {
+		s.Sent, s.Lost = "", true
 	}
 	return s
+}
+
+// kept is what a page may hold of a form: all but what may be a credential.
+func kept(form url.Values) url.Values {
+	keep := maps.Clone(form)
+	delete(keep, "key")
+	if keep.Has("url") && harmless(keep.Get("url")) == "" {
+		delete(keep, "url")
+	}
+	return keep
+}
+
+// harmless is the address of a repository, unless it holds what nobody else should see.
+func harmless(address string) string {
+	if u, err := url.Parse(address); err != nil || u.User != nil || u.RawQuery != "" {
+		return ""
+	}
+	return address
 }
 
 // Again lets somebody send a form again that came when they were signed in no longer.
 type Again struct {
 	Frame
-	Path  string
-	Again []field
+	Path   string
+	Fields []field
 }
 
 // field is one of a form that is to be sent again.
 type field struct{ Name, Value string }
 
-// fieldsOf are those of a form, but for what may hold credentials.
+// fieldsOf are those of a form that a page may hold.
 func fieldsOf(form url.Values) []field {
+	form = kept(form)
 	var all []field
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		for _, value := range form[name] {
-			if name != "url" {
-				all = append(all, field{name, strings.ToValidUTF8(value, "\uFFFD")})
-			}
+			all = append(all, field{name, strings.ToValidUTF8(value, "\uFFFD")})
 		}
 	}
 	return all
 }
 
-// session signs in or out.
-func (c Console) session(w http.ResponseWriter, r *http.Request) {
+// begin signs in. It is counted before it is read, since anybody may send it.
+func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 	err := c.Limit(w, r)
 	if err == nil {
-		err = c.read(w, r, maxForm)
+		err = c.read(w, r, maxSessionForm)
 	}
 	if err != nil {
 		c.trouble(w, r, nil, err)
-		return
-	}
-	if r.PostForm.Get("do") == "end" {
-		c.end(w)
-		see(w, c.root())
 		return
 	}
 	key := strings.TrimSpace(r.PostForm.Get("key"))
@@ -81,14 +102,24 @@ func (c Console) session(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.DB.Now())))
 	then := c.within(r.PostForm.Get("then"), c.first(r, identity))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
-		c.write(w, r, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Again: fieldsOf(sent)}))
+		c.write(w, r, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Fields: fieldsOf(sent)}))
 		return
 	}
 	see(w, then)
 }
 
-// end signs the browser out.
-func (c Console) end(w http.ResponseWriter) {
+// end signs out.
+func (c Console) end(w http.ResponseWriter, r *http.Request) {
+	if err := c.read(w, r, maxForm); err != nil {
+		c.trouble(w, r, nil, err)
+		return
+	}
+	c.forget(w)
+	see(w, c.root())
+}
+
+// forget has the browser forget the session.
+func (c Console) forget(w http.ResponseWriter) {
 	gone := c.cookie("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)

@@ -16,12 +16,15 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
 	"foyer/internal/console/once"
+	"foyer/internal/plaintext"
 )
 
 //go:embed templates
 var files embed.FS
 
 var templates = markup.New(files, template.FuncMap{
+	"line":     line, // in place of those for strangers' browsers and mail programs
+	"text":     plaintext.Visible,
 	"label":    func(field string) string { return labels[field] },
 	"form":     once.Name,
 	"json":     short,
@@ -36,9 +39,14 @@ var templates = markup.New(files, template.FuncMap{
 
 // labels are what fields of forms are called.
 var labels = map[string]string{
-	"name": "Name", "description": "Description", "url": "Address", "tag": "Tag", "filename": "File name", "source": "Files",
-	"addresses": "Addresses", "text": "Text", "message": "Message", "level": "Level", "scopes": "Scopes", "days": "Days",
+	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
+	"filename": "File name", "text": "Text", "source": "File",
+	"addresses": "E-mail addresses", "level": "They become", "message": "A message",
+	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it ends",
 }
+
+// line is a name, or the like, as it is shown.
+func line(s string) string { return plaintext.VisibleLine(s, markup.MaxLine) }
 
 // hashes are those that activity tells of.
 var hashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-9a-f]{40,}\b`) })
@@ -49,7 +57,7 @@ const maxShort = 4 << 10
 // short is JSON on one line, with hashes cut as git cuts them.
 func short(text json.RawMessage) string {
 	text = text[:min(len(text), maxShort)]
-	return markup.Line(hashes().ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
+	return line(hashes().ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
 }
 
 // indent is JSON with a line for each value.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -10,7 +11,7 @@ import (
 
 // Versions lists the versions of an app.
 type Versions struct {
-	List[client.Version]
+	List[versionRow]
 	App client.App
 }
 
@@ -27,9 +28,24 @@ func showVersions(v *visit) (markup.Page, error) {
 	return markup.Fill("versions.html", Versions{l, app}), err
 }
 
-func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client.Page[client.Version], error) {
-	return func(ctx context.Context, part client.Range) (client.Page[client.Version], error) {
-		return v.organization.ListVersions(ctx, id, part)
+// versionRow is a version in a table.
+type versionRow struct {
+	client.Version
+	Page string // the path of the page about it
+}
+
+func (v *visit) rows(id int64, versions []client.Version) []versionRow {
+	rows := make([]versionRow, len(versions))
+	for i, version := range versions {
+		rows[i] = versionRow{version, v.home + "/apps/" + strconv.FormatInt(id, 10) + "/versions/" + strconv.FormatInt(version.Version, 10)}
+	}
+	return rows
+}
+
+func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client.Page[versionRow], error) {
+	return func(ctx context.Context, part client.Range) (client.Page[versionRow], error) {
+		page, err := v.organization.ListVersions(ctx, id, part)
+		return client.Page[versionRow]{Count: page.Count, Next: page.Next, Results: v.rows(id, page.Results)}, err
 	}
 }
 

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,12 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"foyer/client"
 	"foyer/internal/access"
-	"foyer/internal/console/markup"
-	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
@@ -35,16 +30,7 @@ type visit struct {
 }
 
 // visit finds out who makes a request. With an error it may return whom it knows all the same.
-// What comes to the API counts there; what does not, against the address.
 func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
-	v, err := c.admit(w, r)
-	if err != nil && !fault.Is(err, fault.Internal) {
-		err = cmp.Or(c.Limit(w, r), err)
-	}
-	return v, err
-}
-
-func (c Console) admit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	key, err := c.keyOf(r)
 	if err != nil {
 		return nil, err
@@ -53,7 +39,7 @@ func (c Console) admit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := client.New("http://foyer.invalid", key, client.WithHTTPClient(&http.Client{Transport: inside{c.api, r, c.RequestID(w)}}))
+	asked, err := client.New("http://foyer.invalid", key, client.WithHTTPClient(&http.Client{Transport: inside{c.api, c.RequestID(w)}}))
 	if err != nil {
 		return nil, err
 	}
@@ -80,23 +66,14 @@ func (v *visit) here() string {
 	return v.prefix + u.RequestURI()
 }
 
-// typed is a field of the form. It comes from anywhere: what is not UTF-8 is replaced. Browsers
-// end lines as mails do.
+// typed is a field of the form, with line ends as they are in Go. It comes from anywhere: what is
+// not UTF-8 is replaced.
 func (v *visit) typed(name string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(v.request.PostForm.Get(name), "\uFFFD"), "\r\n", "\n")
+	return lineEnds.Replace(strings.ToValidUTF8(v.request.PostForm.Get(name), "\uFFFD"))
 }
 
 // line is a field of the form without white space around it.
 func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
-
-// id is the id in the form of what an action is about.
-func (v *visit) id() (string, error) {
-	id := v.line("id")
-	if uuid.Validate(id) != nil {
-		return "", access.ErrNotFound
-	}
-	return id, nil
-}
 
 // wrong is what is wrong with a field of a form, told as the API tells it.
 func wrong(field, detail string) error {
@@ -130,7 +107,7 @@ func offer(c access.Caller) Offer {
 		Caller:     c,
 		SeeApps:    has(access.PluginRead) && plugin.MayRead(c) == nil,
 		ChangeApps: has(access.PluginWrite) && plugin.MayManage(c) == nil,
-		ShareApps:  c.Organization.AppAccess >= access.RootApps,
+		ShareApps:  plugin.MayShare(c) == nil,
 		SeePeople:  has(access.MemberRead),
 		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
 		SeeLinks:   has(access.MemberWrite) && invite.MaySeeLinks(c) == nil,
@@ -145,7 +122,9 @@ func offer(c access.Caller) Offer {
 }
 
 // Reaches reports whether somebody may change members of a level.
-func (o Offer) Reaches(level client.Level) bool { return slices.Contains(o.Levels, level) }
+func (o Offer) Reaches(level client.Level) bool {
+	return org.MayChange(o.Caller.Level, access.Level(level)) == nil
+}
 
 // Is reports whether a user is who looks at the page.
 func (o Offer) Is(u client.User) bool { return u.ID == o.Caller.UserID }
@@ -155,7 +134,7 @@ func (o Offer) Leave() bool { return o.Caller.Scope.Includes(access.MemberWrite)
 
 // Withdraw reports whether somebody may take an invite back, or send it again.
 func (o Offer) Withdraw(i client.Invite) bool {
-	return o.Caller.Scope.Includes(access.MemberWrite) && (o.Caller.Level >= access.Admin || o.Is(i.CreatedBy))
+	return o.Caller.Scope.Includes(access.MemberWrite) && invite.MayDelete(o.Caller, i.CreatedBy.ID) == nil
 }
 
 // Frame is what the pages of the console have around them.
@@ -185,6 +164,11 @@ func (v *visit) frame(section string) Frame {
 	return f
 }
 
+// Faulty reports whether a field of the form was refused.
+func (f Frame) Faulty(do, name string) bool {
+	return f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name })
+}
+
 // Filled is what a field of the form is filled with: what was sent, if that was refused.
 func (f Frame) Filled(do, name, otherwise string) string {
 	if f.Sent(do) {
@@ -210,7 +194,7 @@ func (f Frame) Title(name string) string {
 		name = "Error: " + name
 	}
 	if f.OrganizationName != "" {
-		name += " · " + markup.Line(f.OrganizationName)
+		name += " · " + line(f.OrganizationName)
 	}
 	return name
 }

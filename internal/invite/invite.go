@@ -206,9 +206,9 @@ func MayInvite(c access.Caller) error {
 	return nil
 }
 
-// mayDelete reports whether a caller may take back an invite.
-func mayDelete(c access.Caller, p pending) error {
-	if c.Level < access.Admin && p.createdBy != c.UserID {
+// MayDelete reports whether a caller may take back, or send again, an invite of a user's.
+func MayDelete(c access.Caller, createdBy int64) error {
+	if c.Level < access.Admin && createdBy != c.UserID {
 		return fault.New(fault.Denied, "Only admins, owners and whoever made it may take back an invite.")
 	}
 	return nil

@@ -164,7 +164,7 @@ func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
 }
 
 func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
-	if mayDelete(c, old) != nil {
+	if MayDelete(c, old.createdBy) != nil {
 		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
 	}
 	return s.remove(ctx, tx, c, old)

@@ -114,7 +114,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		if err := mayDelete(c, p); err != nil {
+		if err := MayDelete(c, p.createdBy); err != nil {
 			return err
 		}
 		return s.remove(ctx, tx, c, p)
@@ -144,7 +144,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if err != nil {
 		return Invite{}, access.OrNotFound(err)
 	}
-	if err := mayDelete(c, i.pending()); err != nil {
+	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
 		return Invite{}, err
 	}
 	if i, err = s.renew(ctx, tx, c, i); err != nil {

@@ -83,7 +83,7 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 	var m Membership
 	err := s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) (err error) {
 		m = member
-		if err := mayChange(self, member); err != nil || !level.Set {
+		if err := MayChange(self.Level, member.Level); err != nil || !level.Set {
 			return err
 		}
 		if wanted > self.Level {
@@ -99,7 +99,7 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) error {
 	return s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) error {
 		if member.User.ID != self.User.ID {
-			if err := mayChange(self, member); err != nil {
+			if err := MayChange(self.Level, member.Level); err != nil {
 				return err
 			}
 		}
@@ -107,12 +107,13 @@ func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) er
 	})
 }
 
-func mayChange(self, member Membership) error {
-	if err := MayManageMembers(access.Caller{Level: self.Level}); err != nil {
+// MayChange reports whether a member of level own may change one of another level.
+func MayChange(own, other access.Level) error {
+	if err := MayManageMembers(access.Caller{Level: own}); err != nil {
 		return err
 	}
-	if member.Level > self.Level {
-		return fault.New(fault.Denied, "You may change members up to your own level, %d (%s).", self.Level, self.Level)
+	if other > own {
+		return fault.New(fault.Denied, "You may change members up to your own level, %d (%s).", own, own)
 	}
 	return nil
 }

@@ -19,17 +19,25 @@ func pattern(expression string) func() *regexp.Regexp {
 }
 
 // Multiline is s for a paragraph: line breaks stay, as \n.
-func Multiline(s string) string {
-	return strings.TrimSpace(defang(visible(s)))
-}
+func Multiline(s string) string { return defang(Visible(s)) }
+
+// Visible is s for a paragraph of a page, where nothing makes links of texts.
+func Visible(s string) string { return strings.TrimSpace(visible(s)) }
 
 // Line is s on one line of at most limit characters; a longer one ends in "…".
-func Line(s string, limit int) string {
+func Line(s string, limit int) string { return oneLine(s, limit, defang) }
+
+// VisibleLine is like Line, for a page where nothing makes links of texts.
+func VisibleLine(s string, limit int) string {
+	return oneLine(s, limit, func(s string) string { return s })
+}
+
+func oneLine(s string, limit int, change func(string) string) string {
 	long := len(s) > limit*lineBytes
 	if long {
 		s = s[:limit*lineBytes]
 	}
-	line := []rune(strings.Join(strings.Fields(defang(visible(s))), " "))
+	line := []rune(strings.Join(strings.Fields(change(visible(s))), " "))
 	if !long && len(line) <= limit {
 		return string(line)
 	}

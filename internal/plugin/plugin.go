@@ -192,8 +192,8 @@ func MayManage(c access.Caller) error {
 	return nil
 }
 
-// mayShare reports whether a caller may make a plugin global.
-func mayShare(c access.Caller) error {
+// MayShare reports whether a caller may make a plugin global.
+func MayShare(c access.Caller) error {
 	if c.Organization.AppAccess < access.RootApps {
 		return fault.New(fault.Denied, "This organization may not share apps with all organizations (is_global).")
 	}

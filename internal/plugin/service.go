@@ -39,7 +39,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 		return Plugin{}, err
 	}
 	if p.IsGlobal {
-		if err := mayShare(c); err != nil {
+		if err := MayShare(c); err != nil {
 			return Plugin{}, err
 		}
 	}
@@ -259,7 +259,7 @@ func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id 
 // advance makes a changed plugin the next revision of what it was before.
 func (s Service) advance(c access.Caller, before Plugin, p *Plugin) error {
 	if p.IsGlobal && !before.IsGlobal {
-		if err := mayShare(c); err != nil {
+		if err := MayShare(c); err != nil {
 			return err
 		}
 	}

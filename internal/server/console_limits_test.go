@@ -59,12 +59,11 @@ func TestConsoleLargeForms(t *testing.T) {
 		v.want(400, "At most 100", v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", strings.Repeat("a ", 101), "message", strings.Repeat("m", 50<<10)))
 		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
 		source := "/console/@current/apps/" + itoa(app.ID) + "/source"
-		large := strings.Repeat("\n", 1<<20)
-		for _, path := range []string{"/console/session", "/console/@current/invites"} {
-			v.want(400, "larger than 65536 bytes", v.post(path, "do", large))
-		}
+		large := strings.Repeat("\r\n", 1<<20)
+		v.want(400, "larger than 262144 bytes", v.post("/console/session", "do", large))
+		v.want(400, "larger than 65536 bytes", v.post("/console/@current/invites", "do", large))
 		stranger := visit(t, s, "")
-		stranger.want(400, "larger than 65536 bytes", stranger.post(source, "do", large))
+		stranger.want(401, "Sign in", stranger.post(source, "do", large))
 		v.want(200, "Saved.", v.post(source, "do", "save", "filename", "a.txt", "text", large))
 		diff := v.get("/console/@current/apps/" + itoa(app.ID) + "/versions/1")
 		v.want(200, "There is more", diff)
@@ -98,6 +97,9 @@ func TestConsoleLimit(t *testing.T) {
 		}
 	}
 	v.want(200, "Apps", v.get("/console/@current/apps"))
+	if signedOut := v.post("/console/session/end"); signedOut.status != http.StatusTooManyRequests || signedOut.path != "/console" {
+		t.Errorf("%d at %s", signedOut.status, signedOut.path)
+	}
 }
 
 // A catalog that is away keeps nobody from the other ways to an app.

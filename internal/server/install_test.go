@@ -224,6 +224,12 @@ func TestCatalog(t *testing.T) {
 	if !list(0).Results[0].Installed || list(0).Results[1].Installed {
 		t.Errorf("installed: %+v", list(0).Results[:2])
 	}
+	if err := s.DeleteApp(t.Context(), app.ID); err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, s, s.key)
+	v.want(200, "The app is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
+	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	npm := 0
 	for offset := 0; offset < 71; offset += 10 {
 		for _, entry := range list(offset).Results {

@@ -43,7 +43,7 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	sees("no-apps", "Apps", []string{"There are no apps yet."}, follow("Apps"))
 	sees("add", "Add an app", nil, follow("Add an app"))
-	sees("add-wrong", "Add an app", []string{"Address: "}, fill("url", "ssh://example.com/x"), press("Install"), waitFor(".alert"))
+	sees("add-wrong", "Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://example.com/x"), press("Install"), waitFor(".alert"))
 	sees("created", "Banner", []string{"Add its first file"}, fill("name", "Banner"), press("Create"))
 	sees("file", "Add a file", nil, follow("Add a file"))
 	sees("broken", "site.ts", []string{"Saved.", "It does not compile. Line 2, column 26"}, fill("filename", "site.ts"), fill("text", "\nexport const x: number = ;\n"), press("Save"), waitFor(".said"))

@@ -31,8 +31,8 @@ func Fill(template string, with any) Page { return Page{template, with} }
 // Templates are what pages are made of.
 type Templates struct{ parsed func() *template.Template }
 
-// maxLine is how much of a name is shown, in characters.
-const maxLine = 100
+// MaxLine is how much of a name is shown, in characters.
+const MaxLine = 100
 
 //go:embed templates
 var files embed.FS
@@ -45,7 +45,7 @@ func New(own fs.FS, funcs template.FuncMap) Templates {
 	return Templates{sync.OnceValue(func() *template.Template {
 		all := template.New("").Funcs(template.FuncMap{
 			"style":   func() template.CSS { return template.CSS(style) },
-			"line":    Line,
+			"line":    func(s string) string { return plaintext.Line(s, MaxLine) },
 			"text":    plaintext.Multiline,
 			"address": plaintext.Address,
 			"moment":  moment,
@@ -53,9 +53,6 @@ func New(own fs.FS, funcs template.FuncMap) Templates {
 		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
 	})}
 }
-
-// Line is a name, or the like, as it is shown.
-func Line(s string) string { return plaintext.Line(s, maxLine) }
 
 func mustRead(name string) string {
 	b, err := files.ReadFile(name)

@@ -33,8 +33,8 @@ type Forms[T any] struct {
 	answers map[string]T
 }
 
-// Do returns what do does for the form that by has sent, or has answered them to it before. A
-// form without a name of ours is always done. An error is not remembered. What has begun goes on
+// Do returns what do does for the form that by has sent, or has answered them to it before. What
+// is sent under one name must be the same, which is by's to say. A form without a name of ours is always done. An error is not remembered. What has begun goes on
 // without the one for whom it began.
 func (f *Forms[T]) Do(ctx context.Context, by, form string, do func(context.Context) (T, error)) (T, error) {
 	if len(form) != nameSize {

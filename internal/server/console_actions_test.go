@@ -1,0 +1,198 @@
+package server_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/access"
+	"foyer/internal/config"
+	"foyer/internal/server"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// What the buttons on the page of an app do, seen by the API.
+func TestConsoleApp(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, host, "console"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0")
+		v := visit(t, s, s.key)
+		v.want(200, "The app is installed.", v.post("/console/@current/apps/new", "do", "git", "url", repo.URL, "tag", "v1.0.0"))
+		app := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results[0]
+		page := "/console/@current/apps/" + itoa(app.ID)
+		at := func(tag string) {
+			t.Helper()
+			if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != tag {
+				t.Errorf("at %s, want %s", got.Tag, tag)
+			}
+		}
+		at("v1.0.0")
+		v.want(200, "Go to v1.1.0", v.get(page))
+		v.want(200, "newest: v1.1.0", v.get("/console/@current/apps"))
+		v.want(200, "The newest tag that is known", v.post(page, "do", "check"))
+		v.want(200, "the newest that is known", v.post(page, "do", "upgrade", "tag", "v1.1.0"))
+		at("v1.1.0")
+		repo.Tag(t, "v1.1.0", repo.Commit(t, files("moved")))
+		v.want(400, "Tag: It leads to another commit", v.post(page, "do", "upgrade", "tag", "v1.1.0"))
+		v.want(200, "The app is at the version", v.post(page, "do", "upgrade", "tag", "v1.1.0", "accept_changed", "on"))
+		text := "export const x: number = ;"
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+		broken := v.get(page)
+		v.want(200, "files that were saved here", broken)
+		v.want(200, "of an earlier version: a file does not compile", broken)
+		v.want(200, "Compare with version 4", v.get(page+"/versions/1"))
+		v.want(200, "+export const x: number = ;", v.get(page+"/versions/4?against=1"))
+		v.want(200, "The app is at the version", v.post(page+"/versions/1", "do", "return"))
+		at("v1.0.0")
+		v.want(200, "Saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
+		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
+			t.Error("not shared")
+		}
+		v.want(200, "Deleted.", v.post(page+"/source", "do", "delete", "filename", "site.ts"))
+		if files := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)).Source; files["site.ts"] != "" {
+			t.Error(files)
+		}
+		v.want(404, "no file of this name", v.get(page+"/source?file=site.ts"))
+		v.want(200, "Deleted.", v.post(page, "do", "delete"))
+		if _, err := s.GetApp(t.Context(), app.ID); !client.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+}
+
+// What the buttons on the pages of people and keys do, seen by the API.
+func TestConsolePeople(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		const invites, members = "/console/@current/invites", "/console/@current/members"
+		v.want(200, "Invited. No mail is sent", v.post(invites, "do", "invite", "level", "8", "addresses", "ada@x.example", "message", "Hello", "send_email", "on"))
+		invite := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results[0]
+		if invite.Level != client.LevelAdmin || invite.Message != "Hello" {
+			t.Errorf("%+v", invite)
+		}
+		link := func() string {
+			return regexp.MustCompile(`/invite/[\w-]{64}`).FindString(v.post(invites, "do", "link", "id", invite.ID).body)
+		}
+		first := link()
+		v.want(200, "There is a new link", v.post(invites, "do", "resend", "id", invite.ID))
+		if again := link(); first == "" || again == first {
+			t.Errorf("%q, then %q", first, again)
+		}
+		v.want(200, "withdrawn", v.post(invites, "do", "withdraw", "id", invite.ID))
+
+		ada := join(t, s)
+		member := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
+		v.want(200, "Saved.", v.post(members, "do", "level", "id", member.ID, "level", "8"))
+		if got := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]; got.Level != client.LevelAdmin {
+			t.Errorf("%+v", got)
+		}
+		admin := visit(t, s, ada)
+		v.post(invites, "do", "invite", "level", "15", "addresses", "eve@x.example")
+		if page := admin.get(invites).body; !strings.Contains(page, `value="withdraw"`) || strings.Contains(page, `value="link"`) || strings.Contains(page, ">owner</option>") {
+			t.Errorf("what an admin is offered of an owner's invite:\n%s", page)
+		}
+		if page := admin.get(members).body; strings.Contains(page, `value="remove"`) || !strings.Contains(page, `value="leave"`) {
+			t.Errorf("what an admin is offered of an owner:\n%s", page)
+		}
+		v.want(200, "no member any more", v.post(members, "do", "remove", "id", member.ID))
+		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Count; n != 1 {
+			t.Errorf("%d members", n)
+		}
+	})
+}
+
+func TestConsoleKeys(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		o := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+		v := visit(t, s, s.key)
+		made := v.post("/console/keys", "do", "make", "scopes", "plugin:write", "scopes", "organization_member:read", "days", "7", "organization", o.ID)
+		keys := must[client.Page[client.Key]](t)(c.ListKeys(t.Context(), client.Range{})).Results
+		if k := keys[1]; k.OrganizationID != o.ID || len(k.Scopes) != 2 || k.ExpiresAt == nil || time.Until(*k.ExpiresAt).Round(time.Hour) != 7*24*time.Hour {
+			t.Errorf("%+v", k)
+		}
+		few := visit(t, s, regexp.MustCompile(`foy_\w{43}`).FindString(made.body))
+		if page := few.get("/console/keys").body; strings.Count(page, `value="revoke"`) != 1 || strings.Contains(page, `value="organization_member:write"`) || strings.Contains(page, `<select id="organization"`) {
+			t.Errorf("what a key of few scopes is offered:\n%s", page)
+		}
+		for _, days := range []string{"0", "-1", "x", "3651", "99999999999999999999"} {
+			v.want(400, "Days until it ends: Must be a whole number", v.post("/console/keys", "do", "make", "scopes", "*", "days", days))
+		}
+	})
+}
+
+// A form's name stands for that form, sent by whom it was shown to.
+func TestConsoleFormNames(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v, other := visit(t, s, s.key), visit(t, s, join(t, s))
+		furnish(t, s)
+		const invites = "/console/@current/invites"
+		shown := v.get(invites).body
+		name := formName.FindAllStringSubmatch(shown, -1)[1][1]
+		id := regexp.MustCompile(`name="id" value="([^"]*)"`).FindStringSubmatch(shown)[1]
+		v.want(200, "/invite/", v.post(invites, "do", "link", "id", id, "form", name))
+		other.want(403, "That did not work", other.post(invites, "do", "link", "id", id, "form", name))
+		v.want(200, "withdrawn", v.post(invites, "do", "withdraw", "id", id, "form", name))
+		var clicks sync.WaitGroup
+		for range 4 {
+			clicks.Go(func() { v.post("/console/@current/apps/new", "do", "source", "name", "Once", "form", name) })
+		}
+		clicks.Wait()
+		if n := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Count; n != 2 {
+			t.Errorf("%d apps, want one more than before", n)
+		}
+	})
+}
+
+// What another organization shares can be looked at, and changed there alone.
+func TestConsoleSharedApp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	s := start(t, cfg)
+	id := furnish(t, s)
+	shared := true
+	must[client.App](t)(s.UpdateApp(t.Context(), id, client.AppPatch{IsGlobal: &shared}))
+	guest := visit(t, s, ownerElsewhere(t, cfg))
+	for path, page := range guest.wander() {
+		if page.status != 200 {
+			t.Errorf("%s: %d", path, page.status)
+		}
+		if changed := regexp.MustCompile(`value="(describe|delete|save|upgrade|return)"`).FindString(page.body); changed != "" {
+			t.Errorf("%s offers %s", path, changed)
+		}
+	}
+	guest.want(200, "with every organization, by", guest.get("/console/@current/apps/"+itoa(id)))
+	guest.want(403, "which alone may change it", guest.post("/console/@current/apps/"+itoa(id), "do", "delete"))
+}
+
+// ownerElsewhere makes another organization, and returns the key of its owner.
+func ownerElsewhere(t *testing.T, cfg config.Config) string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
+	defer d.Close()
+	o, err := d.Organizations.Create(ctx, "Elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Invites.AddMember(ctx, access.Caller{}, o.ID, "eve@x.example", access.Owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: m.User.ID, Scope: access.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
