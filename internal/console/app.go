@@ -61,19 +61,33 @@ func (p App) Declared() map[string]json.RawMessage {
 }
 
 func showApp(v *visit) (markup.Page, error) {
+	app, err := v.source()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	versions, err := v.organization.ListVersions(v.ctx(), app.ID, client.Range{Limit: shownVersions})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: v.rows(app.ID, versions.Results), VersionsCount: versions.Count}), nil
+}
+
+// app is the app that the path names.
+func (v *visit) app() (client.App, error) {
 	id, err := v.appID()
 	if err != nil {
-		return markup.Page{}, err
+		return client.App{}, err
 	}
-	app, err := v.organization.GetSource(v.request.Context(), id)
+	return v.organization.GetApp(v.ctx(), id)
+}
+
+// source is the app that the path names, with its files.
+func (v *visit) source() (client.AppSource, error) {
+	id, err := v.appID()
 	if err != nil {
-		return markup.Page{}, err
+		return client.AppSource{}, err
 	}
-	versions, err := v.organization.ListVersions(v.request.Context(), id, client.Range{Limit: shownVersions})
-	if err != nil {
-		return markup.Page{}, err
-	}
-	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: v.rows(id, versions.Results), VersionsCount: versions.Count}), nil
+	return v.organization.GetSource(v.ctx(), id)
 }
 
 // frameOf is the frame of a page about one app. What another organization shares can be
@@ -100,7 +114,7 @@ func (v *visit) onApp(said string, do func(id int64) error) (next, error) {
 
 func checkApp(v *visit) (next, error) {
 	return v.onApp("checked", func(id int64) error {
-		_, err := v.organization.CheckForUpdates(v.request.Context(), id)
+		_, err := v.organization.CheckForUpdates(v.ctx(), id)
 		return err
 	})
 }
@@ -111,7 +125,7 @@ func upgradeApp(v *visit) (next, error) {
 		if tag := v.line("tag"); tag != "" {
 			to.Tag = &tag
 		}
-		_, err := v.organization.UpgradeApp(v.request.Context(), id, to)
+		_, err := v.organization.UpgradeApp(v.ctx(), id, to)
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
 			return wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box below.")
 		}
@@ -127,13 +141,13 @@ func describeApp(v *visit) (next, error) {
 			shared := v.typed("is_global") == "on"
 			patch.IsGlobal = &shared
 		}
-		_, err := v.organization.UpdateApp(v.request.Context(), id, patch)
+		_, err := v.organization.UpdateApp(v.ctx(), id, patch)
 		return err
 	})
 }
 
 func deleteApp(v *visit) (next, error) {
-	then, err := v.onApp("deleted", func(id int64) error { return v.organization.DeleteApp(v.request.Context(), id) })
+	then, err := v.onApp("deleted", func(id int64) error { return v.organization.DeleteApp(v.ctx(), id) })
 	then.path = v.home + "/apps"
 	return then, err
 }
@@ -147,11 +161,7 @@ type Source struct {
 }
 
 func showSource(v *visit) (markup.Page, error) {
-	id, err := v.appID()
-	if err != nil {
-		return markup.Page{}, err
-	}
-	app, err := v.organization.GetSource(v.request.Context(), id)
+	app, err := v.source()
 	if err != nil {
 		return markup.Page{}, err
 	}
@@ -175,7 +185,7 @@ func showSource(v *visit) (markup.Page, error) {
 func saveFile(v *visit) (next, error) {
 	name, text := v.line("filename"), v.typed("text")
 	then, err := v.onApp("saved", func(id int64) error {
-		app, err := v.organization.GetSource(v.request.Context(), id)
+		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
 			return err
 		}
@@ -206,7 +216,7 @@ func deleteFile(v *visit) (next, error) {
 }
 
 func (v *visit) setFile(id int64, name string, text *string) error {
-	_, err := v.organization.UpdateSource(v.request.Context(), id, client.SourcePatch{Source: map[string]*string{name: text}})
+	_, err := v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: map[string]*string{name: text}})
 	return err
 }
 

@@ -22,7 +22,7 @@ type Organization struct {
 }
 
 func showOrganization(v *visit) (markup.Page, error) {
-	info, err := v.organization.Get(v.request.Context())
+	info, err := v.organization.Get(v.ctx())
 	return markup.Fill("organization.html", Organization{Frame: v.frame("overview"), OrganizationInfo: info}), err
 }
 
@@ -88,6 +88,6 @@ func createApp(v *visit) (next, error) {
 }
 
 func (v *visit) create(said string, draft client.AppDraft) (next, error) {
-	app, err := v.organization.CreateApp(v.request.Context(), draft)
+	app, err := v.organization.CreateApp(v.ctx(), draft)
 	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: said}, err
 }

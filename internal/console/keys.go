@@ -22,7 +22,7 @@ func showKeys(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	mine, err := v.client.ListOrganizations(v.request.Context(), client.Range{})
+	mine, err := v.client.ListOrganizations(v.ctx(), client.Range{})
 	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), mine.Results}), err
 }
 
@@ -68,14 +68,14 @@ func makeKey(v *visit) (next, error) {
 		ends := v.now.AddDate(0, 0, days)
 		draft.ExpiresAt = &ends
 	}
-	key, err := v.client.CreateKey(v.request.Context(), draft)
+	key, err := v.client.CreateKey(v.ctx(), draft)
 	return next{page: new(markup.Fill("key.html", Key{v.frame("keys"), key}))}, err
 }
 
 func revokeKey(v *visit) (next, error) {
 	id, err := number(v.line("id"))
 	if err == nil {
-		err = v.client.DeleteKey(v.request.Context(), id)
+		err = v.client.DeleteKey(v.ctx(), id)
 	}
 	if id == v.keyID {
 		return next{path: v.root(), signOut: true}, err

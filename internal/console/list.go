@@ -26,10 +26,10 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 	if err != nil {
 		return List[T]{}, err
 	}
-	page, err := read(v.request.Context(), part)
+	page, err := read(v.ctx(), part)
 	if err == nil && len(page.Results) == 0 && page.Count > 0 { // the last part has been emptied
 		part.Offset = (page.Count - 1) / perPage * perPage
-		page, err = read(v.request.Context(), part)
+		page, err = read(v.ctx(), part)
 	}
 	if err != nil {
 		return List[T]{}, err

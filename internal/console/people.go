@@ -44,7 +44,7 @@ func invitePeople(v *visit) (next, error) {
 	for i, address := range addresses {
 		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail}
 	}
-	_, err = v.organization.CreateInvites(v.request.Context(), drafts)
+	_, err = v.organization.CreateInvites(v.ctx(), drafts)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		nameAddresses(refused.Errors, drafts)
 	}
@@ -85,13 +85,13 @@ func resendInvite(v *visit) (next, error) {
 		said = "resent"
 	}
 	return v.onID(said, func(id string) error {
-		_, err := v.organization.ResendInvite(v.request.Context(), id)
+		_, err := v.organization.ResendInvite(v.ctx(), id)
 		return err
 	})
 }
 
 func withdrawInvite(v *visit) (next, error) {
-	return v.onID("withdrawn", func(id string) error { return v.organization.DeleteInvite(v.request.Context(), id) })
+	return v.onID("withdrawn", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
 }
 
 // Link shows the link of an invite. Whoever has it becomes the person invited, so no address
@@ -104,7 +104,7 @@ type Link struct {
 func linkInvite(v *visit) (next, error) {
 	var link client.InviteLink
 	then, err := v.onID("", func(id string) (err error) {
-		link, err = v.organization.LinkInvite(v.request.Context(), id)
+		link, err = v.organization.LinkInvite(v.ctx(), id)
 		return err
 	})
 	then.page = new(markup.Fill("link.html", Link{v.frame("invites"), link}))
@@ -122,19 +122,19 @@ func setLevel(v *visit) (next, error) {
 		return next{}, wrong("level", "Choose a level.")
 	}
 	return v.onID("saved", func(id string) error {
-		_, err := v.organization.SetLevel(v.request.Context(), id, client.Level(level))
+		_, err := v.organization.SetLevel(v.ctx(), id, client.Level(level))
 		return err
 	})
 }
 
 func removeMember(v *visit) (next, error) {
-	return v.onID("removed", func(id string) error { return v.organization.RemoveMember(v.request.Context(), id) })
+	return v.onID("removed", func(id string) error { return v.organization.RemoveMember(v.ctx(), id) })
 }
 
 func leave(v *visit) (next, error) {
-	self, err := v.client.Self(v.request.Context())
+	self, err := v.client.Self(v.ctx())
 	if err == nil {
-		err = v.organization.RemoveMember(v.request.Context(), self.UUID)
+		err = v.organization.RemoveMember(v.ctx(), self.UUID)
 	}
 	return next{path: v.root(), said: "left"}, err
 }

@@ -16,15 +16,11 @@ type Versions struct {
 }
 
 func showVersions(v *visit) (markup.Page, error) {
-	id, err := v.appID()
+	app, err := v.app()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	app, err := v.organization.GetApp(v.request.Context(), id)
-	if err != nil {
-		return markup.Page{}, err
-	}
-	l, err := list(v, "apps", v.versionsOf(id))
+	l, err := list(v, "apps", v.versionsOf(app.ID))
 	return markup.Fill("versions.html", Versions{l, app}), err
 }
 
@@ -70,17 +66,18 @@ type fileDiff struct {
 type diffPart struct{ Class, Text string }
 
 func showVersion(v *visit) (markup.Page, error) {
-	page, id, err := v.version()
-	if err != nil {
+	var page Version
+	var err error
+	if page.App, err = v.app(); err != nil {
 		return markup.Page{}, err
 	}
-	if page.App, err = v.organization.GetApp(v.request.Context(), id); err != nil {
+	if page.Version, page.Against, err = v.compared(); err != nil {
 		return markup.Page{}, err
 	}
-	if page.Current, err = v.currentVersion(id); err != nil {
+	if page.Current, err = v.currentVersion(page.App.ID); err != nil {
 		return markup.Page{}, err
 	}
-	diffs, err := v.organization.DiffVersions(v.request.Context(), id, page.Version, page.Against)
+	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, page.Version, page.Against)
 	if err != nil {
 		return markup.Page{}, err
 	}
@@ -93,23 +90,20 @@ func showVersion(v *visit) (markup.Page, error) {
 	return markup.Fill("version.html", page), nil
 }
 
-// version is the version that the path names, of which app, and what to compare it with.
-func (v *visit) version() (page Version, id int64, err error) {
-	if id, err = v.appID(); err != nil {
-		return page, 0, err
+// compared are the version that the path names and what to compare it with; 0: the one before.
+func (v *visit) compared() (version, against int64, err error) {
+	if version, err = number(v.request.PathValue("version")); err != nil {
+		return 0, 0, err
 	}
-	if page.Version, err = number(v.request.PathValue("version")); err != nil {
-		return page, 0, err
+	if text := v.request.URL.Query().Get("against"); text != "" {
+		against, err = number(text)
 	}
-	if against := v.request.URL.Query().Get("against"); against != "" {
-		page.Against, err = number(against)
-	}
-	return page, id, err
+	return version, against, err
 }
 
 // currentVersion is the number of the version that an app is at.
 func (v *visit) currentVersion(id int64) (int64, error) {
-	for version, err := range v.organization.AllVersions(v.request.Context(), id) {
+	for version, err := range v.organization.AllVersions(v.ctx(), id) {
 		if err != nil || version.Current {
 			return version.Version, err
 		}
@@ -155,7 +149,7 @@ func returnToVersion(v *visit) (next, error) {
 	then, err := v.onApp("moved", func(id int64) error {
 		version, err := number(v.request.PathValue("version"))
 		if err == nil {
-			_, err = v.organization.UpgradeApp(v.request.Context(), id, client.Upgrade{Version: version})
+			_, err = v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
 		}
 		return err
 	})

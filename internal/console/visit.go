@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,6 +54,8 @@ func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	}
 	return v, nil
 }
+
+func (v *visit) ctx() context.Context { return v.request.Context() }
 
 // root is the path of the first page, as browsers see it.
 func (v *visit) root() string { return v.prefix + "/console" }
