@@ -183,7 +183,7 @@ func showSource(v *visit) (markup.Page, error) {
 // was opened: then they are told, and the next time it is kept. Browsers send every line end as
 // CR LF: a file that has one such keeps them all so, and one that was not touched stays as it was.
 func saveFile(v *visit) (next, error) {
-	name, text := v.line("filename"), v.typed("text")
+	name, text := v.filename(), v.typed("text")
 	then, err := v.onApp("saved", func(id int64) error {
 		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
@@ -209,8 +209,18 @@ func saveFile(v *visit) (next, error) {
 	return then, err
 }
 
+// filename is that of the form: of a file that is there as it is, of a new one without white
+// space around it.
+func (v *visit) filename() string {
+	name := v.request.PostForm.Get("filename")
+	if v.line("sha256") == "" {
+		name = strings.TrimSpace(name)
+	}
+	return name
+}
+
 func deleteFile(v *visit) (next, error) {
-	then, err := v.onApp("deleted", func(id int64) error { return v.setFile(id, v.line("filename"), nil) })
+	then, err := v.onApp("deleted", func(id int64) error { return v.setFile(id, v.filename(), nil) })
 	then.path = v.appPath()
 	return then, err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"foyer/client"
+	"foyer/internal/access"
 	"foyer/internal/console/markup"
 )
 
@@ -21,6 +22,20 @@ type Organization struct {
 	client.OrganizationInfo
 }
 
+// Uses says what the organization may do with apps.
+func (p Organization) Uses() string {
+	switch access.AppAccess(p.AccessLevel) {
+	case access.RootApps:
+		return "installs apps, and may share them with every organization"
+	case access.InstallApps:
+		return "installs apps"
+	case access.ReadApps:
+		return "sees the apps that others share"
+	case access.NoApps:
+	}
+	return "uses no apps"
+}
+
 func showOrganization(v *visit) (markup.Page, error) {
 	info, err := v.organization.Get(v.ctx())
 	return markup.Fill("organization.html", Organization{Frame: v.frame("overview"), OrganizationInfo: info}), err
@@ -32,7 +47,7 @@ func showApps(v *visit) (markup.Page, error) {
 }
 
 func showUnused(v *visit) (markup.Page, error) {
-	l, err := list(v, "unused", ofApps(v.organization.ListUnusedApps))
+	l, err := list(v, "apps", ofApps(v.organization.ListUnusedApps))
 	return markup.Fill("unused.html", l), err
 }
 

@@ -48,6 +48,7 @@ type Trouble struct {
 	Detail    string  // safe to show, like a fault's
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
+	Lost      bool    // there was one that is too large for that
 }
 
 // screen is a page, and what the buttons on it do.
@@ -179,32 +180,44 @@ func (c Console) button(s screen) http.Handler {
 }
 
 func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+	if err := c.fromHere(r); err != nil {
+		return nil, next{}, err
+	}
 	v, err := c.visit(w, r)
+	if err == nil && s.bytes > 0 { // a large form is not read for somebody whom the API refuses
+		_, err = v.app() //nolint:contextcheck // it has the request's
+	}
 	limit := int64(maxForm)
 	if err == nil {
 		limit = cmp.Or(s.bytes, maxForm)
 	}
-	if err := cmp.Or(err, c.read(w, r, limit)); err != nil {
+	if err := cmp.Or(err, read(w, r, limit)); err != nil {
 		return v, next{}, err
 	}
 	do, ok := s.do[r.PostForm.Get("do")]
 	if !ok {
 		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
 	}
-	by := fmt.Sprintf("%d %s %x", v.keyID, r.URL.Path, sha256.Sum256([]byte(r.PostForm.Encode())))
-	then, err := c.forms.Do(r.Context(), by, r.PostForm.Get("form"), func(ctx context.Context) (next, error) {
+	sender := fmt.Sprintf("%d %s", v.keyID, r.URL.Path)
+	content := sha256.Sum256([]byte(r.PostForm.Encode()))
+	then, err := c.forms.Do(r.Context(), sender, r.PostForm.Get("form"), string(content[:]), func(ctx context.Context) (next, error) {
 		v.request = r.WithContext(ctx)
 		return do(v)
 	})
 	return v, then, err
 }
 
-// read reads a form, which must come from a page of ours: a browser sends along who is signed
-// in, whoever made the form.
-func (c Console) read(w http.ResponseWriter, r *http.Request, limit int64) error {
+// fromHere refuses a form that does not come from a page of ours: a browser sends along who is
+// signed in, whoever made the form.
+func (c Console) fromHere(r *http.Request) error {
 	if err := c.origin.Check(r); err != nil {
 		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
 	}
+	return nil
+}
+
+// read reads a form of at most limit bytes.
+func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
 		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d bytes.", limit)
@@ -251,7 +264,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	if wire.HungUp(w, r, err) {
 		return
 	}
-	if !fault.Is(err, fault.Internal) { // of which those are that the API has counted
+	if !fault.Is(err, fault.Internal) && !signingIn(r) { // what the API has counted is Internal to us
 		err = cmp.Or(c.Limit(w, r), err)
 	}
 	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
@@ -266,6 +279,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		shown.Fields = fieldsOf(r.PostForm)
+		shown.Lost = r.Method == http.MethodPost && len(shown.Fields) == 0
 	}
 	c.write(w, r, status, markup.Fill("trouble.html", shown))
 }

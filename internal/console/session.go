@@ -29,14 +29,16 @@ const (
 	maxSessionForm = 4 * maxForm
 )
 
+func signingIn(r *http.Request) bool { return strings.TrimSuffix(r.URL.Path, "/") == sessionPath }
+
 // signIn is the page that comes in the place of what a request asked for.
 func signIn(r *http.Request, t Trouble) SignIn {
 	s := SignIn{Frame: t.Frame, Detail: t.Detail}
-	if strings.TrimSuffix(r.URL.Path, "/") == sessionPath {
+	if signingIn(r) {
 		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
 		return s
 	}
-	s.Then, s.Sent = r.URL.RequestURI(), kept(r.PostForm).Encode()
+	s.Then, s.Sent = unsaid(r.URL), kept(r.PostForm).Encode()
 	if r.Method == http.MethodPost && (s.Sent == "" || len(s.Sent) > maxForm) {
 		s.Sent, s.Lost = "", true
 	}
@@ -55,7 +57,7 @@ func kept(form url.Values) url.Values {
 
 // harmless is the address of a repository, unless it holds what nobody else should see.
 func harmless(address string) string {
-	if u, err := url.Parse(address); err != nil || u.User != nil || u.RawQuery != "" {
+	if _, err := url.Parse(address); err != nil || strings.ContainsAny(address, "@?#") {
 		return ""
 	}
 	return address
@@ -87,7 +89,10 @@ func fieldsOf(form url.Values) []field {
 func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 	err := c.Limit(w, r)
 	if err == nil {
-		err = c.read(w, r, maxSessionForm)
+		err = c.fromHere(r)
+	}
+	if err == nil {
+		err = read(w, r, maxSessionForm)
 	}
 	if err != nil {
 		c.trouble(w, r, nil, err)
@@ -110,7 +115,7 @@ func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 
 // end signs out.
 func (c Console) end(w http.ResponseWriter, r *http.Request) {
-	if err := c.read(w, r, maxForm); err != nil {
+	if err := c.fromHere(r); err != nil {
 		c.trouble(w, r, nil, err)
 		return
 	}

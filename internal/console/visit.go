@@ -60,13 +60,15 @@ func (v *visit) ctx() context.Context { return v.request.Context() }
 // root is the path of the first page, as browsers see it.
 func (v *visit) root() string { return v.prefix + "/console" }
 
-// here is the path of the page itself, with its query but for what was said there.
-func (v *visit) here() string {
-	u := *v.request.URL
-	query := u.Query()
+// here is the path of the page itself, as browsers see it.
+func (v *visit) here() string { return v.prefix + unsaid(v.request.URL) }
+
+// unsaid is a path with its query, but for what was said there.
+func unsaid(u *url.URL) string {
+	bare, query := *u, u.Query()
 	query.Del("said")
-	u.RawQuery = query.Encode()
-	return v.prefix + u.RequestURI()
+	bare.RawQuery = query.Encode()
+	return bare.RequestURI()
 }
 
 // typed is a field of the form, with line ends as they are in Go. It comes from anywhere: what is

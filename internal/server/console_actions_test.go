@@ -51,6 +51,7 @@ func TestConsoleApp(t *testing.T) {
 		v.want(200, "+export const x: number = ;", v.get(page+"/versions/4?against=1"))
 		v.want(200, "The app is at the version", v.post(page+"/versions/1", "do", "return"))
 		at("v1.0.0")
+		v.want(200, "Compare with version 1,", v.get(page+"/versions/2"))
 		v.want(200, "Saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
 			t.Error("not shared")

@@ -102,6 +102,26 @@ func TestConsoleLimit(t *testing.T) {
 	}
 }
 
+// What a key that has made too many requests sends comes back, unless it is large: then it is
+// not even read.
+func TestConsoleOverTheRate(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{RateLimit: 6})
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))
+	v := visit(t, s, s.key)
+	for v.get("/console/@current/apps").status != http.StatusTooManyRequests {
+		continue
+	}
+	refused := v.post("/console/@current/apps/new", "do", "source", "name", "Kept")
+	v.want(429, "What you typed is not lost", refused)
+	v.want(429, `name="name" value="Kept"`, refused)
+	if refused.header.Get("Retry-After") == "" {
+		t.Error(refused.header)
+	}
+	source := "/console/@current/apps/" + itoa(app.ID) + "/source"
+	v.want(429, "too large to be kept", v.post(source, "do", "save", "filename", "a.txt", "text", strings.Repeat("x", 1<<20)))
+}
+
 // A catalog that is away keeps nobody from the other ways to an app.
 func TestConsoleWithoutACatalog(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func visit(t *testing.T, s *running, key string) *visitor {
 	t.Helper()
 	v := &visitor{T: t, url: s.URL, http: http.Client{Jar: must[*cookiejar.Jar](t)(cookiejar.New(nil))}}
 	if key != "" {
-		v.want(200, "overview", v.post("/console/session", "do", "begin", "key", key))
+		v.want(200, "overview", v.post("/console/session", "key", key))
 	}
 	return v
 }
@@ -81,8 +81,8 @@ func (v *visitor) want(status int, text string, got shown) {
 		_, main, _ := strings.Cut(got.body, "<main")
 		v.Errorf("%s: %d, want %d with %q:\n%s", got.path, got.status, status, text, main)
 	}
-	if got.header.Get("Cache-Control") != "no-store" {
-		v.Errorf("%s may be cached", got.path)
+	if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Referrer-Policy") != "same-origin" {
+		v.Errorf("%s: %v", got.path, got.header)
 	}
 }
 
@@ -215,11 +215,19 @@ func TestConsoleForms(t *testing.T) {
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
 			owner.want(403, "another site", owner.send("POST", app, "do=delete", headers...))
 		}
-		if got := owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x"); got.status != 400 || strings.Contains(got.body, "canary") {
-			t.Errorf("%d: %s", got.status, got.body)
+		for _, address := range []string{
+			"ssh://user:canary@host/x", "https:///user:canary@host/x", "https:user:canary@host/x", "canary@host/x", "ssh://host/x?token=canary", "ssh://host/x#canary",
+		} {
+			if got := owner.post("/console/@current/apps/new", "do", "git", "url", address); got.status != 400 || strings.Contains(got.body, "canary") {
+				t.Errorf("%s: %d: %s", address, got.status, got.body)
+			}
+		}
+		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
+		if said := owner.post(app+"?said=saved", "do", "describe", "name", ""); strings.Contains(said.body, "Saved.") {
+			t.Error("says that it is saved, and is not")
 		}
 		made, err := s.ListApps(t.Context(), client.Range{})
-		if err != nil || made.Count != 1 || made.Results[0].Name != "A name" || made.Results[0].Description != "Two\nlines" {
+		if err != nil || made.Count != 1 || made.Results[0].Name != "A \uFFFD name" || made.Results[0].Description != "" {
 			t.Errorf("%+v, %v", made, err)
 		}
 	})
@@ -246,9 +254,14 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		v.want(400, "Somebody else has changed the file", refused)
 		v.want(400, "There is a file of this name", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
 		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", opened(refused.body), "text", "mine\r\n"))
-		app, err := s.GetSource(t.Context(), id)
-		if err != nil || app.Source["site.ts"] != "mine\r\n" {
-			t.Errorf("%q, %v", app.Source["site.ts"], err)
+		mixed, spaced := "a\r\nb\nc\rd", "x"
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
+		sha := opened(v.get("/console/@current/apps/" + itoa(id) + "/source?file=mixed").body)
+		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
+		v.want(200, "Deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
+		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
+		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {
+			t.Errorf("%q", source)
 		}
 	})
 }
@@ -316,8 +329,10 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		v := visit(t, s, "")
 		sent := regexp.MustCompile(`name="sent" value="([^"]*)"`)
 		large := strings.Repeat("<a href=\"x\">\r\n", 500)
-		refused := v.post("/console/@current/apps/new/", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
-		v.want(401, "Sign in", refused)
+		refused := v.post("/console/@current/apps/new/?said=saved", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
+		v.want(401, `name="then" value="/console/@current/apps/new/"`, refused)
+		v.want(401, "too large to be kept", v.post("/console/@current/apps/new", "description", strings.Repeat("x", 70<<10)))
+		v.want(403, "another site", v.send("POST", "/console/@current/apps/new", "do=source", "Sec-Fetch-Site", "cross-site"))
 		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(refused.body)[1]))
 		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
 		v.want(200, `<form method="post" action="/console/@current/apps/new">`, again)

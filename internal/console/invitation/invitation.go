@@ -92,7 +92,7 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, erro
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
-		return p.accepted.Do(r.Context(), token, form, accept)
+		return p.accepted.Do(r.Context(), token, form, "", accept)
 	case "decline":
 		return p.decline(r.Context(), token, id)
 	}

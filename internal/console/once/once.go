@@ -30,43 +30,49 @@ type Forms[T any] struct {
 	flight flight.Group[T]
 
 	mu      sync.Mutex
-	answers map[string]T
+	answers map[string]answer[T] // by who sent the form, and its name
 }
 
-// Do returns what do does for the form that by has sent, or has answered them to it before. What
-// is sent under one name must be the same, which is by's to say. A form without a name of ours is always done. An error is not remembered. What has begun goes on
-// without the one for whom it began.
-func (f *Forms[T]) Do(ctx context.Context, by, form string, do func(context.Context) (T, error)) (T, error) {
+// answer is what the last content that was sent as a form has led to.
+type answer[T any] struct {
+	content string
+	value   T
+}
+
+// Do returns what do does, or did when the same sender sent the form with the same content last.
+// A form without a name of ours is always done. An error is not remembered. What has begun goes
+// on without the one for whom it began.
+func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func(context.Context) (T, error)) (T, error) {
 	if len(form) != nameSize {
 		return do(ctx)
 	}
-	key := by + " " + form
-	return f.flight.Do(ctx, key, func(ctx context.Context) (T, error) {
-		if answer, ok := f.recall(key); ok {
-			return answer, nil
+	key := sender + " " + form
+	return f.flight.Do(ctx, key+" "+content, func(ctx context.Context) (T, error) {
+		if done, ok := f.recall(key); ok && done.content == content {
+			return done.value, nil
 		}
-		answer, err := do(ctx)
+		value, err := do(ctx)
 		if err == nil {
-			f.keep(key, answer)
+			f.keep(key, answer[T]{content, value})
 		}
-		return answer, err
+		return value, err
 	})
 }
 
-func (f *Forms[T]) recall(key string) (T, bool) {
+func (f *Forms[T]) recall(key string) (answer[T], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	answer, ok := f.answers[key]
-	return answer, ok
+	done, ok := f.answers[key]
+	return done, ok
 }
 
-func (f *Forms[T]) keep(key string, answer T) {
+func (f *Forms[T]) keep(key string, done answer[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.answers == nil || len(f.answers) >= maxRemembered {
-		f.answers = map[string]T{}
+		f.answers = map[string]answer[T]{}
 	}
-	f.answers[key] = answer
+	f.answers[key] = done
 	time.AfterFunc(remembered, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -19,21 +19,23 @@ func TestForms(t *testing.T) {
 			return done, nil
 		}
 		for _, tc := range []struct {
-			by, form string
-			want     int
-			after    time.Duration
+			sender, form, content string
+			want                  int
+			after                 time.Duration
 		}{
-			{"ada", form, 1, 0},
-			{"ada", form, 1, remembered - 1},
-			{"eve", form, 2, 0},
-			{"ada", Name(), 3, 0},
-			{"ada", "", 4, 0},
-			{"ada", "", 5, 0},
-			{"ada", form, 6, 1},
+			{"ada", form, "a", 1, 0},
+			{"ada", form, "a", 1, remembered - 1},
+			{"eve", form, "a", 2, 0},
+			{"ada", Name(), "a", 3, 0},
+			{"ada", form, "b", 4, 0},
+			{"ada", form, "a", 5, 0},
+			{"ada", "", "a", 6, 0},
+			{"ada", "", "a", 7, 0},
+			{"eve", form, "a", 8, remembered},
 		} {
 			time.Sleep(tc.after)
 			synctest.Wait()
-			if got, err := f.Do(t.Context(), tc.by, tc.form, do); got != tc.want || err != nil {
+			if got, err := f.Do(t.Context(), tc.sender, tc.form, tc.content, do); got != tc.want || err != nil {
 				t.Errorf("%+v: %d, %v", tc, got, err)
 			}
 		}
@@ -50,10 +52,27 @@ func TestFormsThatFailAreSentAgain(t *testing.T) {
 	var f Forms[int]
 	form := Name()
 	refused := errors.New("refused")
-	if _, err := f.Do(t.Context(), "ada", form, func(context.Context) (int, error) { return 0, refused }); !errors.Is(err, refused) {
+	if _, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 0, refused }); !errors.Is(err, refused) {
 		t.Error(err)
 	}
-	if got, err := f.Do(t.Context(), "ada", form, func(context.Context) (int, error) { return 1, nil }); got != 1 || err != nil {
+	if got, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 1, nil }); got != 1 || err != nil {
 		t.Error(got, err)
 	}
+}
+
+// Many forms do not fill the memory.
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var f Forms[int]
+		for range maxRemembered + 1 {
+			if _, err := f.Do(t.Context(), "ada", Name(), "", func(context.Context) (int, error) { return 0, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(f.answers) > maxRemembered {
+			t.Errorf("%d answers", len(f.answers))
+		}
+		time.Sleep(remembered)
+	})
 }
