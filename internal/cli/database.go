@@ -34,8 +34,8 @@ func (c backupCommand) Run(ctx context.Context, settings config.Config, out *out
 		secret = "FOYER_SECRET"
 	}
 	return out.say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
-The secret is not in it: keep %s too, apart from the backup. Without it, the links of invites stop working, and apps
-installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
+The secret is not in it: keep %s too, apart from the backup. Without it, everybody is signed out of the console, the links of invites stop working,
+and apps installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
 }
 
 type restoreCommand struct {

@@ -269,7 +269,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	}
 	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
 	status := c.told(w, r, err, &shown)
-	if status == http.StatusUnauthorized {
+	if status == http.StatusUnauthorized || signingIn(r) {
 		c.write(w, r, status, markup.Fill("sign_in.html", signIn(r, shown)))
 		return
 	}

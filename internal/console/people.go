@@ -39,7 +39,7 @@ func invitePeople(v *visit) (next, error) {
 	case len(addresses) > maxInvites:
 		return next{}, wrong("addresses", "At most 100 fit in one form, not "+strconv.Itoa(len(addresses))+".")
 	}
-	message, mail := v.typed("message"), v.mails && v.typed("send_email") == "on"
+	message, mail := v.typed("message"), v.mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
 	drafts := make([]client.InviteDraft, len(addresses))
 	for i, address := range addresses {
 		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail}

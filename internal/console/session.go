@@ -3,6 +3,7 @@ package console
 import (
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = read(w, r, maxSessionForm)
 	}
+	if err == nil && c.secure && cannotKeep(r) {
+		err = fault.New(fault.Denied, "One can sign in by https alone: open %s/console.", c.BaseURL)
+	}
 	if err != nil {
 		c.trouble(w, r, nil, err)
 		return
@@ -111,6 +115,17 @@ func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	see(w, then)
+}
+
+// cannotKeep reports whether a browser would keep no cookie that is meant for https: it came
+// without, and not from the machine itself.
+func cannotKeep(r *http.Request) bool {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || origin.Scheme != "http" || origin.Hostname() == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(origin.Hostname())
+	return err != nil || !ip.IsLoopback()
 }
 
 // end signs out.

@@ -61,7 +61,7 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	sees("invites", "Invites", []string{"Nobody's answer is awaited."}, follow("Invites"))
 	sees("invites-wrong", "Invites", []string{"nobody: Must be an e-mail address"}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
-	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed", "pass each link on yourself"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
+	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed", "passes each link on"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
 	sees("link", "The link to pass on", []string{i.url + "/invite/"}, press("Link"))
 	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))
 
