@@ -1,41 +1,26 @@
 package access
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"foyer/internal/fault"
+	"foyer/internal/seal"
 )
 
 // SessionTime is how long a browser stays signed in.
 const SessionTime = 12 * time.Hour
 
-// Sessions lets browsers keep a key without knowing it: they get it sealed (AES-256-GCM under
-// a key derived from the server's secret by HKDF-SHA256), with the end of its time. Nothing of
-// a session is stored; it ends at the latest when its key does.
+// Sessions lets browsers keep a key without knowing it: they get it sealed, with the end of its
+// time. Nothing of a session is stored; it ends at the latest when its key does.
 type Sessions struct{ aead cipher.AEAD }
 
 // NewSessions derives the key from the server's secret (FOYER_SECRET).
 func NewSessions(serverSecret string) (Sessions, error) {
-	key, err := hkdf.Key(sha256.New, []byte(serverSecret), nil, "foyer sessions v1", 32)
-	if err != nil {
-		return Sessions{}, fmt.Errorf("derive the key for sessions: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return Sessions{}, fmt.Errorf("key for sessions: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return Sessions{}, fmt.Errorf("key for sessions: %w", err)
-	}
-	return Sessions{aead}, nil
+	aead, err := seal.New(serverSecret, "foyer sessions v1")
+	return Sessions{aead}, err
 }
 
 var sessionText = base64.RawURLEncoding.Strict()

@@ -33,10 +33,10 @@ var allowed = map[string][]string{
 	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "org", "sandbox", "upstream"},
 	"invite":   {"access", "activity", "address", "cache", "db", "job", "letter", "mail", "org"},
 	"org":      {"access", "activity", "address", "db"},
-	"access":   {"cache", "db", "flight"},
+	"access":   {"cache", "db", "flight", "seal"},
 	"activity": {"db"},
 	// machinery
-	"upstream":  {"fair", "flight", "sandbox"},
+	"upstream":  {"fair", "flight", "sandbox", "seal"},
 	"bundle":    {"sandbox"},
 	"sandbox":   {"fair"},
 	"mail":      {"address", "plaintext"},
@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"cache":     {},
 	"fair":      {},
 	"flight":    {},
+	"seal":      {},
 	// words
 	"fault": {},
 	"page":  {},

@@ -96,7 +96,7 @@ func TestOtherSecret(t *testing.T) {
 		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(url)})
 		repo.Tag(r, "v2.0.0", "refs/heads/main")
 		var err error
-		if r.Sealer, err = upstream.NewSealer([]byte("another secret")); err != nil {
+		if r.Sealer, err = upstream.NewSealer("another secret"); err != nil {
 			r.Fatal(err)
 		}
 		r.check(p.ID, "v1.0.0", false)

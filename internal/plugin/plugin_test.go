@@ -49,7 +49,7 @@ func each(t *testing.T, test func(r rig)) {
 
 func newRig(tb testing.TB, d *db.DB) rig {
 	tb.Helper()
-	sealer, err := upstream.NewSealer([]byte("a secret for tests"))
+	sealer, err := upstream.NewSealer("a secret for tests")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -50,5 +50,5 @@ func newSealer(secret string) (*upstream.Sealer, error) {
 	if secret == "" {
 		return nil, nil
 	}
-	return upstream.NewSealer([]byte(secret))
+	return upstream.NewSealer(secret)
 }

@@ -51,7 +51,7 @@ func TestRemoteShowsNoSecret(t *testing.T) {
 
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	sealer, err := upstream.NewSealer([]byte(strings.Repeat("k", 32)))
+	sealer, err := upstream.NewSealer(strings.Repeat("k", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestSeal(t *testing.T) {
 	if opened, err := sealer.Open(plain.URL, seal(plain)); err != nil || opened != plain {
 		t.Errorf("without a secret: opened %v, error %v", opened, err)
 	}
-	other, err := upstream.NewSealer([]byte(strings.Repeat("x", 32)))
+	other, err := upstream.NewSealer(strings.Repeat("x", 32))
 	if err != nil {
 		t.Fatal(err)
 	}

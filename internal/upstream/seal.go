@@ -1,19 +1,17 @@
 package upstream
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"foyer/internal/seal"
 )
 
-// Sealer encrypts the secret part of Remotes for the database (AES-256-GCM
-// under a key derived from the server's secret by HKDF-SHA256). A nil one serves
-// Remotes without a secret part alone.
+// Sealer encrypts the secret part of Remotes for the database. A nil one serves Remotes
+// without a secret part alone.
 type Sealer struct{ aead cipher.AEAD }
 
 // errNoSecret is what a nil Sealer has to say.
@@ -23,18 +21,10 @@ var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SE
 	"Set it back, or give them anew (foyer app credentials).")
 
 // NewSealer derives the key from the server's secret (FOYER_SECRET).
-func NewSealer(serverSecret []byte) (*Sealer, error) {
-	key, err := hkdf.Key(sha256.New, serverSecret, nil, "foyer upstream credentials v1", 32)
+func NewSealer(serverSecret string) (*Sealer, error) {
+	aead, err := seal.New(serverSecret, "foyer upstream credentials v1")
 	if err != nil {
-		return nil, fmt.Errorf("derive the key for upstream credentials: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("key for upstream credentials: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("key for upstream credentials: %w", err)
+		return nil, err
 	}
 	return &Sealer{aead}, nil
 }
