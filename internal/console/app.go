@@ -11,6 +11,7 @@ import (
 	"foyer/client"
 	"foyer/internal/console/markup"
 	"foyer/internal/fault"
+	"foyer/internal/plugin"
 )
 
 // shownVersions is how many versions the page of an app shows.
@@ -25,9 +26,7 @@ type App struct {
 }
 
 // upstream reports whether an app comes from somewhere else.
-func upstream(app client.App) bool {
-	return app.PluginType == client.PluginCustom || app.PluginType == client.PluginRepository
-}
+func upstream(app client.App) bool { return plugin.Type(app.PluginType).Installed() }
 
 // another reports whether the newest version of an app's upstream, as far as it is known, is
 // another than the app is at.
@@ -167,13 +166,8 @@ func showSource(v *visit) (markup.Page, error) {
 	}
 	page := Source{Frame: v.frameOf(app.App), App: app.App}
 	name := v.request.URL.Query().Get("file")
-	for _, file := range app.SourceFiles {
-		if file.Filename == name {
-			page.File, page.Text = file, app.Source[name]
-			return markup.Fill("source.html", page), nil
-		}
-	}
-	if name != "" && v.refused == nil {
+	page.File, page.Text = fileOf(app, name), app.Source[name]
+	if page.File.Filename != name && v.refused == nil {
 		return markup.Page{}, fault.New(fault.NotFound, "The app has no file of this name.")
 	}
 	return markup.Fill("source.html", page), nil
@@ -194,7 +188,7 @@ func saveFile(v *visit) (next, error) {
 			return nil // it is saved: the form was sent twice, or not touched
 		}
 		switch v.line("sha256") {
-		case sha256Of(app, name):
+		case fileOf(app, name).SHA256:
 		case "":
 			return wrong("filename", "There is a file of this name: open it to change it.")
 		default:
@@ -233,12 +227,12 @@ func (v *visit) setFile(id int64, name string, text *string) error {
 // lineEnds makes one of all.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// sha256Of is the hash of one of an app's files, "" if it has none of this name.
-func sha256Of(app client.AppSource, name string) string {
+// fileOf is how one of an app's files fared; a zero one if there is none of this name.
+func fileOf(app client.AppSource, name string) client.SourceFile {
 	for _, file := range app.SourceFiles {
 		if file.Filename == name {
-			return file.SHA256
+			return file
 		}
 	}
-	return ""
+	return client.SourceFile{}
 }

@@ -79,7 +79,10 @@ type Install struct {
 
 // Repository is the address that was typed, as far as it may be shown.
 func (p Install) Repository() string {
-	return harmless(p.Filled("git", "url", ""))
+	if typed := p.Filled("git", "url", ""); harmless(typed) {
+		return typed
+	}
+	return ""
 }
 
 func showInstall(v *visit) (markup.Page, error) {

@@ -129,29 +129,35 @@ func (c Console) Register(mux *http.ServeMux) {
 	}
 }
 
-// private keeps what h answers out of caches, and its address from other sites.
+// private keeps what h answers out of caches, and its address from other sites. With no referrer
+// at all, some browsers would not say where a form comes from.
 func private(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
+	return wire.Secret(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "same-origin")
 		h.ServeHTTP(w, r)
-	})
+	}))
 }
 
-// page answers with what show returns.
+// page answers with what show returns to somebody who is signed in.
 func (c Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := c.visit(w, r)
-		var shown markup.Page
-		if err == nil {
-			shown, err = show(v)
-		}
 		if err != nil {
 			c.trouble(w, r, v, err)
 			return
 		}
-		c.write(w, r, http.StatusOK, shown)
+		c.show(w, r, v, http.StatusOK, show)
 	})
+}
+
+// show answers with the page that show returns.
+func (c Console) show(w http.ResponseWriter, r *http.Request, v *visit, status int, show func(*visit) (markup.Page, error)) {
+	page, err := show(v)
+	if err != nil {
+		c.trouble(w, r, v, err)
+		return
+	}
+	c.write(w, r, status, page)
 }
 
 // button does what the form of a page asks for, and sends the browser on. What the API
@@ -163,12 +169,7 @@ func (c Console) button(s screen) http.Handler {
 		switch {
 		case ok && correctable(refused.Status):
 			v.refused = refused
-			shown, err := s.show(v)
-			if err != nil {
-				c.trouble(w, r, v, err)
-				return
-			}
-			c.write(w, r, refused.Status, shown)
+			c.show(w, r, v, refused.Status, s.show)
 		case err != nil:
 			c.trouble(w, r, v, err)
 		case then.page != nil:

@@ -68,8 +68,8 @@ func (v *visit) part() (client.Range, error) {
 
 // at is the path of this page with its list from another item on.
 func (v *visit) at(offset int) string {
-	query := v.request.URL.Query()
-	query.Del("said")
+	u, query := *v.request.URL, v.request.URL.Query()
 	query.Set("offset", strconv.Itoa(offset))
-	return v.prefix + v.request.URL.EscapedPath() + "?" + query.Encode()
+	u.RawQuery = query.Encode()
+	return v.prefix + unsaid(&u)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -10,21 +11,20 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
+	"foyer/internal/invite"
 )
 
 // Invites lists the invites of an organization.
 type Invites struct {
 	List[client.Invite]
 	Mails bool // there is a mail server
+	Most  int  // how many one form may make
 }
 
 func showInvites(v *visit) (markup.Page, error) {
 	l, err := list(v, "invites", v.organization.ListInvites)
-	return markup.Fill("invites.html", Invites{l, v.mails}), err
+	return markup.Fill("invites.html", Invites{l, v.mails, invite.MaxBulk}), err
 }
-
-// maxInvites is how many invites one request may make.
-const maxInvites = 100
 
 // invitePeople invites each address, of which there is one on a line.
 func invitePeople(v *visit) (next, error) {
@@ -36,8 +36,8 @@ func invitePeople(v *visit) (next, error) {
 	switch {
 	case len(addresses) == 0:
 		return next{}, wrong("addresses", "Write at least one address.")
-	case len(addresses) > maxInvites:
-		return next{}, wrong("addresses", "At most 100 fit in one form, not "+strconv.Itoa(len(addresses))+".")
+	case len(addresses) > invite.MaxBulk:
+		return next{}, wrong("addresses", fmt.Sprintf("At most %d fit in one form, not %d.", invite.MaxBulk, len(addresses)))
 	}
 	message, mail := v.typed("message"), v.mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
 	drafts := make([]client.InviteDraft, len(addresses))

@@ -50,18 +50,16 @@ func signIn(r *http.Request, t Trouble) SignIn {
 func kept(form url.Values) url.Values {
 	keep := maps.Clone(form)
 	delete(keep, "key")
-	if keep.Has("url") && harmless(keep.Get("url")) == "" {
+	if !harmless(keep.Get("url")) {
 		delete(keep, "url")
 	}
 	return keep
 }
 
-// harmless is the address of a repository, unless it holds what nobody else should see.
-func harmless(address string) string {
-	if _, err := url.Parse(address); err != nil || strings.ContainsAny(address, "@?#") {
-		return ""
-	}
-	return address
+// harmless reports whether the address of a repository holds nothing that nobody else should see.
+func harmless(address string) bool {
+	_, err := url.Parse(address)
+	return err == nil && !strings.ContainsAny(address, "@?#")
 }
 
 // Again lets somebody send a form again that came when they were signed in no longer.

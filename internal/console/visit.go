@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/invite"
 	"foyer/internal/org"
+	"foyer/internal/patch"
 	"foyer/internal/plugin"
 )
 
@@ -88,11 +88,10 @@ func wrong(field, detail string) error {
 
 // number is the number in the path or the form under a name.
 func number(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return 0, access.ErrNotFound
+	if n := patch.ID(text); n != 0 {
+		return n, nil
 	}
-	return n, nil
+	return 0, access.ErrNotFound
 }
 
 // appID is the id of the app that the path names.

@@ -130,8 +130,8 @@ func (d *Draft) changedType(before Type) (Type, error) {
 	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be %s.", choicesFrom(before))
 }
 
-// installed reports whether plugins of a type come from an upstream.
-func (t Type) installed() bool { return t == Custom || t == Repository }
+// Installed reports whether plugins of a type come from an upstream.
+func (t Type) Installed() bool { return t == Custom || t == Repository }
 
 // editable reports whether a type is one of those that can become each other.
 func editable(t Type) bool { return t == Local || t == Source || t == Inline }

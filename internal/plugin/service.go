@@ -43,7 +43,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 			return Plugin{}, err
 		}
 	}
-	if p.Type.installed() {
+	if p.Type.Installed() {
 		return s.install(ctx, c, p, d)
 	}
 	err = s.DB.InBlindTx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
@@ -67,7 +67,7 @@ func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
 	kind, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
-	if kind.installed() {
+	if kind.Installed() {
 		faults.Add(d.checkOrigin(kind))
 	} else if !d.Name.Set {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
