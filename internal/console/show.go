@@ -23,8 +23,9 @@ import (
 var files embed.FS
 
 var templates = markup.New(files, template.FuncMap{
-	"line":     line, // in place of those for strangers' browsers and mail programs
+	"line":     line,
 	"text":     plaintext.Visible,
+	"address":  plaintext.Address,
 	"label":    func(field string) string { return labels[field] },
 	"form":     once.Name,
 	"json":     short,
@@ -45,8 +46,11 @@ var labels = map[string]string{
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it ends",
 }
 
+// maxLine is how much of a name is shown, in characters.
+const maxLine = 100
+
 // line is a name, or the like, as it is shown.
-func line(s string) string { return plaintext.VisibleLine(s, markup.MaxLine) }
+func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
 
 // hashes are those that activity tells of.
 var hashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-9a-f]{40,}\b`) })

@@ -10,12 +10,23 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
 	"foyer/internal/fault"
+	"foyer/internal/plaintext"
 )
 
 //go:embed templates
 var files embed.FS
 
-var templates = markup.New(files, template.FuncMap{"label": func(field string) string { return labels[field] }})
+// A page goes to strangers: nothing that somebody typed may look like a link there.
+var templates = markup.New(files, template.FuncMap{
+	"line":    func(s string) string { return plaintext.Line(s, maxLine) },
+	"text":    plaintext.Multiline,
+	"address": plaintext.Address,
+	"moment":  func(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") },
+	"label":   func(field string) string { return labels[field] },
+})
+
+// maxLine is how much of a name is shown, in characters.
+const maxLine = 100
 
 // labels are what the fields of the form are called.
 var labels = map[string]string{"first_name": "First name", "last_name": "Last name"}

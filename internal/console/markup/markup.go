@@ -12,9 +12,6 @@ import (
 	"io/fs"
 	"net/http"
 	"sync"
-	"time"
-
-	"foyer/internal/plaintext"
 )
 
 // Page is a template, and what it shows.
@@ -23,33 +20,23 @@ type Page struct {
 	with     any
 }
 
-// Fill returns the page that a template of this name makes of with. Texts go in as they were
-// typed; the templates pass each through line, text or address, but for what fills a form,
-// which comes back from it.
+// Fill returns the page that a template of this name makes of with.
 func Fill(template string, with any) Page { return Page{template, with} }
 
 // Templates are what pages are made of.
 type Templates struct{ parsed func() *template.Template }
-
-// MaxLine is how much of a name is shown, in characters.
-const MaxLine = 100
 
 //go:embed templates
 var files embed.FS
 
 var style = mustRead("templates/style.css")
 
-// New returns the templates in a folder "templates", which can call funcs besides those that
-// every page has. They are read when the first page is shown.
+// New returns the templates in a folder "templates", which can call funcs. Texts go into pages
+// as they were typed: it is the templates that pass each through one of these. They are read when
+// the first page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
 	return Templates{sync.OnceValue(func() *template.Template {
-		all := template.New("").Funcs(template.FuncMap{
-			"style":   func() template.CSS { return template.CSS(style) },
-			"line":    func(s string) string { return plaintext.Line(s, MaxLine) },
-			"text":    plaintext.Multiline,
-			"address": plaintext.Address,
-			"moment":  moment,
-		}).Funcs(funcs)
+		all := template.New("").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Funcs(funcs)
 		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
 	})}
 }
@@ -61,9 +48,6 @@ func mustRead(name string) string {
 	}
 	return string(b)
 }
-
-// moment is a time as people read it, to the minute.
-func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
 // Render writes p as a whole HTML document.
 func (t Templates) Render(p Page) ([]byte, error) {
