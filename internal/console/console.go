@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -25,15 +24,10 @@ import (
 // Console serves the pages on which members do by hand what the API can do. It has no rules
 // of its own: each page asks the API with the key of whoever looks at it (ADR 10).
 type Console struct {
-	Log      *slog.Logger
+	markup.Host
 	Keys     *access.Keys
 	Sessions access.Sessions
-	Mails    bool   // there is a mail server
-	BaseURL  string // without a slash at the end
-	// RequestID names the request that w answers.
-	RequestID func(w http.ResponseWriter) string
-	// Limit refuses a request whose sender has made too many.
-	Limit func(w http.ResponseWriter, r *http.Request) error
+	Mails    bool // there is a mail server
 
 	api    http.Handler
 	prefix string // what browsers see before the path, of the base url
@@ -157,7 +151,7 @@ func (c Console) show(w http.ResponseWriter, r *http.Request, v *visit, status i
 		c.trouble(w, r, v, err)
 		return
 	}
-	c.write(w, r, status, page)
+	c.Write(w, r, templates, status, page)
 }
 
 // button does what the form of a page asks for, and sends the browser on. What the API
@@ -173,7 +167,7 @@ func (c Console) button(s screen) http.Handler {
 		case err != nil:
 			c.trouble(w, r, v, err)
 		case then.page != nil:
-			c.write(w, r, http.StatusOK, *then.page)
+			c.Write(w, r, templates, http.StatusOK, *then.page)
 		default:
 			c.goOn(w, v, then)
 		}
@@ -271,7 +265,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
 	status := c.told(w, r, err, &shown)
 	if status == http.StatusUnauthorized || signingIn(r) {
-		c.write(w, r, status, markup.Fill("sign_in.html", signIn(r, shown)))
+		c.Write(w, r, templates, status, markup.Fill("sign_in.html", signIn(r, shown)))
 		return
 	}
 	if v != nil {
@@ -282,7 +276,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 		shown.Fields = fieldsOf(r.PostForm)
 		shown.Lost = r.Method == http.MethodPost && len(shown.Fields) == 0
 	}
-	c.write(w, r, status, markup.Fill("trouble.html", shown))
+	c.Write(w, r, templates, status, markup.Fill("trouble.html", shown))
 }
 
 // told says what went wrong, and returns its status. The API has logged what it did not say.
@@ -305,12 +299,4 @@ func (c Console) told(w http.ResponseWriter, r *http.Request, err error, shown *
 		c.Log.ErrorContext(r.Context(), "request failed", "request_id", shown.RequestID, "method", r.Method, "path", r.Pattern, "error", first.Cause.Error())
 	}
 	return wire.Status(w, err)
-}
-
-// write answers with a page.
-func (c Console) write(w http.ResponseWriter, r *http.Request, status int, p markup.Page) {
-	if err := templates.Write(w, status, p); err != nil {
-		c.Log.ErrorContext(r.Context(), "page not written", "request_id", c.RequestID(w), "error", err.Error())
-		http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
-	}
 }

@@ -109,7 +109,7 @@ func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.DB.Now())))
 	then := c.within(r.PostForm.Get("then"), c.first(r, identity))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
-		c.write(w, r, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Fields: fieldsOf(sent)}))
+		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Fields: fieldsOf(sent)}))
 		return
 	}
 	see(w, then)

@@ -19,6 +19,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/console"
 	"foyer/internal/console/invitation"
+	"foyer/internal/console/markup"
 	"foyer/internal/db"
 	"foyer/internal/wire"
 )
@@ -110,8 +111,9 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
 		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
 	}
-	pages := invitation.Pages{Log: s.Log, Invites: d.Invites, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
-	members := console.Console{Log: s.Log, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	host := markup.Host{Log: s.Log, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	pages := invitation.Pages{Host: host, Invites: d.Invites}
+	members := console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
 		s.pages(mux, d.db, baseURL)
 		pages.Register(mux)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/console/markup"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
 	"foyer/internal/fault"
@@ -50,11 +51,11 @@ func newSite(t *testing.T, d *db.DB) *site {
 	return &site{
 		T:     t,
 		owner: access.Caller{UserID: m.User.ID, Level: access.Owner, Organization: o.Organization},
-		pages: Pages{
-			Log: slog.New(slog.DiscardHandler), BaseURL: "https://foyer.example", Invites: invites,
+		pages: Pages{Invites: invites, Host: markup.Host{
+			Log: slog.New(slog.DiscardHandler), BaseURL: "https://foyer.example",
 			RequestID: func(http.ResponseWriter) string { return "req" },
 			Limit:     func(http.ResponseWriter, *http.Request) error { return nil },
-		},
+		}},
 	}
 }
 

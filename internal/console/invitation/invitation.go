@@ -4,7 +4,6 @@ package invitation
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,13 +19,8 @@ import (
 
 // Pages serves the page behind the link of an invite.
 type Pages struct {
-	Log     *slog.Logger
+	markup.Host
 	Invites invite.Service
-	BaseURL string // without a slash at the end
-	// RequestID names the request that w answers.
-	RequestID func(w http.ResponseWriter) string
-	// Limit refuses a request whose sender has made too many.
-	Limit func(w http.ResponseWriter, r *http.Request) error
 
 	accepted *once.Forms[markup.Page]
 }
@@ -54,10 +48,7 @@ func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page
 		if err != nil {
 			status, shown = wire.Status(w, err), p.unhappy(w, r, err)
 		}
-		if err := templates.Write(w, status, shown); err != nil {
-			p.Log.ErrorContext(r.Context(), "page not written", "request_id", p.RequestID(w), "error", err.Error())
-			http.Error(w, "Something went wrong on our side.", http.StatusInternalServerError)
-		}
+		p.Write(w, r, templates, status, shown)
 	})
 }
 
