@@ -18,6 +18,8 @@
 //
 //	require foyer v0.0.0
 //	replace foyer => ../foyer
+//
+// and runs go mod tidy.
 package client
 
 import (

@@ -128,22 +128,21 @@ type Accepted struct {
 	APIKey       string           `json:"api_key"` // shown this once
 }
 
-// GetInvitation reads the invitation that a link's token stands for. The client's
-// key does not matter here, nor below.
+// GetInvitation reads the invitation that a link's token stands for. No key is needed.
 func (c *Client) GetInvitation(ctx context.Context, token string) (Invitation, error) {
 	var invitation Invitation
 	err := c.at(signup).call(ctx, http.MethodGet, url.PathEscape(token), nil, nil, &invitation)
 	return invitation, err
 }
 
-// AcceptInvitation makes whom the link was sent to a member.
+// AcceptInvitation makes the person invited a member. No key is needed.
 func (c *Client) AcceptInvitation(ctx context.Context, token string, names Names) (Accepted, error) {
 	var accepted Accepted
 	err := c.at(signup).call(ctx, http.MethodPost, url.PathEscape(token), nil, names, &accepted)
 	return accepted, err
 }
 
-// DeclineInvitation removes the invite.
+// DeclineInvitation removes the invite. No key is needed.
 func (c *Client) DeclineInvitation(ctx context.Context, token string) error {
 	return c.at(signup).call(ctx, http.MethodDelete, url.PathEscape(token), nil, nil, nil)
 }

@@ -35,7 +35,7 @@ func (c activityCommand) Validate() error {
 		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
 	}
 	if c.Offset < 0 {
-		return fault.New(fault.Invalid, "--offset must be a whole number from 0")
+		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
 	}
 	return nil
 }

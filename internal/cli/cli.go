@@ -51,8 +51,9 @@ type commands struct {
 
 const description = `Foyer keeps an organization's frontend apps and its invites behind an HTTP API.
 
-To try it, run "foyer serve" with no setting at all. All other commands work on the same database, also while servers
-use it.`
+To try it, run "foyer serve" with no setting at all. The other commands work directly on its database, even while
+servers run; FOYER_DATABASE names another. The exit status is 0, 1 if a command fails, 2 if it is called wrongly or a
+setting is wrong.`
 
 // misuse is an error in how the program was called.
 type misuse struct{ error }

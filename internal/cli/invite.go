@@ -30,7 +30,7 @@ func (inviteCommands) Help() string {
     foyer invite create --email=ada@example.com --level=admin --message="Welcome!"
     foyer invite list
 
-The mail is sent by the server, but asked for here: give FOYER_SMTP as the server has it, or no mail goes out.
+The server sends the mail, but this command queues it: set FOYER_SMTP as on the server, or no mail is queued.
 `
 }
 

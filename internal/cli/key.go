@@ -15,8 +15,8 @@ import (
 
 type keyCommands struct {
 	Create   keyCreate   `cmd:"" help:"Make a key and show it, this once."`
-	Generate keyGenerate `cmd:"" help:"Print a fresh key that opens nothing yet, for FOYER_BOOTSTRAP_KEY_FILE."`
-	List     keyList     `cmd:"" help:"List all keys, without what opens doors."`
+	Generate keyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
+	List     keyList     `cmd:"" help:"List all keys, without the keys themselves."`
 	Revoke   keyRevoke   `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
 }
 

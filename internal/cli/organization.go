@@ -56,8 +56,8 @@ type organizationSet struct {
 	ID string `arg:"" help:"Its id."`
 
 	Name                 *string `help:"Its name, which mails and pages show: 1 to 200 characters."`
-	MembersCanInvite     *bool   `help:"Whether members may invite, or admins and owners alone."`
-	MembersCanManageApps *bool   `help:"Whether members may change apps, or admins and owners alone."`
+	MembersCanInvite     *bool   `help:"Let members invite; =false: only admins and owners."`
+	MembersCanManageApps *bool   `help:"Let members change apps; =false: only admins and owners."`
 	AccessLevel          *int    `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
 	AllowedDomains       *string `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 }

@@ -47,8 +47,8 @@ func help(s config.Setting) string {
 // Help tells of the settings that have no flag.
 func (serveCommand) Help() string {
 	var b strings.Builder
-	b.WriteString(`Every setting is a variable, named in brackets below, and a flag; the flag counts more.
-The secret ones are variables alone; with _FILE added to its name, each is the path of a file that holds the secret:
+	b.WriteString(`Every setting is an environment variable (in brackets below) and a flag; the flag wins.
+Secrets are environment variables only. Add _FILE to the name of one to read it from a file:
 
 `)
 	for _, s := range config.Settings {

@@ -30,11 +30,14 @@ func (p Organization) Uses() string {
 	case access.InstallApps:
 		return "installs apps"
 	case access.ReadApps:
-		return "sees the apps that others share"
+		return "sees its own apps and those that others share"
 	case access.NoApps:
 	}
 	return "uses no apps"
 }
+
+// Installs reports whether anybody in the organization may change apps.
+func (p Organization) Installs() bool { return access.AppAccess(p.AccessLevel) >= access.InstallApps }
 
 func showOrganization(v *visit) (markup.Page, error) {
 	info, err := v.organization.Get(v.ctx())

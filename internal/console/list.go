@@ -60,7 +60,7 @@ func (v *visit) part() (client.Range, error) {
 	if text := v.request.URL.Query().Get("offset"); text != "" {
 		var err error
 		if part.Offset, err = strconv.Atoi(text); err != nil || part.Offset < 0 {
-			return client.Range{}, fault.Field(fault.Invalid, "offset", "Must be a whole number from 0.")
+			return client.Range{}, fault.Field(fault.Invalid, "offset", "Must be a whole number, 0 or more.")
 		}
 	}
 	return part, nil

@@ -207,7 +207,7 @@ func (f Frame) Title(name string) string {
 var said = map[string]string{
 	"installed": "The app is installed.",
 	"created":   "The app is there. Add its first file.",
-	"checked":   "The newest tag that is known is below. The upstream is asked once in five minutes, and passed over when it does not answer.",
+	"checked":   "The newest known tag is below. foyer asks the upstream at most every five minutes; if it does not answer, you see the last result.",
 	"moved":     "The app is at the version you asked for.",
 	"saved":     "Saved.",
 	"deleted":   "Deleted.",

@@ -29,7 +29,7 @@ func parseCursor(text string) (cursor, error) {
 	at, err := strconv.ParseUint(micros, 10, 53) // up to the year 2255: an engine has a last year too
 	parsed, wrong := uuid.Parse(id)
 	if err != nil || wrong != nil {
-		return cursor{}, fault.Field(fault.Invalid, "after", "Must be what the url of a next page has.")
+		return cursor{}, fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page.")
 	}
 	return cursor{time.UnixMicro(int64(at)).UTC(), parsed.String()}, nil
 }

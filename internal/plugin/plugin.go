@@ -46,7 +46,7 @@ func parseCursor(text string) (int64, error) {
 	}
 	id := patch.ID(text)
 	if id == 0 {
-		return 0, fault.Field(fault.Invalid, "after", "Must be what the url of a next page has.")
+		return 0, fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page.")
 	}
 	return id, nil
 }

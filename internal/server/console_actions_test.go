@@ -36,7 +36,7 @@ func TestConsoleApp(t *testing.T) {
 		at("v1.0.0")
 		v.want(200, "Go to v1.1.0", v.get(page))
 		v.want(200, "newest: v1.1.0", v.get("/console/@current/apps"))
-		v.want(200, "The newest tag that is known", v.post(page, "do", "check"))
+		v.want(200, "The newest known tag", v.post(page, "do", "check"))
 		v.want(200, "the newest that is known", v.post(page, "do", "upgrade", "tag", "v1.1.0"))
 		at("v1.1.0")
 		repo.Tag(t, "v1.1.0", repo.Commit(t, files("moved")))

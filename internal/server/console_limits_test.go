@@ -129,13 +129,13 @@ func TestConsoleOverTheRate(t *testing.T) {
 		continue
 	}
 	refused := v.post("/console/@current/apps/new", "do", "source", "name", "Kept")
-	v.want(429, "What you typed is not lost", refused)
+	v.want(429, "What you typed is still here", refused)
 	v.want(429, `name="name" value="Kept"`, refused)
 	if refused.header.Get("Retry-After") == "" {
 		t.Error(refused.header)
 	}
 	source := "/console/@current/apps/" + itoa(app.ID) + "/source"
-	v.want(429, "too large to be kept", v.post(source, "do", "save", "filename", "a.txt", "text", strings.Repeat("x", 1<<20)))
+	v.want(429, "too large to keep", v.post(source, "do", "save", "filename", "a.txt", "text", strings.Repeat("x", 1<<20)))
 }
 
 // A catalog that is away keeps nobody from the other ways to an app.

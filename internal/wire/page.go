@@ -25,21 +25,21 @@ func ReadPage(r *http.Request) (page.Page, error) {
 	if query.Has("limit") {
 		n, ok := wholeNumber(query.Get("limit"))
 		if !ok || n == 0 {
-			faults.Add(fault.Field(fault.Invalid, "limit", "Must be a whole number from 1 to %d.", page.MaxLimit))
+			faults.Add(fault.Field(fault.Invalid, "limit", "Must be a whole number, 1 or more."))
 		}
 		p.Limit = min(n, page.MaxLimit)
 	}
 	if query.Has("offset") {
 		n, ok := wholeNumber(query.Get("offset"))
 		if !ok {
-			faults.Add(fault.Field(fault.Invalid, "offset", "Must be a whole number from 0."))
+			faults.Add(fault.Field(fault.Invalid, "offset", "Must be a whole number, 0 or more."))
 		}
 		p.Offset = n
 	}
 	if query.Has("after") {
 		offset, name, ok := strings.Cut(query.Get("after"), ".")
 		if !ok {
-			faults.Add(fault.Field(fault.Invalid, "after", "Must be what the url of a next page has."))
+			faults.Add(fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page."))
 		}
 		if offset == strconv.Itoa(p.Offset) { // else the offset was changed, and says what is wanted
 			p.After = name

@@ -59,7 +59,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("app", "Line on top", nil, follow("Line on top"))
 	sees("gone", "Apps", []string{"Deleted.", "There are no apps yet."}, open("Delete the app"), press("Delete Line on top"))
 
-	sees("invites", "Invites", []string{"Nobody's answer is awaited."}, follow("Invites"))
+	sees("invites", "Invites", []string{"There are no pending invites."}, follow("Invites"))
 	sees("invites-wrong", "Invites", []string{"nobody: Must be an e-mail address"}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
 	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed", "passes each link on"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
 	sees("link", "The link to pass on", []string{i.url + "/invite/"}, press("Link"))
