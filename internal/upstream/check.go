@@ -79,14 +79,24 @@ func (s *Source) askInTurn(ctx context.Context, whom string, r Remote) (result, 
 }
 
 func (s *Source) ask(ctx context.Context, r Remote) result {
-	repo, err := s.Open(ctx, r) // which learns the newest
-	if err == nil {
-		_, err = repo.Newest()
+	repo, err := s.Open(ctx, r)
+	if err != nil {
+		return s.checks.asked(r, Version{}, time.Time{}, err)
 	}
-	return s.checks.update(r.identity(), func(known *result) {
+	newest, err := repo.Newest()
+	return s.checks.asked(r, newest, repo.Learned, err)
+}
+
+// asked takes note of what Check was told, or why it was told nothing. Open has learned
+// the same, but that may have been cleared since, or be newer by now.
+func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result {
+	return c.update(r.identity(), func(known *result) {
+		if err == nil && known.learned.Before(at) {
+			known.newest, known.learned = newest, at
+		}
 		known.err = err
 		if !fault.Is(err, fault.Internal) { // else the upstream was not asked
-			known.asked = s.checks.now()
+			known.asked = c.now()
 		}
 	})
 }
