@@ -55,15 +55,14 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 // cannot be asked.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
 	var v upstream.Version
-	var age time.Duration
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err == nil {
-		v, age, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
+		v, learned, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
 	}
 	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
 		return p.LatestTag, o.CheckedAt, nil
 	}
-	return v.Tag, s.DB.Now().Add(-age), err
+	return v.Tag, learned, err
 }
 
 // learn stores what the newest tag was at a time, unless what is stored is newer:

@@ -48,21 +48,21 @@ func newChecks(now func() time.Time) *checks {
 	}
 }
 
-// Check returns the newest version at r and the age of that knowledge, 0 if it
-// was asked for just now. It asks at most once in CheckInterval, however many
-// call at once, and answers from the last result in between and when the
-// upstream fails; without any, with the upstream's fault. If too many upstreams
-// are waiting to be asked, it is a fault of kind Busy.
-func (s *Source) Check(ctx context.Context, whom string, r Remote) (Version, time.Duration, error) {
+// Check returns the newest version at r and when that was learned. It asks at
+// most once in CheckInterval, however many call at once, and answers from the
+// last result in between and when the upstream fails; without any, with the
+// upstream's fault. If too many upstreams are waiting to be asked, it is a fault
+// of kind Busy.
+func (s *Source) Check(ctx context.Context, whom string, r Remote) (newest Version, learned time.Time, err error) {
 	id := r.identity()
 	if known, fresh := s.checks.recent(id); fresh {
-		return s.checks.answer(known)
+		return known.answer()
 	}
 	known, err := s.checks.flight.Do(ctx, whom+" "+id, func(ctx context.Context) (result, error) { return s.askInTurn(ctx, whom, r) })
 	if err != nil {
-		return Version{}, 0, err
+		return Version{}, time.Time{}, err
 	}
-	return s.checks.answer(known)
+	return known.answer()
 }
 
 // askInTurn asks when fewer than maxAsking upstreams are asked.
@@ -129,9 +129,9 @@ func (c *checks) recent(id string) (known result, fresh bool) {
 	return known, !known.asked.IsZero() && c.now().Sub(known.asked) < CheckInterval
 }
 
-func (c *checks) answer(known result) (Version, time.Duration, error) {
+func (known result) answer() (Version, time.Time, error) {
 	if known.newest == (Version{}) {
-		return Version{}, 0, known.err
+		return Version{}, time.Time{}, known.err
 	}
-	return known.newest, max(0, c.now().Sub(known.learned)), nil
+	return known.newest, known.learned, nil
 }

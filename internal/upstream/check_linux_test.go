@@ -12,11 +12,12 @@ import (
 func TestCheckWithoutDescriptor(t *testing.T) {
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
-	source := newSource(newClock())
+	clock := newClock()
+	source := newSource(clock)
 	var err error
 	upstreamtest.WithoutDescriptors(t, func() { _, _, err = source.Check(t.Context(), "Acme", parse(t, repo.URL)) })
 	if !fault.Is(err, fault.Internal) {
 		t.Errorf("error %v", err)
 	}
-	check(t, source, repo.URL, "v1.0.0", 0)
+	check(t, source, clock, repo.URL, "v1.0.0", 0)
 }

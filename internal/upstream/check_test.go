@@ -16,10 +16,10 @@ import (
 )
 
 // check fails unless Check answers with the tag and age.
-func check(t *testing.T, s *upstream.Source, url, tag string, age time.Duration) {
+func check(t *testing.T, s *upstream.Source, c *clock, url, tag string, age time.Duration) {
 	t.Helper()
-	version, got, err := s.Check(t.Context(), "Acme", parse(t, url))
-	if err != nil || version.Tag != tag || got != age {
+	version, learned, err := s.Check(t.Context(), "Acme", parse(t, url))
+	if got := c.now().Sub(learned); err != nil || version.Tag != tag || got != age {
 		t.Errorf("Check: tag %q, age %v, error %v; want %q, %v", version.Tag, got, err, tag, age)
 	}
 }
@@ -33,17 +33,17 @@ func TestCheckAsksOnce(t *testing.T) {
 	source := newSource(clock)
 
 	for range 20 {
-		check(t, source, repo.URL, "v1.0.0", 0)
+		check(t, source, clock, repo.URL, "v1.0.0", 0)
 	}
-	check(t, source, repo.URL+".git/", "v1.0.0", 0)
+	check(t, source, clock, repo.URL+".git/", "v1.0.0", 0)
 	if n := host.Requests(); n != 1 {
 		t.Errorf("20 checks made %d requests", n)
 	}
 	repo.Tag(t, "v1.1.0", "refs/heads/main")
 	clock.advance(upstream.CheckInterval - time.Second)
-	check(t, source, repo.URL, "v1.0.0", upstream.CheckInterval-time.Second)
+	check(t, source, clock, repo.URL, "v1.0.0", upstream.CheckInterval-time.Second)
 	clock.advance(time.Second)
-	check(t, source, repo.URL, "v1.1.0", 0)
+	check(t, source, clock, repo.URL, "v1.1.0", 0)
 	if n := host.Requests(); n != 2 {
 		t.Errorf("%d requests after the interval; want 2", n)
 	}
@@ -54,10 +54,11 @@ func TestCheckTogether(t *testing.T) {
 	host := upstreamtest.NewHost(t)
 	repo := host.Repo(t, "bar-app")
 	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
-	source := newSource(newClock())
+	clock := newClock()
+	source := newSource(clock)
 	var all sync.WaitGroup
 	for range 50 {
-		all.Go(func() { check(t, source, repo.URL, "v1.0.0", 0) })
+		all.Go(func() { check(t, source, clock, repo.URL, "v1.0.0", 0) })
 	}
 	all.Wait()
 	if n := host.Requests(); n != 1 {
@@ -83,13 +84,13 @@ func TestCheckWhenUpstreamFails(t *testing.T) {
 	}
 	host.Intercept(nil)
 	clock.advance(upstream.CheckInterval)
-	check(t, source, repo.URL, "v1.0.0", 0)
+	check(t, source, clock, repo.URL, "v1.0.0", 0)
 
 	host.Fail(http.StatusInternalServerError)
 	clock.advance(time.Hour)
-	check(t, source, repo.URL, "v1.0.0", time.Hour)
+	check(t, source, clock, repo.URL, "v1.0.0", time.Hour)
 	clock.advance(time.Minute)
-	check(t, source, repo.URL, "v1.0.0", time.Hour+time.Minute)
+	check(t, source, clock, repo.URL, "v1.0.0", time.Hour+time.Minute)
 	if n := host.Requests(); n != 3 {
 		t.Errorf("%d requests; want 3", n)
 	}
@@ -112,17 +113,17 @@ func TestCheckAfterOpen(t *testing.T) {
 	}
 	open()
 	repo.Tag(t, "v1.1.0", "refs/heads/main")
-	check(t, source, repo.URL, "v1.1.0", 0)
+	check(t, source, clock, repo.URL, "v1.1.0", 0)
 	repo.Tag(t, "v1.2.0", "refs/heads/main")
 	clock.advance(time.Minute)
 	open()
-	check(t, source, repo.URL, "v1.2.0", 0) // without asking, and not back to v1.1.0
+	check(t, source, clock, repo.URL, "v1.2.0", 0) // without asking, and not back to v1.1.0
 	if n := host.Requests(); n != 3 {
 		t.Errorf("%d requests; want 3", n)
 	}
 	host.Fail(http.StatusBadGateway)
 	clock.advance(upstream.CheckInterval)
-	check(t, source, repo.URL, "v1.2.0", upstream.CheckInterval)
+	check(t, source, clock, repo.URL, "v1.2.0", upstream.CheckInterval)
 }
 
 // What a host tells to one's credentials is not for whoever knows the url.
@@ -138,8 +139,9 @@ func TestCheckKeepsCredentialsApart(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
-	source := newSource(newClock())
-	check(t, source, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
+	clock := newClock()
+	source := newSource(clock)
+	check(t, source, clock, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
 	_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
 	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
 }

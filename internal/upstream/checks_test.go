@@ -16,7 +16,7 @@ func TestAskedAfterClearing(t *testing.T) {
 	for i := range maxChecks {
 		c.learn(Remote{URL: "https://example.org/" + strconv.Itoa(i)}, newest, at)
 	}
-	if v, _, err := c.answer(c.asked(r, newest, at, nil)); err != nil || v != newest {
+	if v, _, err := c.asked(r, newest, at, nil).answer(); err != nil || v != newest {
 		t.Errorf("got %+v, %v; want %+v", v, err, newest)
 	}
 }
