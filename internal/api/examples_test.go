@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -61,7 +62,7 @@ func TestExamplesOfErrors(t *testing.T) {
 	each(t, func(r *rig) {
 		id, token := r.app(`{"name":"x"}`), r.token(r.invite("a@x.example"))
 		full := *r.api
-		full.Plugins.Children = sandbox.New(0, 0)
+		full.Plugins.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
 		got := map[string]answer{
 			"InvalidPage":          r.send(r.key, "GET", apps+"?limit=0", ""),
 			"Invalid":              r.send(r.key, "POST", apps, ""),

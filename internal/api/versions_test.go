@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestBusy(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
 		busy := *r.api
-		busy.Plugins.Children = sandbox.New(0, 0)
+		busy.Plugins.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
 		got := r.sendTo(r.serve(&busy), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`)
 		r.compare("busy", got, 503, faultBody("server_error", "busy", "Too much work of this kind is waiting; try again in a few seconds.", "null"))
 		if got.header.Get("Retry-After") != "5" {

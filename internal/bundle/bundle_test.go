@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -28,7 +29,7 @@ type sources = map[string]string
 // mustCompile compiles files, one child at a time.
 func mustCompile(t *testing.T, files sources) Result {
 	t.Helper()
-	got, err := Compile(t.Context(), sandbox.New(1, 0), "Acme", files)
+	got, err := Compile(t.Context(), sandbox.New(1, 0, slog.New(slog.DiscardHandler)), "Acme", files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func TestLongErrorIsCut(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	_, err := Compile(t.Context(), sandbox.New(0, 0), "Acme", sources{"index.ts": ""})
+	_, err := Compile(t.Context(), sandbox.New(0, 0, slog.New(slog.DiscardHandler)), "Acme", sources{"index.ts": ""})
 	if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 		t.Errorf("got %v, want Busy with a time to retry after", err)
 	}

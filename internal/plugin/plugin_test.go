@@ -53,7 +53,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16)
+	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16, slog.New(slog.DiscardHandler))
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
@@ -201,7 +201,7 @@ func TestBusy(t *testing.T) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
 		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "site.ts": "export const a = 1"})
 		p := r.create(named("x"))
-		r.Children = sandbox.New(0, 0)
+		r.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
 		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
 		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {

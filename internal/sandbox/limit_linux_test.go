@@ -14,7 +14,7 @@ func TestNothingAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(inherited)
-	got, err := New(1, 0).Run(t.Context(), "Acme", "look", strings.NewReader(strconv.Itoa(inherited)))
+	got, err := New(1, 0, silent).Run(t.Context(), "Acme", "look", strings.NewReader(strconv.Itoa(inherited)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -25,6 +26,7 @@ const (
 	MaxAnswer = 16 << 20         // bytes of answer
 	maxStack  = 64 << 20         // bytes of one goroutine's stack
 	maxStderr = 64 << 10         // bytes: holds any error and the head of any crash
+	maxLogged = 4 << 10          // bytes of a crash's stacks
 )
 
 // A full queue is answered at once, a long one after maxWait.
@@ -37,11 +39,14 @@ const (
 var errWall = errors.New("out of time")
 
 // Pool bounds how many children run and how many callers wait for one.
-type Pool struct{ queue *fair.Queue }
+type Pool struct {
+	queue *fair.Queue
+	log   *slog.Logger
+}
 
 // New returns a pool of at most workers children at once, while at most queue
-// callers wait.
-func New(workers, queue int) *Pool { return &Pool{fair.New(workers, queue)} }
+// callers wait. Where one crashed goes to log.
+func New(workers, queue int, log *slog.Logger) *Pool { return &Pool{fair.New(workers, queue), log} }
 
 // Running is how many children run now.
 func (p *Pool) Running() int { return p.queue.Inside() }
@@ -66,10 +71,10 @@ func (p *Pool) Run(ctx context.Context, whom, task string, in io.Reader) ([]byte
 		return nil, fault.Later(fault.Busy, retryAfter, "Too much work of this kind is waiting; try again in a few seconds.")
 	}
 	defer leave()
-	return run(ctx, task, in)
+	return p.run(ctx, task, in)
 }
 
-func run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
+func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
 	self, err := executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
@@ -105,7 +110,11 @@ func run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
 		text, _, _ := strings.Cut(complaint.kept.String(), endOfError)
 		return nil, &TaskError{Text: text}
 	}
-	return nil, autopsy(exit.ProcessState, complaint.kept.String())
+	reason := autopsy(exit.ProcessState, complaint.kept.String())
+	if reason == crashed {
+		p.log.ErrorContext(ctx, "child crashed", "task", task, "exit", exit.Error(), "stacks", stacks(complaint.kept.String()))
+	}
+	return nil, &KilledError{reason}
 }
 
 // capped keeps the first max bytes written to it and refuses the rest. It does not

@@ -34,7 +34,7 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.
 		return plugin.Service{}, err
 	}
 	client := egress.New(cfg.UpstreamAllow)
-	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting)
+	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting, log)
 	return plugin.Service{
 		DB: d, Children: children, Sealer: sealer,
 		Upstream: upstream.New(client, children, d.Now),

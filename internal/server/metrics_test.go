@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		jobs := job.New(d)
-		m := newMetrics(t.Context(), jobs, sandbox.New(1, 1))
+		m := newMetrics(t.Context(), jobs, sandbox.New(1, 1, slog.New(slog.DiscardHandler)))
 		err := d.InTx(t.Context(), func(tx *db.Tx) error { return jobs.Put(t.Context(), tx, "kind", "item") })
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ func (c *clock) advance(d time.Duration) {
 }
 
 func newSource(c *clock) *upstream.Source {
-	return upstream.New(egress.New(upstreamtest.Allow()), sandbox.New(2, 50), c.now)
+	return upstream.New(egress.New(upstreamtest.Allow()), sandbox.New(2, 50, slog.New(slog.DiscardHandler)), c.now)
 }
 
 func parse(t *testing.T, raw string) upstream.Remote {
