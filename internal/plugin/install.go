@@ -63,8 +63,8 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft
 		return Plugin{}, err
 	}
 	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials}
-	f.describe(&p)
-	p.LatestTag, o.CheckedAt = f.tag, repo.Learned
+	describe(&p, f.manifest)
+	p.Tag, p.LatestTag, o.CheckedAt = f.tag, f.tag, repo.Learned
 	if newest, err := repo.Newest(); err == nil {
 		p.LatestTag = newest.Tag
 	}
@@ -91,7 +91,8 @@ func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller
 		return err
 	}
 	o.PluginID = p.ID
-	return s.add(ctx, tx, c, &o, f.version(), f.build)
+	_, err := s.add(ctx, tx, c, &o, Version{}, f.version(), f.build)
+	return err
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
@@ -132,12 +133,6 @@ type fetched struct {
 }
 
 func (f *fetched) version() Version { return Version{Tag: f.tag, Commit: f.commit} }
-
-// describe has the version say what a plugin is.
-func (f *fetched) describe(p *Plugin) {
-	describe(p, f.manifest)
-	p.Tag = f.tag
-}
 
 // bring fetches and compiles one version of a repository.
 func (s Service) bring(ctx context.Context, organizationID string, repo *upstream.Repo, v upstream.Version) (fetched, error) {

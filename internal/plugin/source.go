@@ -21,7 +21,7 @@ type Sources struct {
 	Bundle      Bundle
 	PublicToken string // what the bundle is served under
 
-	version Version
+	number int64 // of the current version, 0 if there is none
 }
 
 // Source returns a plugin with its files.
@@ -45,7 +45,7 @@ func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, er
 			return err
 		}
 		files, err := listFiles(ctx, q, v.id)
-		found = Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, version: v}
+		found = Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, number: v.Number}
 		return err
 	})
 	slices.SortFunc(found.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -154,39 +154,33 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	if err != nil {
 		return Sources{}, err
 	}
-	if o.Current != read.version.Number {
+	if o.Current != read.number {
 		return Sources{}, errRaced
+	}
+	current, err := currentVersion(ctx, tx, o)
+	if err != nil {
+		return Sources{}, err
 	}
 	p, err := d.changed(before)
 	if err != nil {
 		return Sources{}, err
 	}
 	saved, changes := read, diff(before, p)
-	if made == nil {
-		saved.version, err = currentVersion(ctx, tx, o)
-		saved.Bundle = saved.version.Bundle // which an upgrade may have changed
-	} else {
-		saved, err = s.saveFiles(ctx, tx, c, o, p, *made)
-		changes = append(changes, activity.Changed("source", read.version.SHA256, saved.version.SHA256))
-	}
-	if err != nil {
-		return Sources{}, err
+	saved.Bundle = current.Bundle // which an upgrade may have changed
+	if made != nil {
+		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag}, *made)
+		if err != nil {
+			return Sources{}, err
+		}
+		if err := prune(ctx, tx, p.ID); err != nil {
+			return Sources{}, err
+		}
+		saved.Files, saved.Bundle, saved.PublicToken = made.files, v.Bundle, o.PublicToken
+		changes = append(changes, activity.Changed("source", current.SHA256, v.SHA256))
 	}
 	if len(changes) > 0 {
 		err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, changes)
 	}
 	saved.Plugin = p
 	return saved, err
-}
-
-// saveFiles makes a build the newest version of a plugin.
-func (s Service) saveFiles(ctx context.Context, tx *db.Tx, c access.Caller, o origin, p Plugin, made build) (Sources, error) {
-	if err := s.add(ctx, tx, c, &o, Version{Tag: p.Tag}, made); err != nil {
-		return Sources{}, err
-	}
-	if err := prune(ctx, tx, p.ID); err != nil {
-		return Sources{}, err
-	}
-	v, err := currentVersion(ctx, tx, o)
-	return Sources{Files: made.files, Bundle: v.Bundle, PublicToken: o.PublicToken, version: v}, err
 }

@@ -254,7 +254,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if to.learned.After(o.CheckedAt) { // it may have been learned again meanwhile
 		p.LatestTag, o.CheckedAt = to.newest, to.learned
 	}
-	arrived, err := s.arrive(ctx, tx, c, &p, &o, to)
+	arrived, err := s.arrive(ctx, tx, c, &p, &o, from, to)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -274,17 +274,11 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 }
 
 // arrive makes the target the version that p is at, and has it describe p.
-func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, to target) (Version, error) {
+func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target) (v Version, err error) {
 	if f := to.fetched; f != nil {
-		f.describe(p)
-		if err := s.add(ctx, tx, c, o, f.version(), f.build); err != nil {
-			return Version{}, err
-		}
-		return currentVersion(ctx, tx, *o)
-	}
-	v, err := findVersion(ctx, tx, p.ID, to.held.Number)
-	if errors.Is(err, db.ErrNoRow) {
-		return Version{}, errNoVersion // pruned meanwhile
+		v, err = s.add(ctx, tx, c, o, from, f.version(), f.build)
+	} else {
+		v, err = goTo(ctx, tx, o, to.held.Number)
 	}
 	if err != nil {
 		return Version{}, err
@@ -293,6 +287,18 @@ func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 		describe(p, *to.manifest)
 	}
 	p.Tag = v.Tag
+	return v, nil
+}
+
+// goTo makes a version that is held the current one.
+func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
+	v, err := findVersion(ctx, tx, o.PluginID, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, errNoVersion // pruned meanwhile
+	}
+	if err != nil {
+		return Version{}, err
+	}
 	o.Current = v.Number
 	return v, updateOrigin(ctx, tx, *o)
 }

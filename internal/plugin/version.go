@@ -74,13 +74,9 @@ func sha256Hex(text string) string {
 }
 
 // add stores a build as the newest version of a plugin, which is then at it. A
-// build that has a site but no bundle, because it did not compile, keeps the one
-// that the plugin has. The contents must be locked.
-func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, v Version, b build) error {
-	current, err := currentVersion(ctx, tx, *o)
-	if err != nil {
-		return err
-	}
+// build that has a site but no bundle, because it did not compile, keeps that of
+// the current version. The contents must be locked.
+func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
 	if b.site {
 		v.Bundle = current.Bundle
@@ -88,20 +84,21 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	if b.bundle != nil {
 		v.Bundle = Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS)}
 		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
-			return err
+			return Version{}, err
 		}
 	}
+	var err error
 	if v.Number, err = nextNumber(ctx, tx, o.PluginID); err != nil {
-		return err
+		return Version{}, err
 	}
 	if v.id, err = insertVersion(ctx, tx, o.PluginID, v); err != nil {
-		return err
+		return Version{}, err
 	}
 	if err := insertFiles(ctx, tx, v.id, current.id, b.files); err != nil {
-		return err
+		return Version{}, err
 	}
 	o.Current = v.Number
-	return putOrigin(ctx, tx, o)
+	return v, putOrigin(ctx, tx, o)
 }
 
 // keepBundle has a version that did not compile go on with the bundle that was served
