@@ -65,7 +65,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if o.URLKey == "" && m.Version.Value == "" {
 		return s.change(ctx, c, id, m.Draft, activity.Upgraded)
 	}
-	to, err := s.target(ctx, p, o, m)
+	to, err := s.findTarget(ctx, p, o, m)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -81,13 +81,16 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	return p, nil
 }
 
-// target finds the version to go to, without changing anything.
-func (s Service) target(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
+// findTarget finds the version to go to, without changing anything. A number is that of
+// a held version. A held tag that is not the plugin's own is used unasked; otherwise the
+// upstream is asked, and if that fails, a held tag is used as it is, unless the fault is
+// ContentChanged. With AcceptChanged no tag counts as held.
+func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
 	if m.Version.Value != "" {
 		return s.heldNumber(ctx, p, patch.ID(m.Version.Value))
 	}
 	tag := m.Tag.Value
-	held, err := installed(ctx, s.DB, p, tag)
+	held, err := installed(ctx, s.DB, p.ID, tag)
 	if err != nil {
 		return target{}, err
 	}
@@ -118,11 +121,11 @@ func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (to tar
 var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
 // installed returns the version that was installed last with a tag, zero if none was.
-func installed(ctx context.Context, q db.Querier, p Plugin, tag string) (Version, error) {
+func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
 	if tag == "" {
 		return Version{}, nil
 	}
-	v, err := findInstalled(ctx, q, p.ID, tag)
+	v, err := findInstalled(ctx, q, pluginID, tag)
 	if errors.Is(err, db.ErrNoRow) {
 		return Version{}, nil
 	}
@@ -172,7 +175,7 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 	if err != nil {
 		return to, err
 	}
-	held, err := m.recognize(ctx, s.DB, p, v.Tag, v.Commit)
+	held, err := recognize(ctx, s.DB, p.ID, v.Tag, v.Commit, m.AcceptChanged.Value)
 	if err != nil {
 		return to, err
 	}
@@ -181,20 +184,23 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 		return to, err
 	}
 	f, err := s.bring(ctx, p.OrganizationID, repo, v)
+	if err != nil {
+		return to, err
+	}
 	to.manifest, to.fetched = &f.manifest, &f
-	return to, err
+	return to, nil
 }
 
 // recognize returns the version that was installed from a commit, zero if the tag
 // has yet to be installed from it.
-func (m *Move) recognize(ctx context.Context, q db.Querier, p Plugin, tag, commit string) (Version, error) {
-	held, err := installed(ctx, q, p, tag)
+func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit string, acceptChanged bool) (Version, error) {
+	held, err := installed(ctx, q, pluginID, tag)
 	switch {
 	case err != nil:
 		return Version{}, err
 	case held.Commit == commit:
 		return held, nil
-	case held.Number != 0 && !m.AcceptChanged.Value:
+	case held.Number != 0 && !acceptChanged:
 		return Version{}, fault.Field(fault.ContentChanged, "tag",
 			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
 			tag, held.Commit, commit)
@@ -210,18 +216,17 @@ func (to *target) lock(ctx context.Context, tx *db.Tx) error {
 	return lockContents(ctx, tx)
 }
 
-// settle has what was fetched not become a version again that another upgrade has
-// made of it meanwhile.
-func (m *Move) settle(ctx context.Context, tx *db.Tx, p Plugin, to target) (target, error) {
+// settle turns a fetched target into a held one if another upgrade has stored the same
+// commit meanwhile.
+func (to *target) settle(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) error {
 	if to.fetched == nil {
-		return to, nil
+		return nil
 	}
-	held, err := m.recognize(ctx, tx, p, to.fetched.tag, to.fetched.commit)
+	held, err := recognize(ctx, tx, pluginID, to.fetched.tag, to.fetched.commit, acceptChanged)
 	if err != nil || held.Number == 0 {
-		return to, err
+		return err
 	}
-	err = to.hold(ctx, tx, held)
-	return to, err
+	return to.hold(ctx, tx, held)
 }
 
 // move puts a plugin to the target, all at once.
@@ -241,7 +246,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if err != nil {
 		return Plugin{}, err
 	}
-	if to, err = m.settle(ctx, tx, p, to); err != nil {
+	if err := to.settle(ctx, tx, id, m.AcceptChanged.Value); err != nil {
 		return Plugin{}, err
 	}
 	before := p
