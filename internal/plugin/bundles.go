@@ -5,7 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"foyer/internal/access"
@@ -17,8 +17,8 @@ import (
 const (
 	// maxBundleAge is how old may be what is in memory about which bundle is where.
 	maxBundleAge = time.Second
-	// maxRefs bounds how many of such facts there are, at about 300 bytes each.
-	maxRefs = 10_000
+	// maxRefBytes bounds that, at about 300 bytes each.
+	maxRefBytes = 3 << 20
 	// maxScriptBytes bounds the bundles in memory.
 	maxScriptBytes = 24 << 20
 )
@@ -36,19 +36,20 @@ type Script struct {
 type Bundles struct {
 	DB *db.DB
 
-	scripts cache.Cache[string, *Script] // by sum
-	flight  flight.Group[*Script]
-	uses    uses
-
-	mu         sync.Mutex
-	generation int64 // counted up by forget
-	refs       map[string]ref
+	scripts    cache.Cache[string, *Script] // by sum
+	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
+	generation atomic.Int64                 // counted up by forget
+	flight     flight.Group[*Script]
+	uses       uses
 }
 
 // NewBundles returns what serves the bundles that d holds.
 func NewBundles(d *db.DB) *Bundles {
-	size := func(s *Script) int { return len(s.JS) + len(s.Gzip) }
-	return &Bundles{DB: d, scripts: cache.Cache[string, *Script]{MaxBytes: maxScriptBytes, Size: size}}
+	return &Bundles{
+		DB:      d,
+		scripts: cache.Cache[string, *Script]{MaxBytes: maxScriptBytes, Size: func(s *Script) int { return len(s.JS) + len(s.Gzip) }},
+		refs:    cache.Cache[string, ref]{MaxBytes: maxRefBytes, Size: func(ref) int { return 100 }},
+	}
 }
 
 // ref says that a public token, with or without a sum, stands for a bundle.
@@ -83,11 +84,8 @@ func isToken(text string) bool {
 }
 
 func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
-	key := publicToken + "/" + sha256
-	b.mu.Lock()
-	r, ok := b.refs[key]
-	generation := b.generation
-	b.mu.Unlock()
+	key, generation := publicToken+"/"+sha256, b.generation.Load()
+	r, ok := b.refs.Get(key, generation)
 	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxBundleAge {
 		return r, nil
 	}
@@ -96,25 +94,12 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 		return ref{}, err
 	}
 	r.checkedAt = now
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if generation != b.generation {
-		return r, nil // what was read may be from before the change
-	}
-	if b.refs == nil || len(b.refs) >= maxRefs {
-		b.refs = map[string]ref{}
-	}
-	b.refs[key] = r
+	b.refs.Put(key, generation, r) // as of before what forget may have been told meanwhile
 	return r, nil
 }
 
 // forget has the next requests ask the database: a plugin has changed.
-func (b *Bundles) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.generation++
-	clear(b.refs)
-}
+func (b *Bundles) forget() { b.generation.Add(1) }
 
 // script returns the bundle with a sum, compressed once for all requests.
 func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
