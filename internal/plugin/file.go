@@ -130,7 +130,7 @@ func same(files []File, texts map[string]string) bool {
 func readManifest(text, field string) (upstream.Manifest, error) {
 	m, err := upstream.ParseManifest(text)
 	if err != nil {
-		return m, blame(err, field)
+		return m, fault.Field(fault.Invalid, field, "The app's %s %v.", manifestName, err)
 	}
 	if m.Name = strings.TrimSpace(m.Name); patch.Blank(m.Name) {
 		m.Name = ""
@@ -144,17 +144,6 @@ func readManifest(text, field string) (upstream.Manifest, error) {
 		}
 	}
 	return m, nil
-}
-
-// blame puts the blame for the faults inside err on another field.
-func blame(err error, field string) error {
-	var all fault.List
-	for _, f := range fault.Of(err) {
-		other := *f
-		other.Field = field
-		all.Add(&other)
-	}
-	return all
 }
 
 // compact is JSON without the white space between its tokens.

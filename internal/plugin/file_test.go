@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"foyer/internal/fault"
 )
 
 func TestFileName(t *testing.T) {
@@ -33,6 +35,19 @@ func FuzzFileName(f *testing.F) {
 			t.Errorf("%q is %q", name, inside)
 		}
 	})
+}
+
+func TestReadManifest(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[]":          "source: The app's plugin.json is not a JSON object.",
+		"{":           "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (byte 1).",
+		`{"icon": 1}`: `source: The app's plugin.json has a "icon" that is not text.`,
+	} {
+		if _, err := readManifest(text, "source"); !fault.Is(err, fault.Invalid) || err.Error() != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
 
 func TestCompare(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"foyer/internal/fault"
 )
 
 // Manifest is what an app's plugin.json says. Other keys are ignored.
@@ -25,13 +23,13 @@ type Manifest struct {
 // maxManifestDepth is how deeply config and publicJobs may be nested.
 const maxManifestDepth = 64
 
-// ParseManifest reads the text of a plugin.json. Errors are faults on "url" that
-// say what is wrong with it.
+// ParseManifest reads the text of a plugin.json. Errors say what is wrong with it, as
+// the rest of a sentence that begins with it.
 func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var fields map[string]json.RawMessage // a struct would take keys in any case
 	if err := json.Unmarshal([]byte(text), &fields); err != nil || fields == nil {
-		return Manifest{}, badManifest("is not a JSON object%s", whereOf(err))
+		return Manifest{}, fmt.Errorf("is not a JSON object%s", whereOf(err))
 	}
 	var m Manifest
 	if err := cmp.Or(
@@ -56,10 +54,10 @@ func whereOf(err error) string {
 
 func readText(fields map[string]json.RawMessage, key string, to *string) error {
 	if raw, ok := fields[key]; ok && json.Unmarshal(raw, to) != nil {
-		return badManifest("has a %q that is not text", key)
+		return fmt.Errorf("has a %q that is not text", key)
 	}
 	if strings.ContainsRune(*to, 0) {
-		return badManifest("has a NUL character in %q", key)
+		return fmt.Errorf("has a NUL character in %q", key)
 	}
 	return nil
 }
@@ -70,22 +68,18 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 	case raw == nil || string(raw) == "null":
 		return nil
 	case raw[0] != '[' && raw[0] != '{':
-		return badManifest("has a %q that is neither a list nor an object", key)
+		return fmt.Errorf("has a %q that is neither a list nor an object", key)
 	case !jsontext.Value(raw).IsValid(): // encoding/json has let more pass than requests may send
-		return badManifest("has a %q with a name that is there twice in one object, or with text that is not Unicode", key)
+		return fmt.Errorf("has a %q with a name that is there twice in one object, or with text that is not Unicode", key)
 	}
 	switch depth, nul := measure(raw); {
 	case depth > maxManifestDepth:
-		return badManifest("has a %q nested deeper than %d levels", key, maxManifestDepth)
+		return fmt.Errorf("has a %q nested deeper than %d levels", key, maxManifestDepth)
 	case nul: // which PostgreSQL refuses
-		return badManifest("has a NUL character in %q", key)
+		return fmt.Errorf("has a NUL character in %q", key)
 	}
 	*to = raw
 	return nil
-}
-
-func badManifest(format string, args ...any) error {
-	return fault.Field(fault.Invalid, "url", "The app's plugin.json "+format+".", args...)
 }
 
 // measure returns how many lists and objects of valid JSON are inside each other
