@@ -42,12 +42,10 @@ func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (
 	return offers, len(entries), nil
 }
 
-// offer shows an entry, without what is secret in its url.
 func offer(c access.Caller, e upstream.Entry) Offer {
-	place, _ := upstream.Parse(e.URL) // the catalog holds none for which this fails
 	return Offer{
 		Plugin: Plugin{
-			Type: Repository, Name: e.Name, Description: e.Description, URL: place.URL,
+			Type: Repository, Name: e.Name, Description: e.Description, URL: e.URL,
 			OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
 		},
 		Verified: e.Verified,

@@ -42,27 +42,25 @@ var defaultCatalog []byte
 // Entry is an app that the catalog names. Other keys of its source are ignored.
 type Entry struct {
 	Name        string `json:"name"`
-	URL         string `json:"url"`
+	URL         string `json:"url"` // like that of a Remote, without what is secret in it
 	Description string `json:"description"`
 	Verified    bool   `json:"verified"`
+
+	remote Remote
 }
 
-// Key is the Key of the entry's url.
-func (e Entry) Key() string { return Key(e.URL) }
+// Key is Remote.Key.
+func (e Entry) Key() string { return e.remote.Key() }
 
 // Remote returns where to install the entry from. One that names an npm package
 // is an Invalid fault on "url".
 func (e Entry) Remote() (Remote, error) {
-	r, err := Parse(e.URL)
-	if err != nil {
-		return Remote{}, err
-	}
-	_, place, _ := strings.Cut(r.Key(), "://")
+	_, place, _ := strings.Cut(e.Key(), "://")
 	host, path, _ := strings.Cut(place, "/")
 	if strings.Contains(host, "npm") && strings.HasPrefix(path, "package/") {
 		return Remote{}, badURL(fmt.Sprintf("%q is an npm package; apps are installed from git repositories alone.", e.Name))
 	}
-	return r, nil
+	return e.remote, nil
 }
 
 // Catalog is a list of apps to choose from. It keeps the last good copy of its
@@ -235,13 +233,15 @@ func parseEntry(element json.RawMessage) (Entry, error) {
 	if err := json.Unmarshal(element, &e); err != nil {
 		return e, errors.New("it is not an object of name, url, description and verified")
 	}
-	e.Name, e.URL = strings.TrimSpace(e.Name), strings.TrimSpace(e.URL) // as those of a request are
+	e.Name = strings.TrimSpace(e.Name) // as that of a request is
 	switch {
 	case patch.Blank(e.Name):
 		return e, errors.New("it has no name")
 	case utf8.RuneCountInString(e.Name) > maxNameCharacters || strings.ContainsRune(e.Name, 0):
 		return e, fmt.Errorf("its name is longer than %d characters or has a NUL character", maxNameCharacters)
 	}
-	_, err := Parse(e.URL)
+	var err error
+	e.remote, err = Parse(e.URL)
+	e.URL = e.remote.URL
 	return e, err
 }

@@ -89,13 +89,10 @@ func (r Remote) WithSecretOf(other Remote) Remote {
 
 // Key is equal for urls that mean the same place: scheme and host in lower case,
 // without a trailing "/" or ".git", without credentials and query.
-func (r Remote) Key() string { return Key(r.URL) }
-
-// Key is Remote.Key for a url that was stored.
-func Key(cleanURL string) string {
-	u, err := url.Parse(cleanURL)
+func (r Remote) Key() string {
+	u, err := url.Parse(r.URL)
 	if err != nil {
-		return cleanURL
+		return r.URL
 	}
 	place := u.EscapedPath()
 	for {

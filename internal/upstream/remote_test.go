@@ -139,8 +139,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host == "" {
 			t.Fatalf("URL %q is not clean (%v)", r.URL, err)
 		}
-		if key := r.Key(); upstream.Key(key) != key {
-			t.Fatalf("the key of key %q is %q", key, upstream.Key(key))
+		key := r.Key()
+		if again := (upstream.Remote{URL: key}).Key(); again != key {
+			t.Fatalf("the key of key %q is %q", key, again)
 		}
 		if again, err := upstream.Parse(r.URL); err != nil || again != (upstream.Remote{URL: r.URL}) {
 			t.Fatalf("URL %q parses to %v, %v", r.URL, again, err)
