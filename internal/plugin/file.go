@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"foyer/internal/bundle"
@@ -75,7 +73,7 @@ func faults(edits []Edit) fault.List {
 			all.Add(e.wrong())
 		case utf8.RuneCountInString(e.Name) > maxFileName:
 			all.Add(fault.Field(fault.TooLong, e.Field, "A file name must be at most %d characters long.", maxFileName))
-		case !fileName(e.Name):
+		case !unpack.FileName(e.Name):
 			all.Add(fault.Field(fault.Invalid, e.Field,
 				"%q cannot be the name of a file: it must be a relative path such as src/lib.ts, without .., \\ or control characters.", e.Name))
 		case len(e.Text.Value) > maxFileBytes:
@@ -83,13 +81,6 @@ func faults(edits []Edit) fault.List {
 		}
 	}
 	return all
-}
-
-// fileName reports whether a name can be that of a file.
-func fileName(name string) bool {
-	return name != "." && !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") &&
-		name == path.Clean(name) && !strings.Contains(name, `\`) &&
-		utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // edited is what the edits make of files, by name.

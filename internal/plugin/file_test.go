@@ -3,39 +3,11 @@ package plugin
 import (
 	"context"
 	"errors"
-	"path"
 	"strings"
 	"testing"
 
 	"foyer/internal/fault"
 )
-
-func TestFileName(t *testing.T) {
-	t.Parallel()
-	for name, fine := range map[string]bool{
-		"site.ts": true, "src/a b.tsx": true, "ünï/漢.md": true, "no_extension": true, ".hidden": true,
-		"": false, ".": false, "..": false, "../a": false, "a/../b": false, "a..b": false, "/a": false, "a/": false, "a//b": false,
-		"./a": false, `a\b`: false, "a\nb": false, "a\x00": false, "\xff": false,
-	} {
-		if got := fileName(name); got != fine {
-			t.Errorf("%q: %v, want %v", name, got, fine)
-		}
-	}
-}
-
-func FuzzFileName(f *testing.F) {
-	for _, name := range []string{"site.ts", "../a", "a/../../b", "/a", `a\b`, "a\x00b", "....//"} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		if !fileName(name) {
-			return
-		}
-		if inside := path.Join("/app", name); inside != "/app/"+name {
-			t.Errorf("%q is %q", name, inside)
-		}
-	})
-}
 
 func TestReadManifest(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,14 @@ const (
 	maxEntries = 100_000
 )
 
+// FileName reports whether a name can be that of an app's file. Git itself refuses to
+// make most of those that cannot.
+func FileName(name string) bool {
+	return name != "." && !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") &&
+		name == path.Clean(name) && !strings.Contains(name, `\`) &&
+		utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
 var takenExtensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css", ".md"}
 
 // neverSkipped are the files whose absence says something: plugin.json, and the
@@ -51,7 +59,7 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 			return refusal(fmt.Sprintf("The repository has more than %d files and folders in src/ and its top folder.", maxEntries))
 		}
 		name := prefix + entry.Name
-		if !plain(entry.Name) || utf8.RuneCountInString(name) > MaxPathCharacters {
+		if strings.Contains(entry.Name, "/") || utf8.RuneCountInString(name) > MaxPathCharacters || !FileName(name) {
 			continue
 		}
 		if err := c.entry(entry, name); err != nil {
@@ -126,12 +134,4 @@ func (c *collector) text(hash plumbing.Hash) ([]byte, error) {
 
 func tooLarge(name string) error {
 	return refusal(fmt.Sprintf("The file %q is larger than %d MiB.", name, MaxFileBytes>>20))
-}
-
-// plain reports whether a name, of a file or folder, can be that of an app's
-// file. Git itself refuses to make most of those that are not.
-func plain(name string) bool {
-	return name != "" && name != "." && !strings.Contains(name, "..") &&
-		!strings.ContainsAny(name, `/\`) && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, unicode.IsControl)
 }

@@ -3,6 +3,7 @@ package unpack_test
 import (
 	"bytes"
 	"encoding/gob"
+	"path"
 	"testing"
 
 	"foyer/internal/upstream/unpack"
@@ -19,6 +20,33 @@ func FuzzRun(f *testing.F) {
 		var answer unpack.Answer
 		if err := gob.NewDecoder(&out).Decode(&answer); err != nil || answer.Files == nil && !answer.NoCommit && answer.Refused+answer.Broken == "" {
 			t.Errorf("answer %+v: %v", answer, err)
+		}
+	})
+}
+
+func TestFileName(t *testing.T) {
+	t.Parallel()
+	for name, fine := range map[string]bool{
+		"site.ts": true, "src/a b.tsx": true, "ünï/漢.md": true, "no_extension": true, ".hidden": true,
+		"": false, ".": false, "..": false, "../a": false, "a/../b": false, "a..b": false, "/a": false, "a/": false, "a//b": false,
+		"./a": false, `a\b`: false, "a\nb": false, "a\x00": false, "\xff": false,
+	} {
+		if got := unpack.FileName(name); got != fine {
+			t.Errorf("%q: %v, want %v", name, got, fine)
+		}
+	}
+}
+
+func FuzzFileName(f *testing.F) {
+	for _, name := range []string{"site.ts", "../a", "a/../../b", "/a", `a\b`, "a\x00b", "....//"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if !unpack.FileName(name) {
+			return
+		}
+		if inside := path.Join("/app", name); inside != "/app/"+name {
+			t.Errorf("%q is %q", name, inside)
 		}
 	})
 }
