@@ -21,7 +21,7 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	if p, err = s.Get(ctx, c, id); err != nil {
 		return Plugin{}, 0, err
 	}
-	o, err := originOf(ctx, s.DB, p)
+	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
@@ -72,7 +72,7 @@ func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest st
 		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
 		}
-		if o, err = originOf(ctx, tx, p); err != nil || at.Before(o.CheckedAt) {
+		if o, err = originOf(ctx, tx, p.OrganizationID, p.ID); err != nil || at.Before(o.CheckedAt) {
 			return err
 		}
 		if at.After(o.CheckedAt) {

@@ -44,7 +44,7 @@ func (r rig) install(repo *upstreamtest.Repo) Plugin {
 
 func (r rig) checkedAt(id int64) time.Time {
 	r.Helper()
-	o, err := originOf(r.Context(), r.DB, Plugin{ID: id, OrganizationID: r.caller.Organization.ID})
+	o, err := originOf(r.Context(), r.DB, r.caller.Organization.ID, id)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
 			return err
 		}
-		o, err := originOf(ctx, tx, p)
+		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
 		switch {
 		case err != nil:
 			return err

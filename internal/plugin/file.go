@@ -60,8 +60,8 @@ func (e Edit) wrong() error {
 	return fault.Field(f.Kind, e.Field, "%q: %s", e.Name, f.Detail)
 }
 
-// faults lists what is wrong with edits, whatever they are made to.
-func faults(edits []Edit) fault.List {
+// editFaults lists what is wrong with edits, whatever they are made to.
+func editFaults(edits []Edit) fault.List {
 	var all fault.List
 	if err := MayEdit(len(edits)); err != nil {
 		all.Add(err)

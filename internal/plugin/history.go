@@ -25,7 +25,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 		if err != nil {
 			return err
 		}
-		o, err := originOf(ctx, q, plugin)
+		o, err := originOf(ctx, q, plugin.OrganizationID, plugin.ID)
 		if err != nil {
 			return err
 		}

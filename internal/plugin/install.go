@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -13,12 +12,16 @@ import (
 	"foyer/internal/upstream"
 )
 
-// checkOrigin finds what a draft lacks to be installed. A name is not needed: the
-// manifest or the catalog has one.
-func (d *Draft) checkOrigin(kind Type) error {
-	if d.Name.Fault == nil && strings.TrimSpace(d.Name.Value) == "" {
+// dropBlankName has a draft to install not set the name if that is blank: the manifest or
+// the catalog has one.
+func (d *Draft) dropBlankName() {
+	if d.Name.Fault == nil && d.Name.Value == "" {
 		d.Name = patch.Field[string]{}
 	}
+}
+
+// checkOrigin finds what a draft lacks to be installed.
+func (d *Draft) checkOrigin(kind Type) error {
 	switch {
 	case d.URL.Fault != nil:
 		return d.URL.Fault
@@ -31,8 +34,8 @@ func (d *Draft) checkOrigin(kind Type) error {
 }
 
 // install stores p after filling it from its upstream.
-func (s Service) install(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
-	remote, err := s.remote(ctx, &p, d.URL.Value)
+func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url string) (Plugin, error) {
+	remote, err := s.remote(ctx, &p, url)
 	if err != nil {
 		return Plugin{}, err
 	}

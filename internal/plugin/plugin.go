@@ -86,10 +86,15 @@ const (
 	maxTag         = 200
 )
 
+// normalize takes the spaces around the name away. The name is kept in memory, see
+// Memory: a part of what was sent would keep all of that.
+func (d *Draft) normalize() {
+	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value))
+}
+
 // faults lists what is wrong with the draft by itself, in the order of the contract.
 func (d *Draft) faults() fault.List {
 	var faults fault.List
-	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value)) // it is kept in memory, see Memory: without the spaces
 	faults.Add(patch.RequiredText("name", d.Name, maxName))
 	faults.Add(patch.Text("description", d.Description, maxDescription))
 	faults.Add(patch.Text("icon", d.Icon, maxIcon))
@@ -120,8 +125,6 @@ func (d *Draft) newType() (Type, error) {
 func (d *Draft) changedType(before Type) (Type, error) {
 	t := Type(d.Type.Value)
 	switch {
-	case d.Type.Fault != nil:
-		return "", d.Type.Fault
 	case !d.Type.Set || t == before:
 		return before, nil
 	case editable(t) && editable(before):

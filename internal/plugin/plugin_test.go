@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -340,10 +341,28 @@ func TestNameIsACopy(t *testing.T) {
 	t.Parallel()
 	sent := strings.Repeat(" ", 1<<20) + "x"
 	d := Draft{Name: patch.Of(sent)}
-	if faults := d.faults(); len(faults) > 0 && faults[0] != nil || d.Name.Value != "x" {
-		t.Fatalf("%v, %q", faults, d.Name.Value)
+	if d.normalize(); d.Name.Value != "x" {
+		t.Fatalf("%q", d.Name.Value)
 	}
 	if unsafe.StringData(d.Name.Value) == unsafe.StringData(sent[1<<20:]) {
 		t.Error("the name is a part of what was sent")
 	}
+}
+
+// A name is stored without the spaces around it, whichever way it is given.
+func TestNameIsTrimmed(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named(" created "))
+		names := []string{p.Name}
+		p, err := r.Update(r.Context(), r.caller, p.ID, named(" updated "))
+		names = append(names, p.Name)
+		edit := Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
+		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, named(" saved "), []Edit{edit})
+		names = append(names, saved.Name)
+		p, upgradeErr := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: named(" upgraded "), Version: patch.Of("1")})
+		names = append(names, p.Name)
+		if err := errors.Join(err, saveErr, upgradeErr); err != nil || !slices.Equal(names, []string{"created", "updated", "saved", "upgraded"}) {
+			r.Errorf("%q, %v", names, err)
+		}
+	})
 }

@@ -34,7 +34,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
-	p, err := s.draw(c, &d)
+	p, err := s.draw(c, d)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -44,7 +44,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 		}
 	}
 	if p.Type.Installed() {
-		return s.install(ctx, c, p, d)
+		return s.install(ctx, c, p, d.URL.Value)
 	}
 	err = s.DB.InBlindTx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
 	return p, err
@@ -63,11 +63,13 @@ func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 }
 
 // draw makes a plugin out of a draft.
-func (s Service) draw(c access.Caller, d *Draft) (Plugin, error) {
+func (s Service) draw(c access.Caller, d Draft) (Plugin, error) {
+	d.normalize()
 	kind, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
 	if kind.Installed() {
+		d.dropBlankName()
 		faults.Add(d.checkOrigin(kind))
 	} else if !d.Name.Set {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
@@ -198,6 +200,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
+	d.normalize()
 	if err := d.checkAlone(); err != nil {
 		return Plugin{}, err
 	}
@@ -303,7 +306,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err != nil {
 		return err
 	}
-	if o, err := originOf(ctx, tx, p); err != nil {
+	if o, err := originOf(ctx, tx, p.OrganizationID, p.ID); err != nil {
 		return err
 	} else if o.Current != 0 && !hasSource {
 		return errRaced // it is too late to lock the contents, see lockContents

@@ -36,7 +36,7 @@ func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, er
 		if err != nil {
 			return err
 		}
-		o, err := originOf(ctx, q, p)
+		o, err := originOf(ctx, q, p.OrganizationID, p.ID)
 		if err != nil {
 			return err
 		}
@@ -64,9 +64,10 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	if err := MayManage(c); err != nil {
 		return Sources{}, err
 	}
+	d.normalize()
 	var wrong fault.List
 	wrong.Add(d.checkAlone())
-	wrong.Add(faults(edits).Err())
+	wrong.Add(editFaults(edits).Err())
 	if err := wrong.Err(); err != nil {
 		return Sources{}, err
 	}
@@ -150,7 +151,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	if err != nil {
 		return Sources{}, err
 	}
-	o, err := originOf(ctx, tx, before)
+	o, err := originOf(ctx, tx, before.OrganizationID, before.ID)
 	if err != nil {
 		return Sources{}, err
 	}

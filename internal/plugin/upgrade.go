@@ -51,6 +51,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
+	m.normalize()
 	if err := m.check(); err != nil {
 		return Plugin{}, err
 	}
@@ -58,7 +59,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if err != nil {
 		return Plugin{}, err
 	}
-	o, err := originOf(ctx, s.DB, p)
+	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -238,7 +239,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if err != nil {
 		return Plugin{}, err
 	}
-	o, err := originOf(ctx, tx, p)
+	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
 	if err != nil {
 		return Plugin{}, err
 	}

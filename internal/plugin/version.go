@@ -175,7 +175,7 @@ func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 // lockContentsOf locks the contents if the plugin is the caller's and has source. Most
 // have none, and should not wait for each other.
 func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (hasSource bool, err error) {
-	o, err := originOf(ctx, tx, Plugin{ID: id, OrganizationID: c.Organization.ID})
+	o, err := originOf(ctx, tx, c.Organization.ID, id)
 	if err != nil || o.Current == 0 {
 		return false, err
 	}

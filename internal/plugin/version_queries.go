@@ -19,11 +19,11 @@ func (o *origin) fields() []any {
 
 // originOf returns what is stored of a plugin's source: of one that has none, only
 // whose it would be.
-func originOf(ctx context.Context, q db.Querier, p Plugin) (origin, error) {
+func originOf(ctx context.Context, q db.Querier, organizationID string, pluginID int64) (origin, error) {
 	o, err := db.One(ctx, q, (*origin).fields, `
-		SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1 AND organization_id = $2`, p.ID, p.OrganizationID)
+		SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1 AND organization_id = $2`, pluginID, organizationID)
 	if errors.Is(err, db.ErrNoRow) {
-		return origin{PluginID: p.ID, OrganizationID: p.OrganizationID}, nil
+		return origin{PluginID: pluginID, OrganizationID: organizationID}, nil
 	}
 	return o, err
 }
