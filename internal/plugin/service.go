@@ -239,9 +239,9 @@ func (d *Draft) checkAlone() error {
 	return faults.Err()
 }
 
-// changeKept changes a plugin that is in memory, if it still is as it was when it was
-// put there: nobody has to ask first. All else that there may be to say of the change,
-// such as a fault, is to be said of the plugin as it is.
+// changeKept changes a plugin that is in memory by one statement, which writes nothing
+// if the stored revision is another. A fault, or no change, is left to the ordinary way:
+// what is in memory may be stale.
 func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, changed bool, err error) {
 	kept, _, ok := s.Memory.one.Last(id)
 	if !ok || kept.OrganizationID != c.Organization.ID {
@@ -250,13 +250,13 @@ func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id 
 	kept.OrganizationName = c.Organization.Name
 	p, err = d.changed(kept)
 	changes := diff(kept, p)
-	if err == nil && len(changes) > 0 && s.advance(c, kept, &p) == nil {
-		if changed, err = swap(ctx, tx, kept, p); err != nil || !changed {
-			return Plugin{}, false, err
-		}
-		return p, true, record(ctx, tx, c, p, verb, changes)
+	if err != nil || len(changes) == 0 || s.advance(c, kept, &p) != nil {
+		return Plugin{}, false, nil //nolint:nilerr // the ordinary way finds the fault again
 	}
-	return Plugin{}, false, nil
+	if changed, err = swap(ctx, tx, kept, p); err != nil || !changed {
+		return Plugin{}, false, err
+	}
+	return p, true, record(ctx, tx, c, p, verb, changes)
 }
 
 // advance makes a changed plugin the next revision of what it was before.
