@@ -68,36 +68,28 @@ func (q *Queue) Inside() int {
 func (q *Queue) join(c *caller) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, c)
-	q.letIn()
+	if q.free > 0 { // so nobody waits
+		q.admit(c)
+		return nil
+	}
 	same := 0
 	for _, other := range q.waiting {
 		if other.whom == c.whom {
 			same++
 		}
 	}
-	if len(q.waiting) > q.room || same > max(1, q.room/2) {
-		q.waiting = q.waiting[:len(q.waiting)-1]
+	if len(q.waiting) >= q.room || same >= max(1, q.room/2) {
 		return ErrFull
 	}
+	q.waiting = append(q.waiting, c)
 	return nil
 }
 
-// letIn fills the free places.
-func (q *Queue) letIn() {
-	for q.free > 0 && len(q.waiting) > 0 {
-		next := 0
-		for i, c := range q.waiting {
-			if q.inside[c.whom] < q.inside[q.waiting[next].whom] {
-				next = i
-			}
-		}
-		c := q.waiting[next]
-		q.waiting = slices.Delete(q.waiting, next, next+1)
-		q.inside[c.whom]++
-		q.free--
-		close(c.in)
-	}
+// admit gives a caller one of the free places.
+func (q *Queue) admit(c *caller) {
+	q.free--
+	q.inside[c.whom]++
+	close(c.in)
 }
 
 func (q *Queue) leave(whom string) {
@@ -107,7 +99,18 @@ func (q *Queue) leave(whom string) {
 	if q.inside[whom]--; q.inside[whom] == 0 {
 		delete(q.inside, whom)
 	}
-	q.letIn()
+	if len(q.waiting) == 0 {
+		return
+	}
+	next := 0
+	for i, c := range q.waiting {
+		if q.inside[c.whom] < q.inside[q.waiting[next].whom] {
+			next = i
+		}
+	}
+	c := q.waiting[next]
+	q.waiting = slices.Delete(q.waiting, next, next+1)
+	q.admit(c)
 }
 
 // withdraw takes back a caller that waits no longer, and may have got its place just now.
