@@ -21,17 +21,23 @@ type Ref struct {
 // readAdvertisement reads a host's answer to info/refs: "OID NAME" lines, of
 // which the first also has the capabilities, behind a NUL.
 func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error) {
-	line, _, err := p.line()
-	if err == nil && line != "# service=git-upload-pack" {
-		err = broken(errStray)
+	service, _, err := p.line()
+	if err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		_, _, err = p.next() // a flush
+	if service != "# service=git-upload-pack" {
+		return nil, nil, broken(errStray)
 	}
-	for first := true; err == nil; first = false {
-		var more bool
-		if line, more, err = p.line(); err != nil || !more {
-			break
+	if _, _, err := p.next(); err != nil { // a flush
+		return nil, nil, err
+	}
+	for first := true; ; first = false {
+		line, more, err := p.line()
+		if err != nil {
+			return nil, nil, err
+		}
+		if !more {
+			return refs, capabilities, nil
 		}
 		if first {
 			var list string
@@ -41,9 +47,10 @@ func readAdvertisement(p *packets) (refs []Ref, capabilities []string, err error
 				return nil, nil, fault.Field(fault.Invalid, "url", "The repository is in the SHA-256 format; foyer takes SHA-1 repositories only.")
 			}
 		}
-		refs, err = addRef(refs, line)
+		if refs, err = addRef(refs, line); err != nil {
+			return nil, nil, err
+		}
 	}
-	return refs, capabilities, err
 }
 
 // addRef adds what a line says to refs. The commit of an annotated tag follows
