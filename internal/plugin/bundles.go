@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -132,9 +134,10 @@ func (b *Bundles) FlushUse(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
+	ids := slices.Sorted(maps.Keys(used)) // in one order on all servers, which would lock each other out
 	err := b.DB.InTx(ctx, func(tx *db.Tx) error {
-		for _, u := range used {
-			if err := noteUse(ctx, tx, u.pluginID, u.at); err != nil {
+		for _, id := range ids {
+			if err := noteUse(ctx, tx, id, used[id]); err != nil {
 				return err
 			}
 		}

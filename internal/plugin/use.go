@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 )
@@ -20,11 +18,6 @@ type uses struct {
 	pending map[int64]time.Time // those of noted that are not written down
 }
 
-type use struct {
-	pluginID int64
-	at       time.Time
-}
-
 func (u *uses) note(pluginID int64, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -40,27 +33,25 @@ func (u *uses) note(pluginID int64, at time.Time) {
 	u.noted[pluginID], u.pending[pluginID] = at, at
 }
 
-// take returns what is to be written down, by plugin: two servers that do so at
-// once do not wait for each other in a circle.
-func (u *uses) take() []use {
+// take returns what is to be written down, by plugin.
+func (u *uses) take() map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]use, 0, len(u.pending))
-	for id, at := range u.pending {
-		all = append(all, use{id, at})
-	}
-	clear(u.pending)
-	slices.SortFunc(all, func(a, b use) int { return cmp.Compare(a.pluginID, b.pluginID) })
+	all := u.pending
+	u.pending = nil
 	return all
 }
 
 // putBack returns what could not be written down.
-func (u *uses) putBack(all []use) {
+func (u *uses) putBack(all map[int64]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, use := range all {
-		if _, newer := u.pending[use.pluginID]; !newer {
-			u.pending[use.pluginID] = use.at
+	if u.pending == nil {
+		u.pending = map[int64]time.Time{}
+	}
+	for id, at := range all {
+		if _, newer := u.pending[id]; !newer {
+			u.pending[id] = at
 		}
 	}
 }
