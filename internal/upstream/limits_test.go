@@ -233,5 +233,5 @@ func TestInstallManyFilesBomb(t *testing.T) {
 	}
 	repo.Commit(t, files)
 	_, err := install(t, repo.URL, "")
-	wantFault(t, err, fault.Invalid, "url", "unpack")
+	wantFault(t, err, fault.Invalid, "url", "128 MiB")
 }
