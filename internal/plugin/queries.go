@@ -74,8 +74,8 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 	return db.Run(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// visible is what an organization sees. The first ids of its own plugins and of the
-// global ones, each in the order of an index, are merged to find those of the page:
+// visible is the query for a page of what an organization sees. The first ids of its own
+// plugins and of the global ones, each in the order of an index, are merged to find them:
 // without a limit for each, PostgreSQL would sort all there are.
 func visible(condition string) string {
 	const first = ` ORDER BY id LIMIT CAST($2 AS BIGINT) + $3) AS first`
@@ -111,15 +111,15 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 }
 
 // visibleNow is how many plugins an organization sees, its own and the global ones
-// of others, and a number that is another after any of them has changed, or the name
-// of an organization, which counts in access_version.
+// of others, and their revision, which also changes with the name of an organization:
+// access_version counts those.
 type visibleNow struct {
-	own     int
-	others  int
-	version int64
+	own      int
+	others   int
+	revision int64
 }
 
-func (v *visibleNow) fields() []any { return []any{&v.own, &v.others, &v.version} }
+func (v *visibleNow) fields() []any { return []any{&v.own, &v.others, &v.revision} }
 
 func (v *visibleNow) count() int { return v.own + v.others }
 

@@ -136,7 +136,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Plugin]{Count: counted.count()}, err
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
-	if found, ok := s.Memory.pages.Get(key, counted.version); ok {
+	if found, ok := s.Memory.pages.Get(key, counted.revision); ok {
 		return found, nil
 	}
 	plugins, more, err := list(ctx, s.DB, c.Organization.ID, counted, after, p)
@@ -145,7 +145,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	}
 	found := page.Cut(plugins, p, counted.count())
 	found.More = found.More || more
-	s.Memory.pages.Put(key, counted.version, found)
+	s.Memory.pages.Put(key, counted.revision, found)
 	return found, nil
 }
 
