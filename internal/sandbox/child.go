@@ -10,17 +10,17 @@ import (
 // command is the hidden command that makes this program a child.
 const command = "sandbox"
 
-// exitTaskFailed is the exit code that marks stderr as a task's own error: none
-// that Go's runtime uses (2) or the command line does (1).
+// exitTaskFailed is the exit code that marks stderr as a task's own error; neither
+// Go's runtime (2) nor the command line (1) uses it.
 const exitTaskFailed = 3
 
-// endOfError parts a task's error from what Go's runtime may say after it, as it does
+// endOfError separates a task's error from what Go's runtime may say after it, as it does
 // in a build that measures coverage.
 const endOfError = "\x00"
 
 // Task is work done in a child. It reads hostile input and writes its answer; it
-// has no network, no files, no environment and no way to be cancelled but the end
-// of its process. The text of its error reaches the caller of Pool.Run.
+// has no network, no files and no environment, and is cancelled only by ending its
+// process. The text of its error reaches the caller of Pool.Run.
 type Task func(in io.Reader, out io.Writer) error
 
 // Main is the first thing a program with tasks calls, with its arguments after the

@@ -22,8 +22,8 @@ func (e *KilledError) Error() string { return "stopped: " + e.Reason }
 const crashed = "it crashed"
 
 // autopsy finds out why a child ended. Go's runtime prints which limit it ran
-// into; a child that went without a word was killed by the kernel, for its time if it
-// used much: what the kernel limits and what it reports differ on a busy machine.
+// into; a child that ended in silence was killed by the kernel, for its time if it used
+// much: what the kernel limits and what it reports differ on a busy machine.
 func autopsy(state *os.ProcessState, trace string) (reason string) {
 	silent := trace == "" && state.ExitCode() == -1
 	switch {
@@ -38,7 +38,7 @@ func autopsy(state *os.ProcessState, trace string) (reason string) {
 }
 
 // stacks is the head of the stacks in a trace. What comes before them is left out: a
-// panic may quote the input, of which no line can pass for a stack, as Go indents it.
+// panic may quote the input, but Go indents its lines, so that none passes for a stack.
 func stacks(trace string) string {
 	at := strings.Index(trace, "\ngoroutine ")
 	if at < 0 {

@@ -19,7 +19,7 @@ func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// confine takes from this process all it does not need.
+// confine takes everything from this process that it does not need.
 func confine() error {
 	mapped, err := mappedData()
 	if err != nil {
@@ -68,8 +68,8 @@ func mappedData() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), err
 }
 
-// closeInherited closes what whoever started the server left open in it, and so in
-// this process. The files that Go opens are marked to be closed on exec.
+// closeInherited closes the files that the server was started with, and so this
+// process too. Go marks the files that it opens itself to be closed on exec.
 func closeInherited() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

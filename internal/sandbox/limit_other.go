@@ -14,7 +14,7 @@ func executable() (string, error) { return os.Executable() }
 func apart() *syscall.SysProcAttr { return nil }
 
 // confine starts a watch on memory: here the kernel has no limit on it that works.
-// Time is bounded by the parent alone.
+// Only the parent bounds time.
 func confine() error {
 	go func() {
 		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}

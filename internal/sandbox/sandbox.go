@@ -54,12 +54,12 @@ func (p *Pool) Running() int { return p.queue.Inside() }
 // Waiting is how many callers wait for a child now.
 func (p *Pool) Waiting() int { return p.queue.Waiting() }
 
-// Run gives in to the named task in a new child and returns what the task wrote. A
-// child that becomes free is for whom the fewest are running. The error is a *TaskError
-// if the task itself failed, a *KilledError if the child was stopped at a limit or
-// crashed, and a fault of kind Busy if too many callers wait. The task may end without
-// reading all of in; if in is neither in memory nor a file, its Read must not block for
-// ever.
+// Run feeds in to the named task, in a new child, and returns what the task wrote. A
+// place that becomes free goes to the one for whom the fewest run. The error is a
+// *TaskError if the task itself failed, a *KilledError if the child was stopped at a
+// limit or crashed, and a fault of kind Busy if too many callers wait. The task may end
+// without reading all of in; if in is neither in memory nor a file, its Read must not
+// block forever.
 func (p *Pool) Run(ctx context.Context, whom, task string, in io.Reader) ([]byte, error) {
 	patience, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
