@@ -1,5 +1,5 @@
-// Package fair shares places out among those for whom work is done, so that nobody's
-// work keeps that of the others from being done.
+// Package fair shares places among those for whom work is done, so that nobody's work
+// holds up that of the others.
 package fair
 
 import (
@@ -12,15 +12,15 @@ import (
 // ErrFull means that too many wait, or too many for the same one.
 var ErrFull = errors.New("too many are waiting")
 
-// Queue bounds how much is done at once, and how much waits. A place that is given back
-// goes to whoever has the fewest, and among equals to who came first.
+// Queue bounds how much is done at once, and how much waits. A place that becomes free
+// goes to the one who has the fewest, and among equals to whoever came first.
 type Queue struct {
 	places int
 	room   int // for waiting
 
 	mu      sync.Mutex
 	free    int            // of the places
-	inside  map[string]int // callers that have a place, by for whom
+	inside  map[string]int // how many places each has
 	waiting []*caller      // in the order they came
 }
 
@@ -29,13 +29,13 @@ type caller struct {
 	in   chan struct{} // closed when it has a place
 }
 
-// New returns a queue for so many places, with room for so many that wait, half of it
-// for one at most.
+// New returns a queue of so many places, with room for so many to wait; at most half of
+// that is for the same one.
 func New(places, room int) *Queue {
 	return &Queue{places: places, room: room, free: places, inside: map[string]int{}}
 }
 
-// Enter waits for a place to do something for whom, which leave gives back. The error is
+// Enter waits for a place to do something for whom; leave gives it back. The error is
 // ErrFull or that of ctx.
 func (q *Queue) Enter(ctx context.Context, whom string) (leave func(), err error) {
 	c := &caller{whom: whom, in: make(chan struct{})}
@@ -113,7 +113,7 @@ func (q *Queue) leave(whom string) {
 	q.admit(c)
 }
 
-// withdraw takes back a caller that waits no longer, and may have got its place just now.
+// withdraw removes a caller that no longer waits; it may have got its place just now.
 func (q *Queue) withdraw(c *caller) {
 	q.mu.Lock()
 	i := slices.Index(q.waiting, c)
