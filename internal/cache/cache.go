@@ -36,12 +36,12 @@ func (c *Cache[K, V]) Last(key K) (value V, version int64, ok bool) {
 	return e.value, e.version, ok
 }
 
-// overhead is about how many bytes an entry takes beside its value.
+// overhead is about how many bytes an entry takes besides its value.
 const overhead = 200
 
-// Put keeps a value that was read after its version, unless it takes more than all
-// there is. It must not be changed any more. When there is no room, all that was
-// kept goes.
+// Put keeps a value that was read after its version, unless it alone is more than
+// MaxBytes. The value must not be changed afterwards. When there is no room,
+// everything kept before goes.
 func (c *Cache[K, V]) Put(key K, version int64, value V) {
 	size := c.Size(value) + overhead
 	c.mu.Lock()
