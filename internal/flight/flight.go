@@ -1,4 +1,4 @@
-// Package flight has work done once for all who want it at the same time.
+// Package flight does work once for all who want it at the same time.
 package flight
 
 import (
@@ -12,8 +12,8 @@ import (
 // Group is work that is shared, by key. The zero Group is ready.
 type Group[T any] struct{ calls singleflight.Group }
 
-// Do returns what work does, which may have begun for another caller. It does not end
-// with the one for whom it began, but each may leave.
+// Do returns what work returns, which may have begun for another caller. Each caller may
+// leave; the work goes on without the one it began for.
 func (g *Group[T]) Do(ctx context.Context, key string, work func(context.Context) (T, error)) (T, error) {
 	done := g.calls.DoChan(key, func() (v any, err error) {
 		defer func() {
