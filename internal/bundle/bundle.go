@@ -57,10 +57,10 @@ type Result struct {
 
 // Compile compiles, for whom, the entries among files, a map of name to text. The first of
 // site.ts and site.tsx becomes the bundle, which may import the app's own files by
-// relative path and nothing else; every other entry is compiled alone, its imports
-// unread, only to find its errors. Text that does not compile, or costs too much
-// to compile, is no error of Compile but the Status of its file, whatever the
-// other files are. The error is a fault of kind Busy if too much work waits.
+// relative path and nothing else; every other entry is compiled by itself, its
+// imports unread, only to find its errors. Text that does not compile, or costs too
+// much to compile, is not an error of Compile but the Status of its file, whatever
+// the other files are. The error is a fault of kind Busy if too much work waits.
 func Compile(ctx context.Context, pool *sandbox.Pool, whom string, files map[string]string) (Result, error) {
 	result := Result{Site: Site(files)}
 	status := make(map[string]File, len(files))
@@ -131,7 +131,7 @@ func compile(ctx context.Context, pool *sandbox.Pool, whom string, req request) 
 	return ans, nil
 }
 
-// failed says of a file that it did not compile, and not where.
+// failed is a file that did not compile, without a place in it.
 func failed(name, text string) File { return File{Name: name, Status: Failed, Error: text} }
 
 // seal returns the bundle of js with the sums that name and pin it.

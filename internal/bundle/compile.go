@@ -34,7 +34,7 @@ type order struct {
 
 type source struct{ Name, Text string }
 
-// answer is what the child says: JS, or one error a file.
+// answer is what the child says: JS, or one error per file.
 type answer struct {
 	JS     []byte
 	Errors []File
@@ -80,7 +80,7 @@ func receive(r io.Reader) (request, error) {
 	}
 }
 
-// compile runs esbuild, which sees req.Files alone. JSX becomes calls of the global
+// compile runs esbuild, which sees only req.Files. JSX becomes calls of the global
 // React.createElement, or of what a file's @jsx comment names: the way that
 // imports nothing.
 func (req request) compile() answer {
@@ -108,7 +108,7 @@ func (req request) compile() answer {
 // namespace keeps the app's files apart from the disk's.
 const namespace = "app"
 
-// serve answers every question esbuild would ask the disk. Loading is refused
+// serve answers every question that esbuild would ask the disk. Loading is refused
 // outside the namespace, because a pattern such as import(`./${name}`) is looked
 // up without asking for a resolution.
 func (req request) serve(build api.PluginBuild) {

@@ -9,7 +9,7 @@ import (
 // extensions are tried in this order on an import that has none.
 var extensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css"}
 
-// resolve finds the file that importer means by spec: by its name, its name less
+// resolve finds the file that importer means by spec: by its name, its name without
 // the extension, as the TypeScript it is compiled from, or as a folder's index.
 func resolve(files map[string]string, importer, spec string) (string, error) {
 	if !strings.HasPrefix(spec, "./") && !strings.HasPrefix(spec, "../") && spec != "." && spec != ".." {
