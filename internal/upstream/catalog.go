@@ -42,7 +42,7 @@ var defaultCatalog []byte
 // Entry is an app that the catalog names. Other keys of its source are ignored.
 type Entry struct {
 	Name        string `json:"name"`
-	URL         string `json:"url"` // like that of a Remote, without what is secret in it
+	URL         string `json:"url"` // without what is secret in it, see Remote
 	Description string `json:"description"`
 	Verified    bool   `json:"verified"`
 
@@ -80,13 +80,13 @@ type Catalog struct {
 }
 
 // NewCatalog returns the catalog at source, a path or a url, or the embedded
-// one for "". A url is fetched through client, and so held to its addresses.
+// one for "". A url is fetched through client, which limits what it can reach.
 func NewCatalog(source string, client *egress.Client, log *slog.Logger, now func() time.Time) *Catalog {
 	return &Catalog{source: source, client: client, log: log, now: now}
 }
 
-// Entries returns the catalog's entries in its order, doubles included; with
-// an UpstreamUnavailable fault if there never was a good copy.
+// Entries returns the catalog's entries in its order, doubles included, or an
+// UpstreamUnavailable fault if there never was a good copy.
 func (c *Catalog) Entries(ctx context.Context) ([]Entry, error) {
 	if entries := c.entries.Load(); entries != nil {
 		return *entries, nil
@@ -122,7 +122,7 @@ func (c *Catalog) Run(ctx context.Context) {
 // Refresh reads the source again. After an error the last good copy stays.
 func (c *Catalog) Refresh(ctx context.Context) error { return c.share(ctx, c.refresh) }
 
-// readFirst reads the source if there is no copy, and it did not just fail.
+// readFirst reads the source if there is no copy, unless that has just failed.
 func (c *Catalog) readFirst(ctx context.Context) error {
 	if c.entries.Load() != nil {
 		return nil
@@ -138,7 +138,7 @@ func (c *Catalog) readFirst(ctx context.Context) error {
 	return nil
 }
 
-// share reads the source once for all who want to meanwhile.
+// share reads the source once for all who want that at the same time.
 func (c *Catalog) share(ctx context.Context, read func(context.Context) error) error {
 	_, err := c.flight.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, read(ctx) })
 	return err
@@ -201,7 +201,7 @@ func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err erro
 	return data, resp.Header.Get("ETag"), err
 }
 
-// maxUnfit is how many entries that are left out are named.
+// maxUnfit is how many of the entries that are left out are named.
 const maxUnfit = 5
 
 // parseCatalog reads a JSON list of {name, url, description, verified}. An element
@@ -227,7 +227,7 @@ func parseCatalog(data []byte) (entries []Entry, unfit []string, err error) {
 	return entries, unfit, nil
 }
 
-// parseEntry returns the name with an error too, if there is one.
+// parseEntry returns the name, if there is one, even with an error.
 func parseEntry(element json.RawMessage) (Entry, error) {
 	var e Entry
 	if err := json.Unmarshal(element, &e); err != nil {

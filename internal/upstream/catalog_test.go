@@ -101,8 +101,8 @@ func TestCatalogFromFile(t *testing.T) {
 	}
 }
 
-// Whoever keeps a catalog is told, once, which entries are of no use, but nobody
-// what is secret in them.
+// Whoever keeps a catalog is told once which entries are of no use, but nobody is
+// told what is secret in them.
 func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "catalog.json")
@@ -154,7 +154,7 @@ func TestCatalogNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// A source that says nothing has changed to somebody who has nothing is no good one.
+// A source that tells somebody who has nothing that nothing has changed is no good.
 func TestCatalogUnchangedFromNothing(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
@@ -236,8 +236,8 @@ func TestCatalogFromHTTPS(t *testing.T) {
 	good()
 }
 
-// While there is no copy yet, a source that is dead is asked once for all, who
-// need not wait for it, and after that not again for a while.
+// While there is no copy yet, a dead source is asked once for all callers, who need
+// not wait for it, and then not again for a while.
 func TestCatalogOfDeadSource(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -281,7 +281,7 @@ func TestCatalogOfDeadSource(t *testing.T) {
 	}
 }
 
-// joining tells when whoever has it begins to wait.
+// joining tells when its owner begins to wait.
 type joining struct {
 	context.Context //nolint:containedctx // it is one
 	waits           chan struct{}
@@ -292,8 +292,8 @@ func (j joining) Done() <-chan struct{} {
 	return j.Context.Done()
 }
 
-// Who asks while the first refresh is under way gets no other answer than whoever
-// asks first.
+// Whoever asks while the first refresh is under way gets the same answer as the one
+// who asks first.
 func TestCatalogJoinsRefresh(t *testing.T) {
 	t.Parallel()
 	arrived, proceed := make(chan struct{}), make(chan struct{})

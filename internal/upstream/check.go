@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// CheckInterval is how often an upstream is asked at most by Check.
+	// CheckInterval is how often Check asks an upstream at most.
 	CheckInterval = 5 * time.Minute
 
 	// maxChecks bounds the results kept in memory, of about 300 bytes each.
@@ -34,7 +34,7 @@ type checks struct {
 	results map[string]result
 }
 
-// result is the last that is known of an upstream.
+// result is what was last known of an upstream.
 type result struct {
 	newest  Version   // zero if the upstream never answered
 	learned time.Time // when it answered so
@@ -49,9 +49,9 @@ func newChecks(now func() time.Time) *checks {
 }
 
 // Check returns the newest version at r and when that was learned. It asks at
-// most once in CheckInterval, however many call at once, and answers from the
-// last result in between and when the upstream fails; without any, with the
-// upstream's fault. If too many upstreams are waiting to be asked, it is a fault
+// most once in CheckInterval, however many call at once; in between, and when the
+// upstream fails, it answers from the last result, or with the upstream's fault if
+// there is none. If too many upstreams are waiting to be asked, the error is a fault
 // of kind Busy.
 func (s *Source) Check(ctx context.Context, whom string, r Remote) (newest Version, learned time.Time, err error) {
 	id := r.identity()
@@ -101,9 +101,8 @@ func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result
 	})
 }
 
-// learn takes note of an answer that Check did not ask for: its next call asks
-// all the same, because something may have been published since, but falls back
-// on it.
+// learn takes note of an answer that Check did not ask for. Its next call still
+// asks, because something may have been published since, but falls back on it.
 func (c *checks) learn(r Remote, newest Version, at time.Time) {
 	c.update(r.identity(), func(known *result) {
 		known.newest, known.learned = newest, at

@@ -126,7 +126,7 @@ func TestCheckAfterOpen(t *testing.T) {
 	check(t, source, clock, repo.URL, "v1.2.0", upstream.CheckInterval)
 }
 
-// What a host tells to one's credentials is not for whoever knows the url.
+// What a host answers to credentials is not for everyone who knows the url.
 func TestCheckKeepsCredentialsApart(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)

@@ -151,7 +151,7 @@ func TestHostilePack(t *testing.T) {
 	}
 }
 
-// Who was told a secret is not quoted, however it is repeated.
+// A host that was told a secret is not quoted, however it repeats that.
 func TestSecretRepeated(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string][2]string{ // to info/refs, to git-upload-pack

@@ -24,7 +24,7 @@ type Manifest struct {
 const maxManifestDepth = 64
 
 // ParseManifest reads the text of a plugin.json. Errors say what is wrong with it, as
-// the rest of a sentence that begins with it.
+// the end of a sentence of which it is the subject.
 func ParseManifest(text string) (Manifest, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var fields map[string]json.RawMessage // a struct would take keys in any case
@@ -82,8 +82,8 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 	return nil
 }
 
-// measure returns how many lists and objects of valid JSON are inside each other
-// at most, and whether a string in it has the NUL character.
+// measure returns how deeply lists and objects are nested in valid JSON, and whether
+// a string in it has the NUL character.
 func measure(raw []byte) (depth int, nul bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	for {

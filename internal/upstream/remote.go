@@ -18,13 +18,13 @@ const maxURLBytes = 2048
 var errLongURL = badURL("The url must be at most 2048 characters long once it is escaped (as in %C3%A4).")
 
 // Remote is where an app comes from: a git url, with whatever is secret in it
-// kept apart. Its text forms (String, and so logs and %v) show URL alone.
+// kept apart. Its text forms (String, and so logs and %v) show only URL.
 type Remote struct {
 	URL    string  // scheme, host and path: safe to store and to show
 	secret *secret // nil if there is none
 }
 
-// secret is what a url carries beside its place.
+// secret is what a url carries besides its place.
 type secret struct {
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
@@ -43,7 +43,7 @@ func Parse(raw string) (Remote, error) {
 		return Remote{}, badURL("The url must start with https:// or http://.")
 	case u.Hostname() == "" || u.Opaque != "":
 		return Remote{}, badURL("The url must name a host.")
-	case strings.Contains(u.Host, "%"): // RFC 6874: a zone means something on one machine alone
+	case strings.Contains(u.Host, "%"): // RFC 6874: a zone means something on one machine only
 		return Remote{}, badURL("The url's address must not have a zone.")
 	case !validPort(u.Port()):
 		return Remote{}, badURL("The url's port must be a number from 1 to 65535.")
@@ -79,7 +79,7 @@ func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s"
 func (r Remote) String() string { return r.URL }
 
 // WithSecretOf returns r with what is secret in another Remote of the same place, if
-// that has something.
+// anything is.
 func (r Remote) WithSecretOf(other Remote) Remote {
 	if other.secret != nil {
 		r.secret = other.secret
@@ -105,9 +105,9 @@ func (r Remote) Key() string {
 	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + place
 }
 
-// identity tells Remotes apart that may see different things at one url: what
-// was answered to one's credentials is not for another's. It can be kept in
-// memory: it does not give the secret away.
+// identity differs between Remotes that may see different things at one url: what
+// one's credentials were answered is not for another's. It can be kept in memory,
+// as it does not give the secret away.
 func (r Remote) identity() string {
 	if r.secret == nil {
 		return r.Key()

@@ -109,7 +109,7 @@ func TestNoSealer(t *testing.T) {
 	}
 }
 
-// What git hosts offer to copy, and an address alone, are told what would be right.
+// What git hosts offer to copy, and a bare address, are told what would be right.
 func TestParseTellsTheScheme(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{"git@github.com:acme/app.git", "127.0.0.1:8080/app", "ssh://git@github.com/acme/app", "github.com/acme/app", "::"} {

@@ -10,8 +10,8 @@ import (
 	"foyer/internal/seal"
 )
 
-// Sealer encrypts the secret part of Remotes for the database. A nil one serves Remotes
-// without a secret part alone.
+// Sealer encrypts the secret part of Remotes for the database. A nil one serves only
+// Remotes without a secret part.
 type Sealer struct{ aead cipher.AEAD }
 
 // errNoSecret is what a nil Sealer has to say.
@@ -30,7 +30,7 @@ func NewSealer(serverSecret string) (*Sealer, error) {
 }
 
 // Seal returns r's secret as text for the database, "" if r has none. It opens
-// for the same place alone, so that whoever can write the database cannot have
+// only for the same place, so that nobody who can write to the database can have
 // the server send one host's credentials to another.
 func (s *Sealer) Seal(r Remote) (string, error) {
 	if r.secret == nil {

@@ -1,6 +1,6 @@
 // Package upstream is where apps come from: git repositories and the catalog
 // that names some. Whatever an upstream does, it costs bounded time, traffic and
-// memory, and what it sends is looked into by a limited child process alone.
+// memory, and only a limited child process looks into what it sends.
 package upstream
 
 import (
@@ -21,7 +21,7 @@ import (
 	"foyer/internal/upstream/unpack"
 )
 
-// An installation has 30 s for its upstream in all, as it has 64 MiB
+// In all, an installation has 30 s for its upstream, and 64 MiB
 // (smartgit.MaxRefsBytes and MaxPackBytes).
 const (
 	refsTime = 10 * time.Second
@@ -38,9 +38,8 @@ type Source struct {
 	checks   *checks
 }
 
-// New returns a Source that asks through client and has packs looked into by
-// children, which must know UnpackTask. The clock is for how old the results of
-// Check are.
+// New returns a Source that asks through client and unpacks in children, which
+// must know UnpackTask. The clock is for how old the results of Check are.
 func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *Source {
 	return &Source{client: client, children: children, checks: newChecks(now)}
 }
@@ -55,7 +54,7 @@ type Repo struct {
 }
 
 // Open asks the upstream, within 10 s, what versions it offers. The host's errors are faults:
-// Invalid on "url" for an address that is refused, UpstreamUnavailable.
+// Invalid on "url" for an address that is refused, else UpstreamUnavailable.
 func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 	ctx, cancel := context.WithTimeout(ctx, refsTime)
 	defer cancel()
@@ -92,9 +91,9 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 	return r.versions.resolve(tag)
 }
 
-// Fetch brings, for whom, the texts of one of the repository's versions by path, plugin.json
+// Fetch gets, for whom, the texts of one of the repository's versions by path, plugin.json
 // among them, within 20 s. Errors are faults: Invalid on "url" for content that
-// foyer does not accept, UpstreamUnavailable.
+// foyer does not accept, else UpstreamUnavailable.
 func (r *Repo) Fetch(ctx context.Context, whom string, v Version) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, packTime)
 	defer cancel()

@@ -41,8 +41,8 @@ func readVersions(refs []smartgit.Ref) versions {
 	return v
 }
 
-// newest returns the highest version tag; a pre-release only if there is
-// nothing else; the head of the default branch if no tag is a version.
+// newest returns the highest version tag, a pre-release only if there is
+// nothing else, or the head of the default branch if no tag is a version.
 func (v versions) newest() (Version, error) {
 	var best Version
 	for tag, version := range v.tags {

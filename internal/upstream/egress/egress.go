@@ -37,14 +37,14 @@ type Client struct {
 }
 
 // New returns a Client that may also reach the addresses in allow
-// (FOYER_UPSTREAM_ALLOW), which would be refused otherwise.
+// (FOYER_UPSTREAM_ALLOW), which it would otherwise refuse.
 func New(allow []netip.Prefix) *Client {
 	c := &Client{allow: allow}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
 	c.http = &http.Client{
 		CheckRedirect: c.checkRedirect,
 		Transport: &http.Transport{
-			Proxy: nil, // it would be dialed in the host's place, and the check be lost
+			Proxy: nil, // it would be dialed in the host's place, without the check
 			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := dialer.DialContext(ctx, network, addr)
 				if err != nil {
@@ -62,7 +62,7 @@ func New(allow []netip.Prefix) *Client {
 
 // Do sends req and returns an answer of status 200 or 304; its body ends in a
 // fault after maxBytes. Every error of the host is a fault: Invalid on "url" for a
-// scheme or address that is refused and for a body that is too large, else
+// scheme or address that is refused or a body that is too large, else
 // UpstreamUnavailable. No error tells the url's path, query or credentials.
 func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	if err := c.checkURL(req.URL); err != nil {
@@ -112,10 +112,10 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	return c.allow.check(addr.Addr())
 }
 
-// checkRedirect lets no secret travel to another origin, and Authorization to its
+// checkRedirect lets no secret travel to another origin, and Authorization only to its
 // own, unless another one leads there: net/http passes it on to subdomains and from
-// https to http, drops it where the host is in other letters, and names the url it
-// comes from, query included, in Referer.
+// https to http, drops it where the host is spelled in another case, and names the url
+// it comes from, query included, in Referer.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
@@ -134,8 +134,8 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Stayed reports whether a request goes to home, and no other origin has redirected
-// there: else another one would choose what a secret opens.
+// Stayed reports whether a request goes to home and no other origin has redirected it
+// there: that one would otherwise choose what a secret opens.
 func Stayed(req *http.Request, home *url.URL) bool {
 	for SameOrigin(req.URL, home) {
 		if req.Response == nil {
@@ -163,8 +163,8 @@ func port(u *url.URL) string {
 
 var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
 
-// explain turns what net/http reports into an error that quotes none of it, since its
-// own hold the whole url: a fault, unless the failure is this machine's.
+// explain turns what net/http reports, which holds the whole url, into an error that
+// quotes none of it: a fault, unless the failure is this machine's.
 func explain(host string, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
@@ -185,8 +185,8 @@ func explain(host string, err error) error {
 	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(err)}
 }
 
-// cause is what an operator wants to know of a failure, of which callers are not told
-// the addresses: nil if that might quote the url.
+// cause is what an operator wants to know of a failure, such as addresses that callers
+// are not told; nil if it might quote the url.
 func cause(err error) error {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network
@@ -197,8 +197,8 @@ func cause(err error) error {
 	return nil
 }
 
-// lacksDescriptor reports whether there were too many open files, of this process or of
-// all. An error of DNS only quotes what it comes from.
+// lacksDescriptor reports whether too many files were open, here or on the whole machine.
+// A DNS error only quotes its cause.
 func lacksDescriptor(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || ok && strings.Contains(dns.Err, syscall.EMFILE.Error())

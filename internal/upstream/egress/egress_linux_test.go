@@ -12,7 +12,7 @@ import (
 // No host is to blame for what this process lacks. Not parallel: the limit and the
 // resolver are the process's.
 func TestNoDescriptor(t *testing.T) {
-	net.DefaultResolver.PreferGo = true // as a release, which is built without cgo
+	net.DefaultResolver.PreferGo = true // like a release, which is built without cgo
 	defer func() { net.DefaultResolver.PreferGo = false }()
 	for _, address := range []string{"http://127.0.0.1:1", "http://no.such.invalid"} {
 		var err error

@@ -20,7 +20,7 @@ var errStray = errors.New("it has something where something else belongs")
 type packets struct {
 	r       io.Reader
 	secret  bool // the host was told something secret, and may repeat it
-	refused bool // the host answered with an error in the place of a list
+	refused bool // the host answered with an error in place of a list
 	buf     [maxPacket]byte
 }
 
@@ -45,8 +45,8 @@ func (p *packets) next() (payload []byte, flush bool, err error) {
 	return payload, false, nil
 }
 
-// line is next for a list of lines of text; more is false at its end. In the place
-// of any line the host may refuse.
+// line is next for a list of lines of text; more is false at its end. The host may
+// refuse in place of any line.
 func (p *packets) line() (text string, more bool, err error) {
 	payload, flush, err := p.next()
 	if message, ok := bytes.CutPrefix(payload, []byte("ERR ")); ok {
@@ -71,7 +71,7 @@ func broken(err error) error {
 }
 
 // refusal is the fault for an error that the host put into words. Everything else
-// about an answer is said in ours.
+// about an answer is said in our own.
 func (p *packets) refusal(message []byte) error {
 	if p.secret {
 		return fault.New(fault.UpstreamUnavailable, "The git host refused.")

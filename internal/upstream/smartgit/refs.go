@@ -8,14 +8,14 @@ import (
 	"foyer/internal/fault"
 )
 
-// maxTags bounds how many tags are kept of one repository, beside HEAD.
+// maxTags bounds how many tags of one repository are kept, besides HEAD.
 const maxTags = 50_000
 
 // Ref is HEAD or a tag.
 type Ref struct {
 	Name   string // "HEAD" or "refs/tags/..."
 	Object string // what it points at: 40 hex digits
-	Commit string // the same, but of an annotated tag the commit it is about
+	Commit string // the same; for an annotated tag, the commit it is about
 }
 
 // readAdvertisement reads a host's answer to info/refs: "OID NAME" lines, of

@@ -34,7 +34,7 @@ type Remote struct {
 	Username, Password string   // basic authentication, if either is set
 }
 
-// secret reports whether the remote has anything that no answer may show.
+// secret reports whether the remote has anything that answers must not show.
 func (r Remote) secret() bool { return r.Username+r.Password+r.URL.RawQuery != "" }
 
 // Session is an opened repository.
@@ -94,7 +94,7 @@ func (s *Session) Fetch(ctx context.Context, object string, tooBig int, w io.Wri
 	return err
 }
 
-// fetch also tells whether the host refused before it sent anything of the pack.
+// fetch also tells whether the host refused before it sent any of the pack.
 func (s *Session) fetch(ctx context.Context, object, filter string, w io.Writer) (refused bool, err error) {
 	req, err := s.request(ctx, http.MethodPost, "/git-upload-pack", s.ask(object, filter))
 	if err != nil {
@@ -139,9 +139,9 @@ func (s *Session) ask(object, filter string) io.Reader {
 	return &b.Buffer
 }
 
-// request makes one request of the protocol. What is secret goes to the host
-// that it was given for alone, not to one that this redirected to, nor to a path there
-// that such a one has chosen.
+// request makes one request of the protocol. What is secret goes only to the host that
+// it was given for: not to one that this host redirects to, nor to a path that such
+// another host redirects back to.
 func (s *Session) request(ctx context.Context, method, path string, content io.Reader) (*http.Request, error) {
 	u := s.base.JoinPath(path)
 	query := []string{}

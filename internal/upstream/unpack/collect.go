@@ -43,7 +43,7 @@ var takenExtensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css", ".
 // refused: without its site.ts it would lose the bundle that it has.
 var neverSkipped = []string{"plugin.json", "site.ts", "site.tsx", "frontend.tsx", "index.ts"}
 
-// collector takes files out of a tree: of the top folder and of everything
+// collector takes files out of a tree: those of the top folder and everything
 // below src/.
 type collector struct {
 	store   *boundedStore
@@ -69,8 +69,8 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 	return nil
 }
 
-// entry takes a file or descends into a folder; symbolic links and submodules
-// it passes over, unless an app would miss them.
+// entry takes a file or descends into a folder; it passes over symbolic links and
+// submodules, unless an app would miss them.
 func (c *collector) entry(entry object.TreeEntry, name string) error {
 	file := entry.Mode == filemode.Regular || entry.Mode == filemode.Deprecated || entry.Mode == filemode.Executable
 	switch {

@@ -1,6 +1,6 @@
-// Package unpack reads the files of one commit out of a git pack. It runs in
-// the limited child process alone: what a pack unpacks to is up to whoever made
-// it, and the library that reads it sets no bound.
+// Package unpack reads the files of one commit out of a git pack. It runs only in
+// the limited child process: what a pack unpacks to is up to whoever made it, and
+// the library that reads it sets no bound.
 package unpack
 
 import (
@@ -25,7 +25,7 @@ const maxUnpackedBytes = 128 << 20
 // in which hostile text does not grow.
 type Answer struct {
 	Files    map[string]string // text by path
-	NoCommit bool              // what was asked for is something else
+	NoCommit bool              // what was asked for is not a commit
 	Refused  string            // what about the repository's content is not accepted
 	Broken   string            // why the pack cannot be read
 }

@@ -40,7 +40,7 @@ func (r *Repo) AnnotatedTag(tb testing.TB, name, commit string) {
 	r.Git(tb, "", "tag", "--force", "--annotate", "--message=Release "+name, name, commit)
 }
 
-// Entry is one of a tree; unlike Commit, CommitTree takes what git refuses.
+// Entry is an entry of a tree; unlike Commit, CommitTree takes what git refuses.
 type Entry struct {
 	Mode   string // 100644, 100755, 120000 (symbolic link), 160000 (submodule), 40000 (folder)
 	Name   string

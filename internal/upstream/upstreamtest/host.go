@@ -58,7 +58,7 @@ func NewHost(tb testing.TB) *Host {
 	return h
 }
 
-// Requests is how many HTTP requests the host got so far.
+// Requests is how many HTTP requests the host has got so far.
 func (h *Host) Requests() int { return int(h.requests.Load()) }
 
 // Intercept has f look at every request from now on; nil ends that.
@@ -87,7 +87,7 @@ func (h *Host) Repo(tb testing.TB, name string) *Repo {
 	return r
 }
 
-// environment is all that git gets to see of its surroundings.
+// environment is all that git sees of its surroundings.
 func environment() []string {
 	return []string{
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
