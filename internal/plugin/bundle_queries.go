@@ -7,8 +7,8 @@ import (
 	"foyer/internal/db"
 )
 
-// findRef finds the current bundle of the plugin with a public token, or, for a
-// sum, the one with that sum among those of its versions.
+// findRef finds the current bundle of the plugin with a public token or, given a
+// sum, the bundle with that sum among its versions.
 func findRef(ctx context.Context, q db.Querier, publicToken, sha256 string) (ref, error) {
 	if sha256 == "" {
 		return db.One(ctx, q, (*ref).fields, `

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxBundleAge is how old may be what is in memory about which bundle is where.
+	// maxBundleAge is how long a ref in memory may be used.
 	maxBundleAge = time.Second
-	// maxRefBytes bounds that, at about 300 bytes each.
+	// maxRefBytes bounds the refs in memory, of about 300 bytes each.
 	maxRefBytes = 3 << 20
 	// maxScriptBytes bounds the bundles in memory.
 	maxScriptBytes = 24 << 20
@@ -32,9 +32,9 @@ type Script struct {
 	Gzip   []byte
 }
 
-// Bundles serves compiled bundles to browsers. What it has looked up it keeps in
-// memory, so that most requests touch no disk, and which ones were asked for it
-// notes there too.
+// Bundles serves compiled bundles to browsers. It keeps what it has looked up in
+// memory, so that most requests touch no disk, and also notes there which ones were
+// asked for.
 type Bundles struct {
 	DB *db.DB
 
@@ -63,8 +63,8 @@ type ref struct {
 
 func (r *ref) fields() []any { return []any{&r.PluginID, &r.SHA256} }
 
-// Serve returns the bundle with the given sum, of the plugin with the public
-// token, and counts that as use; its current bundle for no sum.
+// Serve returns the bundle with the given sum, or without one the current bundle, of
+// the plugin with the public token, and counts that as use.
 func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
 	if !isToken(publicToken) {
 		return nil, access.ErrNotFound
@@ -78,7 +78,7 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 	return b.script(ctx, r.SHA256)
 }
 
-// isToken reports whether a text can be a public token, see putOrigin. What cannot
+// isToken reports whether a text can be a public token, see putOrigin. Anything else
 // never reaches the database, which refuses bytes that are not text.
 func isToken(text string) bool {
 	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -96,16 +96,16 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 		return ref{}, err
 	}
 	r.checkedAt = now
-	b.refs.Put(key, generation, r) // as of before what forget may have been told meanwhile
+	b.refs.Put(key, generation, r) // which a forget since then has made useless
 	return r, nil
 }
 
-// forget has the next requests ask the database: a plugin has changed.
+// forget makes the next requests ask the database: a plugin has changed.
 func (b *Bundles) forget() { b.generation.Add(1) }
 
 // script returns the bundle with a sum, compressed once for all requests.
 func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
-	const unchanging = 0 // the version of all that is named by its sum
+	const unchanging = 0 // the version of whatever is named by its sum
 	if s, ok := b.scripts.Get(sha256, unchanging); ok {
 		return s, nil
 	}

@@ -39,7 +39,7 @@ func TestCatalogShowsNoCredentials(t *testing.T) {
 }
 
 // An app of the catalog is installed and upgraded with the credentials of the url that
-// names it; those in the catalog serve who gives none.
+// names it; whoever gives none uses those in the catalog.
 func TestCatalogInstallWithCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)

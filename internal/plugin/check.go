@@ -50,9 +50,9 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	return p, age, nil
 }
 
-// latest is the newest tag, and when it was learned; what is on record, since the
-// install at the latest, if the upstream has failed since this server was started, or
-// cannot be asked.
+// latest is the newest tag and when it was learned. If the upstream cannot be asked, or
+// has only failed since this server was started, it is what is on record, if only from
+// the install.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
 	var v upstream.Version
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
@@ -66,7 +66,7 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 }
 
 // learn stores what the newest tag was at a time, unless what is stored is newer:
-// another server may have asked since. A plugin without an upstream has no such time.
+// another server may have asked since. Without an upstream there is no such time.
 func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {

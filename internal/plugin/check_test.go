@@ -74,8 +74,8 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 	})
 }
 
-// An upstream that may not be asked any more, or has nothing to install any more, is
-// one that fails.
+// An upstream that may no longer be asked, or no longer has anything to install, is one
+// that fails.
 func TestCheckOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		repo := r.publish(upstreamtest.NewHost(r))

@@ -10,8 +10,8 @@ import (
 	"foyer/internal/upstream"
 )
 
-// SetCredentials has an installed plugin ask its upstream with the credentials and the
-// query of a url from now on, which must be of the place it was installed from.
+// SetCredentials has an installed plugin ask its upstream with the credentials and query
+// of a url from now on. The url must be of the place that it was installed from.
 func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, url string) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err

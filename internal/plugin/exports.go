@@ -39,7 +39,7 @@ const Mask = "********"
 // Default is the default of one field of a config schema, as JSON text.
 type Default struct{ Key, Value string }
 
-// schemaField is what matters here of a field of a config schema.
+// schemaField is the part of a config schema's field that matters here.
 type schemaField struct {
 	Key     string          `json:"key"`
 	Default json.RawMessage `json:"default"`

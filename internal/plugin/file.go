@@ -15,7 +15,7 @@ import (
 	"foyer/internal/upstream/unpack"
 )
 
-// What the source of a plugin may consist of: what an upstream may send.
+// The bounds of a plugin's source are those of what an upstream may send.
 const (
 	maxFiles       = unpack.MaxFiles
 	maxFileBytes   = unpack.MaxFileBytes
@@ -35,7 +35,7 @@ func MayEdit(edits int) error {
 // manifestName is the file that describes a plugin.
 const manifestName = "plugin.json"
 
-// File is one file of a plugin's source, and what became of it when it was compiled.
+// File is one file of a plugin's source, and how its compiling went.
 type File struct {
 	bundle.File
 
@@ -60,7 +60,7 @@ func (e Edit) wrong() error {
 	return fault.Field(f.Kind, e.Field, "%q: %s", e.Name, f.Detail)
 }
 
-// editFaults lists what is wrong with edits, whatever they are made to.
+// editFaults lists what is wrong with edits by themselves, whatever they change.
 func editFaults(edits []Edit) fault.List {
 	var all fault.List
 	if err := MayEdit(len(edits)); err != nil {
@@ -109,7 +109,7 @@ func edited(files []File, edits []Edit) (map[string]string, error) {
 	return texts, nil
 }
 
-// same reports whether files consist of just these texts.
+// same reports whether files are exactly these texts.
 func same(files []File, texts map[string]string) bool {
 	return len(files) == len(texts) && !slices.ContainsFunc(files, func(f File) bool {
 		text, ok := texts[f.Name]
@@ -146,8 +146,8 @@ func compact(raw json.RawMessage) string {
 	return out.String()
 }
 
-// describe has the manifest of an installed version describe the plugin; what the
-// manifest does not say stays.
+// describe sets the fields of a plugin that the manifest of a version names; the
+// others stay.
 func describe(p *Plugin, m upstream.Manifest) {
 	fill(&p.Name, m.Name)
 	fill(&p.Description, m.Description)

@@ -17,8 +17,8 @@ import (
 )
 
 // Versions returns a page of a plugin's versions, the newest first, how many there
-// are, and the number of the one that it is at. Who made the versions of a global
-// plugin only its own organization is told.
+// are, and the number of the current one. Only its own organization is told who made
+// the versions of a global plugin.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (versions []Version, count int, current int64, err error) {
 	err = s.DB.View(ctx, func(q db.Querier) error {
 		plugin, err := s.get(ctx, q, c, id)
@@ -46,7 +46,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")
 
-// FileDiff is what another version makes of a file, as a unified diff.
+// FileDiff is the difference between two versions of a file, as a unified diff.
 type FileDiff struct{ Name, Diff string }
 
 // maxDiffBytes bounds all the diffs of two versions together.
@@ -80,8 +80,8 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	return compare(ctx, before, after)
 }
 
-// base is the version that another is compared with; zero if that is the first one, of
-// which every file is new.
+// base is the version that another is compared with; zero for the first one, whose
+// files are all new.
 func base(ctx context.Context, q db.Querier, id, number, against int64) (Version, error) {
 	if against != 0 {
 		v, err := findVersion(ctx, q, id, against)

@@ -12,8 +12,7 @@ import (
 	"foyer/internal/upstream"
 )
 
-// dropBlankName has a draft to install not set the name if that is blank: the manifest or
-// the catalog has one.
+// dropBlankName leaves a blank name to the manifest or the catalog.
 func (d *Draft) dropBlankName() {
 	if d.Name.Fault == nil && d.Name.Value == "" {
 		d.Name = patch.Field[string]{}
@@ -101,8 +100,8 @@ func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
 
 // remote is where a new plugin comes from: the given url, or that of the catalog's
-// entry, with the credentials of the given one. The entry names a plugin that has no
-// name of its own.
+// entry with the credentials of the given one. A plugin without a name gets the
+// entry's.
 func (s Service) remote(ctx context.Context, p *Plugin, url string) (given upstream.Remote, err error) {
 	if url != "" {
 		given, err = upstream.Parse(url)

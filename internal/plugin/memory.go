@@ -6,7 +6,7 @@ import (
 )
 
 // Memory keeps plugins and pages that were read. The database is asked each time
-// whether they still hold, which takes a fraction of reading them.
+// whether they still hold, which costs a fraction of reading them.
 type Memory struct {
 	one   cache.Cache[int64, Plugin]
 	pages cache.Cache[pageOf, page.Found[Plugin]]

@@ -18,7 +18,7 @@ func (r rig) elsewhere() Service {
 	return s
 }
 
-// A server whose memory holds an app as it no longer is changes the app as it is.
+// A server whose memory of an app is stale changes the app as it is now.
 func TestChangedElsewhere(t *testing.T) {
 	each(t, func(r rig) {
 		elsewhere := r.elsewhere()
@@ -85,8 +85,8 @@ func TestChangeTogether(t *testing.T) {
 	})
 }
 
-// A database that has lost its last commits, as after a failover, does not get what is
-// made then mistaken for what was lost.
+// After a database has lost its last commits, as in a failover, what is made then is not
+// mistaken for what was lost.
 func TestLostCommits(t *testing.T) {
 	each(t, func(r rig) {
 		elsewhere := r.elsewhere()

@@ -11,7 +11,7 @@ import (
 // has more than a quarter of the places.
 type Places struct {
 	most int
-	full string // what is told to whoever finds none
+	full string // what a caller who finds none is told
 
 	mu             sync.Mutex
 	total          int
@@ -23,7 +23,7 @@ func NewPlaces(most int, full string) *Places {
 	return &Places{most: most, full: full, byOrganization: map[string]int{}}
 }
 
-// begin takes a place for an organization, which end gives back.
+// begin takes a place for an organization; end gives it back.
 func (p *Places) begin(organizationID string) (end func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

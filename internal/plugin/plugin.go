@@ -66,7 +66,7 @@ const (
 // Draft holds the fields a caller may set, when creating or changing a plugin.
 type Draft struct {
 	Type         patch.Field[string]
-	URL          patch.Field[string] // where to install from; heeded by Create alone
+	URL          patch.Field[string] // where to install from; only Create reads it
 	Name         patch.Field[string]
 	Description  patch.Field[string]
 	Icon         patch.Field[string]
@@ -86,8 +86,8 @@ const (
 	maxTag         = 200
 )
 
-// normalize takes the spaces around the name away. The name is kept in memory, see
-// Memory: a part of what was sent would keep all of that.
+// normalize removes the spaces around the name, and copies it: kept in Memory, a part
+// of what was sent would keep all of that.
 func (d *Draft) normalize() {
 	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value))
 }

@@ -265,7 +265,7 @@ func TestRefusedEdits(t *testing.T) {
 	})
 }
 
-// A plugin that gets its first source while it is being removed takes that along.
+// A plugin that gets its first source while it is being removed takes that with it.
 func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -299,7 +299,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 	})
 }
 
-// The lock on the contents travels with what is asked next: it is no question of its own.
+// The lock on the contents travels with the next statement, not in one of its own.
 func TestLockContentsAsksNothing(t *testing.T) {
 	each(t, func(r rig) {
 		before := r.DB.Statements()

@@ -54,8 +54,8 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	return count(ctx, tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
 }
 
-// swap is update for a plugin that the transaction has not even read: it is only
-// written if what is stored is of the revision it was before.
+// swap is update for a plugin that the transaction has not even read: it writes only
+// if the stored revision is the one from before.
 func swap(ctx context.Context, tx *db.Tx, before, p Plugin) (swapped bool, err error) {
 	n, err := db.Exec(ctx, tx, updatePlugin, updated(before, p)...)
 	if err != nil || n == 0 {
@@ -88,8 +88,8 @@ func visible(condition string) string {
 		ORDER BY id`
 }
 
-// list is a page of what an organization sees. Most see only what is their own, which
-// is in the order of an index: what a page skips then takes no memory.
+// list is a page of what an organization sees. Most see only their own plugins, which
+// are in the order of an index: what a page skips then takes no memory.
 func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
 	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
 	if sees.others > 0 {

@@ -104,8 +104,8 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 }
 
 // recall returns a plugin that the caller's organization can see, from memory if
-// that is known to hold. What a transaction has read may yet be undone: it must not
-// be put there.
+// that is known to hold. What a transaction has read must not be put there: it may
+// still be undone.
 func (s Service) recall(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (p Plugin, known bool, err error) {
 	kept, revision, ok := s.Memory.one.Last(id)
 	if ok && kept.OrganizationID == c.Organization.ID { // no revision tells of another's name
@@ -162,7 +162,7 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) ([
 	return plugins, n, err
 }
 
-// unusedAfter is how long nobody must have asked for a bundle.
+// unusedAfter is how long after its bundle was last asked for a plugin counts as unused.
 const unusedAfter = 30 * 24 * time.Hour
 
 // Unused returns a page of the organization's own plugins that nobody uses. Use
@@ -181,7 +181,7 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Pl
 }
 
 // Activity returns a page of what was done to the organization's plugins, and how
-// many entries there are; about one plugin or by one user, if that is asked for.
+// many entries there are; only about one plugin or by one user, if given.
 func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) ([]activity.Stored, int, error) {
 	if err := MayRead(c); err != nil {
 		return nil, 0, err
@@ -230,7 +230,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft,
 	return p, nil
 }
 
-// checkAlone finds the faults that need no plugin to be seen.
+// checkAlone finds the faults that can be seen without the plugin.
 func (d *Draft) checkAlone() error {
 	_, err := d.newType()
 	var faults fault.List
@@ -322,7 +322,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 }
 
 // own returns a plugin that the caller is going to change: a global one of
-// another organization can be seen, but not that.
+// another organization can be seen, but not changed.
 func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, _, err := s.recall(ctx, q, c, id, lock)
 	if err != nil {

@@ -52,7 +52,7 @@ func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, er
 	return found, err
 }
 
-// errRaced means that a plugin's source was changed by another meanwhile.
+// errRaced means that another caller changed a plugin's source meanwhile.
 var errRaced = errors.New("the source has changed meanwhile")
 
 // maxRaces is how often a change of source is tried: each time, another was faster.
@@ -94,7 +94,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	if err != nil {
 		return Sources{}, err
 	}
-	var made *build // nil: no file is another
+	var made *build // nil: no file has changed
 	if !same(before.Files, texts) {
 		b, err := s.compileSave(ctx, before.Plugin, texts)
 		if err != nil {
@@ -123,7 +123,7 @@ func (s Service) compileSave(ctx context.Context, p Plugin, texts map[string]str
 	return s.compile(ctx, p.OrganizationID, texts)
 }
 
-// describeEdited has the plugin.json among edits say the name and the config schema.
+// describeEdited sets the name and config schema that a plugin.json among edits says.
 func describeEdited(d *Draft, edits []Edit) error {
 	e, ok := manifestEdit(edits)
 	if !ok {
@@ -140,7 +140,7 @@ func describeEdited(d *Draft, edits []Edit) error {
 	return nil
 }
 
-// saveSource returns what it has written: read afterwards, it could be another's.
+// saveSource returns what it wrote: read afterwards, it could be somebody else's.
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
 	if made != nil {
 		if err := lockContents(ctx, tx); err != nil {

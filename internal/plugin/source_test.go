@@ -38,7 +38,7 @@ func TestSourceDuringDelete(t *testing.T) {
 	})
 }
 
-// A save answers what asking for the source then does.
+// A save answers what reading the source then does.
 func TestSaveAnswersTheSource(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -75,7 +75,7 @@ func TestSaveDuringDelete(t *testing.T) {
 	})
 }
 
-// What a save leaves alone is answered as it is stored, whatever has come between.
+// A save answers what it did not change as it is stored, whatever came in between.
 func TestSaveAfterUpgrade(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))

@@ -19,8 +19,8 @@ import (
 type Move struct {
 	Draft
 
-	Version       patch.Field[string] // number of one that is held; wins over the tag
-	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than it did
+	Version       patch.Field[string] // number of a held version; wins over the tag
+	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
 }
 
 func (m *Move) check() error {
@@ -35,18 +35,18 @@ func (m *Move) check() error {
 	return wrong.Err()
 }
 
-// target is the version that an upgrade has found to go to.
+// target is the version that an upgrade goes to.
 type target struct {
-	held     Version            // zero unless it is one that foyer holds
+	held     Version            // zero unless foyer holds it
 	broken   bool               // it is held, and its site does not compile
 	manifest *upstream.Manifest // nil: it has none
 	fetched  *fetched           // nil unless it came from the upstream
-	newest   string             // tag of what the upstream said to be its newest
+	newest   string             // tag of what the upstream said was its newest
 	learned  time.Time          // when it said so; zero: it did not
 }
 
-// Upgrade moves a plugin to another version, older ones too. One that is held is
-// used as it is. A plugin without an upstream has its fields set, tag among them.
+// Upgrade moves a plugin to another version, possibly an older one. A held one is
+// used as it is. Of a plugin without an upstream it sets the fields, such as the tag.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -153,8 +153,8 @@ func (to *target) hold(ctx context.Context, q db.Querier, v Version) error {
 	return err
 }
 
-// ask has the upstream say what the tag, or the newest, is now. If that is held it
-// is not fetched again. With an error too it returns what was learned.
+// ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
+// is held. It returns what was learned even with an error.
 func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err != nil {
@@ -209,7 +209,7 @@ func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit st
 	return Version{}, nil
 }
 
-// lock locks the contents if some may be added or removed on the way to the target.
+// lock locks the contents if going to the target may add or remove some.
 func (to *target) lock(ctx context.Context, tx *db.Tx) error {
 	if to.fetched == nil && !to.broken {
 		return nil
@@ -230,7 +230,7 @@ func (to *target) settle(ctx context.Context, tx *db.Tx, pluginID int64, acceptC
 	return to.hold(ctx, tx, held)
 }
 
-// move puts a plugin to the target, all at once.
+// move takes a plugin to the target, all at once.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target) (Plugin, error) {
 	if err := to.lock(ctx, tx); err != nil {
 		return Plugin{}, err
@@ -252,7 +252,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	}
 	before := p
 	if to.manifest != nil {
-		p.ConfigSchema, p.PublicJobs = "", "" // they were those of the version it leaves
+		p.ConfigSchema, p.PublicJobs = "", "" // which the version it leaves has set
 	}
 	if p, err = m.changed(p); err != nil {
 		return Plugin{}, err
@@ -279,7 +279,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	return p, s.save(ctx, tx, c, before, &p, activity.Upgraded, changes)
 }
 
-// arrive makes the target the version that p is at, and has it describe p.
+// arrive makes the target the current version of p, and sets what it says of p.
 func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target) (v Version, err error) {
 	if f := to.fetched; f != nil {
 		v, err = s.add(ctx, tx, c, o, from, f.version(), f.build)
@@ -296,7 +296,7 @@ func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 	return v, nil
 }
 
-// goTo makes a version that is held the current one.
+// goTo makes a held version the current one.
 func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
 	v, err := findVersion(ctx, tx, o.PluginID, number)
 	if errors.Is(err, db.ErrNoRow) {

@@ -69,7 +69,7 @@ func TestUpgradeToSaved(t *testing.T) {
 }
 
 // The bundle stays the one that was served before when an upgrade goes back to a
-// version that did not compile, whichever that version had then.
+// version that did not compile, whichever bundle that version had then.
 func TestUpgradeToBroken(t *testing.T) {
 	const manifest, broken, good = `{"name": "x"}`, "export const a: = 1", "export const a = "
 	each(t, func(r rig) {
@@ -113,7 +113,7 @@ func TestUpgradeToBroken(t *testing.T) {
 	})
 }
 
-// A bundle that only a version has which then takes over another is not kept.
+// When a version takes over another bundle, one that only it had is not kept.
 func TestUpgradeToBrokenRemovesContent(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
@@ -143,8 +143,8 @@ func TestUpgradeToBrokenRemovesContent(t *testing.T) {
 	})
 }
 
-// Of upgrades at the same time to what is not held yet, the first makes the version,
-// and the others find it.
+// Of simultaneous upgrades to what is not held yet, the first makes the version and the
+// others find it.
 func TestUpgradeTogether(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -172,8 +172,7 @@ func TestUpgradeTogether(t *testing.T) {
 	})
 }
 
-// A tag that is moved between two upgrades at the same time has changed for the one
-// that comes later.
+// A tag that is moved between two simultaneous upgrades has changed for the later one.
 func TestUpgradeTogetherToMovedTag(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -197,7 +196,7 @@ func TestUpgradeTogetherToMovedTag(t *testing.T) {
 	})
 }
 
-// during has something done once, while a version is next fetched.
+// during does something once, while a version is next fetched.
 func during(host *upstreamtest.Host, do func()) {
 	host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
 		if req.Method == http.MethodPost {

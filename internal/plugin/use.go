@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// useInterval is how exactly the last use of a plugin is kept.
+// useInterval is how precisely the last use of a plugin is kept.
 const useInterval = time.Hour
 
 // maxUses bounds how many plugins' last uses are remembered, at about 50 bytes each.

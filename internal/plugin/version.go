@@ -36,12 +36,13 @@ type Bundle struct {
 // maxSaved is how many saved versions a plugin keeps; installed ones are all kept.
 const maxSaved = 100
 
-// origin is what a plugin's versions have in common.
+// origin is the row of plugin_sources: which version a plugin is at, what its bundles
+// are served under and, if it was installed, where from.
 type origin struct {
 	PluginID       int64
 	OrganizationID string
 	PublicToken    string // "": the plugin has no version yet
-	Current        int64  // number of the version it is at
+	Current        int64  // number of the current version
 	URLKey         string // "": no upstream
 	Credentials    string // sealed; "": none
 	CheckedAt      time.Time
@@ -73,9 +74,9 @@ func sha256Hex(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// add stores a build as the newest version of a plugin, which is then at it. A
-// build that has a site but no bundle, because it did not compile, keeps that of
-// the current version. The contents must be locked.
+// add stores a build as the newest version of a plugin, and makes it the current one.
+// A build that has a site but no bundle, because it did not compile, keeps the bundle of
+// the one before. The contents must be locked.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
 	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
 	if b.site {
@@ -101,8 +102,8 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 	return v, putOrigin(ctx, tx, o)
 }
 
-// keepBundle has a version that did not compile go on with the bundle that was served
-// before. The contents must be locked.
+// keepBundle gives a version that did not compile the bundle that was served before it.
+// The contents must be locked.
 func keepBundle(ctx context.Context, tx *db.Tx, v Version, before Bundle) error {
 	if v.Bundle == before {
 		return nil
@@ -113,7 +114,7 @@ func keepBundle(ctx context.Context, tx *db.Tx, v Version, before Bundle) error 
 	return removeUnused(ctx, tx, v.Bundle.SHA256)
 }
 
-// currentVersion is the version that a plugin is at, zero if it has none.
+// currentVersion is the current version of a plugin, zero if it has none.
 func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
 	if o.Current == 0 {
 		return Version{}, nil
@@ -121,8 +122,8 @@ func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error
 	return findVersion(ctx, q, o.PluginID, o.Current)
 }
 
-// insertFiles stores the files of a version; texts that the one before it has are
-// there already.
+// insertFiles stores the files of a version; the texts of the one before it are
+// already there.
 func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []File) error {
 	stored, err := sums(ctx, tx, beforeID)
 	if err != nil {
@@ -151,7 +152,7 @@ func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
 	return insertOrigin(ctx, tx, *o)
 }
 
-// prune removes the saved versions that are too many.
+// prune removes the oldest saved versions, if there are too many.
 func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
 	ids, err := listSurplus(ctx, tx, pluginID)
 	if err != nil {
@@ -182,7 +183,7 @@ func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (
 	return true, lockContents(ctx, tx)
 }
 
-// removeAll removes a plugin, its versions, and the contents that are theirs alone.
+// removeAll removes a plugin, its versions, and the contents that only they use.
 func removeAll(ctx context.Context, tx *db.Tx, p Plugin, hasSource bool) error {
 	if !hasSource {
 		return remove(ctx, tx, p.OrganizationID, p.ID)

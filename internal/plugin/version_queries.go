@@ -17,8 +17,8 @@ func (o *origin) fields() []any {
 	}
 }
 
-// originOf returns what is stored of a plugin's source: of one that has none, only
-// whose it would be.
+// originOf returns the origin of a plugin; if it has no source, that holds only the
+// two ids.
 func originOf(ctx context.Context, q db.Querier, organizationID string, pluginID int64) (origin, error) {
 	o, err := db.One(ctx, q, (*origin).fields, `
 		SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1 AND organization_id = $2`, pluginID, organizationID)
@@ -154,7 +154,7 @@ func findText(ctx context.Context, q db.Querier, versionID int64, name string) (
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
 }
 
-// statuses is what became of the files of a version, by name.
+// statuses is the status of each file of a version, by name.
 func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]bundle.Status, error) {
 	fields := func(f *File) []any { return []any{&f.Name, &f.Status} }
 	files, err := db.All(ctx, q, fields, `SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
@@ -175,8 +175,8 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 	return set, err
 }
 
-// lockContents waits for other transactions that add or remove contents to end. It
-// is the first lock that a transaction takes, so that none wait for each other.
+// lockContents waits until no other transaction adds or removes contents. It is the
+// first lock that a transaction takes, so that no two wait for each other.
 func lockContents(ctx context.Context, tx *db.Tx) error {
 	return db.LockRows(ctx, tx, `SELECT 1 FROM contents_lock WHERE id = 1`)
 }
