@@ -87,7 +87,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 	if err != nil {
 		return Sources{}, err
 	}
-	if err := describeEdited(&d, edits); err != nil {
+	if err := describeEdited(&d, before.Files, edits); err != nil {
 		return Sources{}, err
 	}
 	texts, err := edited(before.Files, edits)
@@ -123,10 +123,12 @@ func (s Service) compileSave(ctx context.Context, p Plugin, texts map[string]str
 	return s.compile(ctx, p.OrganizationID, texts)
 }
 
-// describeEdited sets the name and config schema that a plugin.json among edits says.
-func describeEdited(d *Draft, edits []Edit) error {
+// describeEdited sets the name and config schema that a plugin.json among edits says. One
+// that is not changed says nothing: whoever sends back all files as they were read must
+// not undo what was set since.
+func describeEdited(d *Draft, before []File, edits []Edit) error {
 	e, ok := manifestEdit(edits)
-	if !ok {
+	if !ok || slices.ContainsFunc(before, func(f File) bool { return f.Name == manifestName && f.Text == e.Text.Value }) {
 		return nil
 	}
 	m, err := readManifest(e.Text.Value, e.Field)

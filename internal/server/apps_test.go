@@ -130,6 +130,11 @@ func TestSource(t *testing.T) {
 		if renamed.Name != "Ours" || string(renamed.ConfigSchema) != `{"a":{"default":1}}` || renamed.Bundle != nil {
 			t.Errorf("renamed %+v", renamed)
 		}
+		s.send(t, http.MethodPatch, "/"+itoa(app.ID), `{"name": "Mine", "config_schema": [1.0]}`)
+		read := s.send(t, http.MethodGet, "/"+itoa(app.ID)+"/source", "")
+		if back := s.send(t, http.MethodPatch, "/"+itoa(app.ID)+"/update_source", read.body); back.body != read.body || !strings.Contains(read.body, `"name":"Mine"`) {
+			t.Errorf("sent back as it was read: %s, read %s", back.body, read.body)
+		}
 		_, err := s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"plugin.json": new("{"), "a.ts": new("")}})
 		refused(t, err, http.StatusBadRequest, "invalid_input", "source")
 		dotted := s.send(t, http.MethodPatch, "/"+itoa(app.ID)+"/update_source", `{"lib.ts": "export const b = 1", "README.md": null, "description": "D"}`)
