@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,7 +105,7 @@ func OrNotFound(err error) error {
 func (id *Identity) enter(organizationID string) (Caller, bool) {
 	for i := range id.grants {
 		g := &id.grants[i]
-		if g.org.ID == organizationID || organizationID == Current {
+		if strings.EqualFold(g.org.ID, organizationID) || organizationID == Current {
 			c := id.Caller()
 			c.Level, c.Organization = g.level, g.org
 			return c, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"foyer/internal/db"
@@ -55,7 +56,7 @@ func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (K
 
 // draw makes a key out of a draft.
 func (k *Keys) draw(d Draft) Key {
-	key := Key{UserID: d.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope, CreatedAt: k.DB.Now()}
+	key := Key{UserID: d.UserID, OrganizationID: strings.ToLower(d.OrganizationID), Scope: d.Scope, CreatedAt: k.DB.Now()}
 	if d.ExpiresIn != 0 {
 		key.ExpiresAt = key.CreatedAt.Add(d.ExpiresIn)
 	}

@@ -57,3 +57,30 @@ func TestRenamedOrganization(t *testing.T) {
 		shows("Renamed", "Acme")
 	})
 }
+
+// RFC 9562: a UUID may be given in upper case.
+func TestOrganizationIDInUpperCase(t *testing.T) {
+	each(t, func(r *rig) {
+		upper := strings.ToUpper(r.org.ID)
+		for _, path := range []string{"", "/invites", "/pipeline_frontend_apps/"} {
+			if got := r.send(r.key, "GET", "/api/organizations/"+upper+path, ""); got.status != http.StatusOK {
+				r.t.Errorf("GET %s: %d %s", path, got.status, got.body)
+			}
+		}
+		r.compare("not one's own", r.send(r.otherKey, "GET", "/api/organizations/"+upper, ""), 404, notFound)
+		made := r.send(r.key, "POST", "/api/users/@me/keys", `{"scopes": ["*"], "organization_id": "`+upper+`"}`)
+		if made.status != http.StatusCreated || !strings.Contains(made.body, `"organization_id":"`+r.org.ID+`"`) {
+			r.t.Errorf("POST: %d %s", made.status, made.body)
+		}
+		key, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: upper})
+		if err != nil || key.OrganizationID != r.org.ID {
+			r.t.Errorf("%+v, %v", key, err)
+		}
+		if o, err := r.orgs.Set(r.t.Context(), upper, org.Settings{}); err != nil || o.ID != r.org.ID {
+			r.t.Errorf("%+v, %v", o, err)
+		}
+		if all, err := r.orgs.Members(r.t.Context(), upper); err != nil || len(all) != 1 {
+			r.t.Errorf("%+v, %v", all, err)
+		}
+	})
+}

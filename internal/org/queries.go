@@ -50,8 +50,9 @@ func updateOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organiz
 		o.ID, o.Name, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","))
 }
 
+// findOrganization finds one by its id, in upper or lower case.
 func findOrganization(ctx context.Context, q db.Querier, id string) (Organization, error) {
-	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, id)
+	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, strings.ToLower(id))
 }
 
 func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {

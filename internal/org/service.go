@@ -129,10 +129,11 @@ func (s Service) UserByEmail(ctx context.Context, email string) (User, error) {
 
 // Members returns everybody in an organization, in the order of joining.
 func (s Service) Members(ctx context.Context, organizationID string) ([]Membership, error) {
-	if _, err := s.Get(ctx, organizationID); err != nil {
+	o, err := s.Get(ctx, organizationID)
+	if err != nil {
 		return nil, err
 	}
-	return listMembers(ctx, s.DB, organizationID)
+	return listMembers(ctx, s.DB, o.ID)
 }
 
 // InsertMember makes a user a member inside Keys.Change, and the user too if the
