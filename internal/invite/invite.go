@@ -56,10 +56,11 @@ type pending struct {
 	id             string
 	email          string
 	createdBy      int64
+	expiresAt      time.Time
 }
 
 func (i Invite) pending() pending {
-	return pending{organizationID: i.OrganizationID, id: i.ID, email: i.TargetEmail, createdBy: i.CreatedBy.ID}
+	return pending{organizationID: i.OrganizationID, id: i.ID, email: i.TargetEmail, createdBy: i.CreatedBy.ID, expiresAt: i.ExpiresAt}
 }
 
 // Expired reports whether the invite's time is over.

@@ -163,8 +163,9 @@ func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
 	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
 }
 
+// replace removes an invite for a new one: one that has expired is in nobody's way.
 func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
-	if MayDelete(c, old.createdBy) != nil {
+	if s.DB.Now().Before(old.expiresAt) && MayDelete(c, old.createdBy) != nil {
 		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
 	}
 	return s.remove(ctx, tx, c, old)

@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
+	"foyer/internal/access"
 	"foyer/internal/activity"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
+	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
@@ -92,4 +95,26 @@ func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
 	}
 	_, err = s.Resend(r.Context(), r.owner, found.ID)
 	return err
+}
+
+// What somebody else's invite keeps a member from ends when it expires.
+func TestReplaceExpired(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		old := r.invite(r.owner, draft("ada@x.example"))
+		c := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		r.later(r.invites.TTL - time.Second)
+		if _, err := r.invites.Create(r.Context(), c, draft("ada@x.example")); !fault.Is(err, fault.Denied) {
+			r.Errorf("a second before: %v", err)
+		}
+		r.later(time.Second)
+		made, err := r.invites.CreateBulk(r.Context(), c, []invite.Draft{draft("ben@x.example"), draft("ada@x.example")})
+		if err != nil || len(made) != 2 || made[1].ID == old.ID || made[1].CreatedBy.ID != c.UserID {
+			r.Errorf("expired: %+v, %v", made, err)
+		}
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != 2 || len(left.Items) != 2 {
+			r.Errorf("%d counted, %d there, %v", left.Count, len(left.Items), err)
+		}
+	})
 }

@@ -67,12 +67,14 @@ func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite,
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
 }
 
-func (p *pending) fields() []any { return []any{&p.organizationID, &p.id, &p.email, &p.createdBy} }
+func (p *pending) fields() []any {
+	return []any{&p.organizationID, &p.id, &p.email, &p.createdBy, db.Time(&p.expiresAt)}
+}
 
 // findPending finds an invite that the transaction is going to change.
 func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pending, error) {
 	return db.One(ctx, tx, (*pending).fields, `
-		SELECT organization_id, id, target_email, created_by FROM invites
+		SELECT organization_id, id, target_email, created_by, expires_at FROM invites
 		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
 }
 
@@ -102,7 +104,7 @@ func (t *target) fields() []any {
 
 func askTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (answer func() (target, error)) {
 	return db.Ask(ctx, tx, (*target).fields, `
-		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), EXISTS (
+		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), i.expires_at, EXISTS (
 			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email)
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
 		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email)
