@@ -3,6 +3,8 @@
 package access
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,10 +116,23 @@ var levels = map[string]Level{
 
 // ParseLevel reads a level's number or name; field is what is blamed if it is neither.
 func ParseLevel(field, text string) (Level, error) {
-	if l, ok := levels[text]; ok {
-		return l, nil
+	l, ok := levels[text]
+	if !ok {
+		l, ok = levels[digits(text)]
 	}
-	return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
+	if !ok {
+		return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
+	}
+	return l, nil
+}
+
+// digits is 8 for 8.0 and 8e0, which are the same number in JSON; "" if text is no number.
+func digits(text string) string {
+	var n float64
+	if json.Unmarshal([]byte(text), &n) != nil {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 func (l Level) String() string {
