@@ -33,8 +33,8 @@ const (
 	pollEvery = time.Second
 	// endEvery is how soon what could not be written down is tried again.
 	endEvery = time.Second
-	// maxWrong is how often Kind.Ended may fail: it does if the connection is lost just
-	// there, but then not each time.
+	// maxWrong is how often Kind.Ended may fail before the job is left to its lease; once
+	// is normal when a connection breaks.
 	maxWrong = 3
 	// hands is how many jobs one server does at a time, beside one that returns: a mail
 	// server that does not answer must not keep those from being done.
@@ -68,11 +68,8 @@ type Kind struct {
 	Every time.Duration
 }
 
-// Permanent marks an error that trying again cannot change; nil stays nil.
+// Permanent marks an error that trying again cannot change.
 func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
 	return permanent{err}
 }
 
@@ -239,20 +236,23 @@ func (w worker) do(stop context.Context, j Job) {
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
-	var held bool
+	held, wrong := false, 0
 	finish := func(tx *db.Tx) (err error) {
 		if held, err = end(ctx, tx, j, next, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
-		return Permanent(kind.Ended(ctx, tx, j, failed, again))
-	}
-	err := w.db.InTx(ctx, finish)
-	for wrong := 0; err != nil; err = w.db.InTx(ctx, finish) {
-		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
-		if _, never := errors.AsType[permanent](err); never {
+		if err = kind.Ended(ctx, tx, j, failed, again); err != nil {
 			wrong++
 		}
-		if wrong == maxWrong {
+		return err
+	}
+	for {
+		err := w.db.InTx(ctx, finish)
+		if err == nil {
+			break
+		}
+		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
+		if wrong >= maxWrong {
 			return
 		}
 		select {
