@@ -112,7 +112,7 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	w := worker{Queue: q, log: log, kinds: kinds, renew: renewEvery}
-	scheduled := w.scheduled(ctx)
+	scheduled := w.schedule(ctx)
 	var once, returning []string
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if kinds[name].Every > 0 {
@@ -125,9 +125,9 @@ func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind
 	for range hands {
 		working.Go(func() { w.work(ctx, once, w.wake) })
 	}
-	tick := make(chan struct{}, 1)
-	working.Go(func() { w.work(ctx, returning, tick) })
-	w.poll(ctx, scheduled, tick)
+	wakeReturning := make(chan struct{}, 1)
+	working.Go(func() { w.work(ctx, returning, wakeReturning) })
+	w.poll(ctx, scheduled, wakeReturning)
 	working.Wait()
 }
 
@@ -139,9 +139,10 @@ type worker struct {
 	renew time.Duration
 }
 
-// schedule puts the jobs that return, unless another server has done it.
-func (w worker) schedule(ctx context.Context) error {
-	return w.db.InTx(ctx, func(tx *db.Tx) error {
+// schedule puts the jobs that return, unless another server has done it, and reports
+// whether it could.
+func (w worker) schedule(ctx context.Context) bool {
+	err := w.db.InTx(ctx, func(tx *db.Tx) error {
 		for name, kind := range w.kinds {
 			if kind.Every == 0 {
 				continue
@@ -152,11 +153,6 @@ func (w worker) schedule(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// scheduled reports whether schedule has succeeded.
-func (w worker) scheduled(ctx context.Context) bool {
-	err := w.schedule(ctx)
 	if err != nil && ctx.Err() == nil {
 		w.log.ErrorContext(ctx, "schedule jobs", "error", err.Error())
 	}
@@ -165,15 +161,15 @@ func (w worker) scheduled(ctx context.Context) bool {
 
 // poll has one hand of each sort look now and then, until ctx is done, and schedules what
 // could not be scheduled yet.
-func (w worker) poll(ctx context.Context, scheduled bool, returning chan struct{}) {
+func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			scheduled = scheduled || w.scheduled(ctx)
+			scheduled = scheduled || w.schedule(ctx)
 			w.Wake()
-			wake(returning)
+			wake(wakeReturning)
 		case <-ctx.Done():
 			return
 		}
@@ -209,9 +205,8 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 	if found, err = anyDue(ctx, q.db, now, kinds); err != nil || !found {
 		return Job{}, false, err
 	}
-	err = q.db.InTx(ctx, func(tx *db.Tx) error {
-		j, err = nextDue(ctx, tx, now, kinds)
-		if err != nil {
+	err = q.db.InTx(ctx, func(tx *db.Tx) (err error) {
+		if j, err = nextDue(ctx, tx, now, kinds); err != nil {
 			return err
 		}
 		j.Attempt++
