@@ -2,7 +2,6 @@ package invite
 
 import (
 	"context"
-	"errors"
 
 	"foyer/internal/access"
 	"foyer/internal/activity"
@@ -70,10 +69,6 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 		return Opened{}, access.ErrNotFound
 	}
 	o, err := s.opened(ctx, q, i, w)
-	if err != nil {
-		return Opened{}, err
-	}
-	err = s.answerable(ctx, q, o)
 	if fault.Is(err, fault.Denied) {
 		// Between two of our looks somebody may have accepted it, and become a user.
 		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
@@ -83,24 +78,18 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	return o, err
 }
 
-// opened is an invite as whoever holds a link to it would see it.
+// opened is an invite as whoever holds a link to it would see it, with the fault
+// that keeps them from answering it, if there is one.
 func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
 	o := Opened{Invite: i, way: w}
 	var err error
 	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
 		return Opened{}, err
 	}
-	o.KnownUser, err = userExists(ctx, q, i.TargetEmail)
-	return o, err
-}
-
-// worthLinking says why a link to an invite that goes out now could not be answered.
-func (s Service) worthLinking(ctx context.Context, q db.Querier, i Invite, w way) error {
-	o, err := s.opened(ctx, q, i, w)
-	if err != nil {
-		return err
+	if o.KnownUser, err = userExists(ctx, q, i.TargetEmail); err != nil {
+		return Opened{}, err
 	}
-	return s.answerable(ctx, q, o)
+	return o, s.answerable(ctx, q, o)
 }
 
 // answerable says why an invite cannot be answered.
@@ -109,7 +98,7 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 		return fault.New(fault.Expired, "The invitation has expired: ask whoever sent it to send it again.")
 	}
 	level, err := levelOf(ctx, q, o.OrganizationID, o.CreatedBy.ID)
-	if err != nil && !errors.Is(err, db.ErrNoRow) {
+	if err != nil {
 		return err
 	}
 	member := false

@@ -56,13 +56,11 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 		return job.Permanent(errTooLate)
 	}
 	o, err := p.Service.opened(ctx, p.Service.DB, i, mailed)
-	if err != nil {
-		return err
-	}
-	switch err := p.Service.answerable(ctx, p.Service.DB, o); {
+	switch {
+	case err == nil:
 	case fault.Is(err, fault.Internal):
 		return err
-	case err != nil:
+	default:
 		return job.Permanent(err)
 	}
 	m, err := p.write(o)

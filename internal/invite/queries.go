@@ -206,10 +206,10 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 // member.
 func touchAll(ctx context.Context, tx *db.Tx) error { return addCount(ctx, tx, "", 0) }
 
-// levelOf is the level of a member; ErrNoRow if a user is none.
+// levelOf is the level of a member; 0 if a user is none.
 func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
 	return db.One(ctx, q, db.Value[access.Level],
-		`SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2`, organizationID, userID)
+		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
 }
 
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {

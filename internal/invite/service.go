@@ -168,7 +168,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 // renew is the next issue of an invite, unless nobody could answer it.
 func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (Invite, error) {
 	level, err := levelOf(ctx, tx, i.OrganizationID, i.CreatedBy.ID)
-	if err != nil && !errors.Is(err, db.ErrNoRow) {
+	if err != nil {
 		return Invite{}, err
 	}
 	if level < i.Level && c.Level >= i.Level {
@@ -181,7 +181,8 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	i.EmailAttempted = false
 	i.UpdatedAt = s.DB.Now()
 	i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
-	return i, s.worthLinking(ctx, tx, i, mailed)
+	_, err = s.opened(ctx, tx, i, mailed)
+	return i, err
 }
 
 // Link returns the link to an invite, to be passed on by hand, and until when it
@@ -209,7 +210,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	case i.Expired(s.DB.Now()):
 		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
 	}
-	if err := s.worthLinking(ctx, s.DB, i, handed); err != nil {
+	if _, err := s.opened(ctx, s.DB, i, handed); err != nil {
 		return "", time.Time{}, err
 	}
 	return s.Links.url(i, handed), i.ExpiresAt, nil
