@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"foyer/internal/address"
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/job"
@@ -86,13 +85,9 @@ func (p Post) write(o Opened) (mail.Message, error) {
 	if err != nil {
 		return mail.Message{}, err
 	}
-	from, err := mail.ParseSender(p.From)
-	if err != nil {
-		return mail.Message{}, err
-	}
 	return mail.Message{
 		From: p.From, To: o.TargetEmail, ReplyTo: o.CreatedBy.Email, Subject: parts.Subject, Text: parts.Text, HTML: parts.HTML,
-		MessageID: o.issueName() + "@" + address.DomainOf(from.Address), Date: o.UpdatedAt, Unsubscribe: link,
+		MessageID: o.issueName(), Date: o.UpdatedAt, Unsubscribe: link,
 		Secrets: []string{p.Service.Links.token(o.Invite, o.way)},
 	}, nil
 }

@@ -21,7 +21,7 @@ type Message struct {
 	Subject   string
 	Text      string // the text part
 	HTML      string // the same for readers that show HTML
-	MessageID string // without < >; the same on every try, so that receivers can drop doubles
+	MessageID string // its unique part, before the @; the same on every try, so that receivers can drop doubles
 	Date      time.Time
 	// Unsubscribe is the url of a page that says no to such mails.
 	Unsubscribe string
@@ -57,7 +57,7 @@ func (m Message) seal() (envelope, error) {
 		msg.ReplyToMailAddress(&netmail.Address{Address: replyTo})
 	}
 	msg.Subject(m.Subject)
-	msg.SetMessageIDWithValue(m.MessageID)
+	msg.SetMessageIDWithValue(m.MessageID + "@" + address.DomainOf(from.Address))
 	msg.SetDateWithValue(m.Date)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no holiday replies
 	if m.Unsubscribe != "" {
