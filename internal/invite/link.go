@@ -1,14 +1,14 @@
 package invite
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/google/uuid"
+
+	"foyer/internal/seal"
 )
 
 // Links makes the links of invites and knows them again. A link is derived from
@@ -22,11 +22,8 @@ type Links struct {
 // NewLinks derives the key of links from the server's secret. The base url is
 // what links start with, without a slash at the end.
 func NewLinks(secret, baseURL string) (Links, error) {
-	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "foyer invite links v1", sha256.Size)
-	if err != nil {
-		return Links{}, fmt.Errorf("derive the key of invite links: %w", err)
-	}
-	return Links{key: key, baseURL: baseURL}, nil
+	key, err := seal.Key(secret, "foyer invite links v1")
+	return Links{key: key, baseURL: baseURL}, err
 }
 
 // At returns the links that start with another base url.

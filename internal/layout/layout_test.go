@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
 	// domain
 	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "org", "sandbox", "upstream"},
-	"invite":   {"access", "activity", "cache", "db", "job", "letter", "mail", "org"},
+	"invite":   {"access", "activity", "cache", "db", "job", "letter", "mail", "org", "seal"},
 	"org":      {"access", "activity", "address", "db"},
 	"access":   {"cache", "db", "flight", "seal"},
 	"activity": {"db"},

@@ -9,12 +9,21 @@ import (
 	"fmt"
 )
 
-// New returns what seals for one purpose: AES-256-GCM with random nonces, under a key derived
-// from the server's secret (FOYER_SECRET) by HKDF-SHA256, which no other purpose has.
-func New(serverSecret, purpose string) (cipher.AEAD, error) {
+// Key derives the 32 bytes that one purpose has, and no other, from the server's secret
+// (FOYER_SECRET) by HKDF-SHA256.
+func Key(serverSecret, purpose string) ([]byte, error) {
 	key, err := hkdf.Key(sha256.New, []byte(serverSecret), nil, purpose, 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive the key for %s: %w", purpose, err)
+	}
+	return key, nil
+}
+
+// New returns what seals for one purpose: AES-256-GCM with random nonces, under its Key.
+func New(serverSecret, purpose string) (cipher.AEAD, error) {
+	key, err := Key(serverSecret, purpose)
+	if err != nil {
+		return nil, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
