@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/invite"
 	"foyer/internal/mail/mailtest"
@@ -107,7 +108,12 @@ func TestDeferredMailIsSentSoon(t *testing.T) {
 		r.smtp.Script(mailtest.Refuse(451, "try later"))
 		r.run()
 		r.invite(r.owner, draft("ada@x.example"))
-		i := r.until(inState(invite.Sent)) // 10 s later
+		r.until(inState(invite.Deferred))
+		if err := r.db.InTx(r.Context(), func(tx *db.Tx) error { return db.Run(r.Context(), tx, `UPDATE jobs SET run_at = created_at`) }); err != nil {
+			r.Fatal(err)
+		}
+		r.invites.Jobs.Wake()
+		i := r.until(inState(invite.Sent))
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if i.Mail.Attempts != 2 || i.Mail.Reason != "" || !slices.Equal(r.seen, []invite.MailState{invite.Deferred, invite.Sent}) {
