@@ -3,8 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -109,11 +107,12 @@ func (l *load) queue(batch *pgx.Batch, s statement) {
 		return
 	}
 	q.Query(func(rows pgx.Rows) error {
+		scan := func(dest ...any) error { // not rows.Scan, which would tell pgx
+			return pgx.ScanRow(rows.Conn().TypeMap(), rows.FieldDescriptions(), rows.RawValues(), dest...)
+		}
 		var own error // of whoever takes the rows, and no other's: so pgx must not know
 		for own == nil && rows.Next() {
-			own = safely(s.row, func(dest ...any) error {
-				return pgx.ScanRow(rows.Conn().TypeMap(), rows.FieldDescriptions(), rows.RawValues(), dest...)
-			})
+			own = safely(func() error { return s.row(scan) })
 		}
 		if rows.Close(); rows.Err() != nil {
 			return rows.Err()
@@ -121,16 +120,6 @@ func (l *load) queue(batch *pgx.Batch, s statement) {
 		l.err, l.answered = own, l.question
 		return nil
 	})
-}
-
-// safely calls row, whose panic is its own, not the lane's.
-func safely(row func(scan scanner) error, scan scanner) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while reading a row: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return row(scan)
 }
 
 var errBlind = errors.New("a transaction that asks nothing cannot wait for an answer or a lock")

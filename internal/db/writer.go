@@ -115,7 +115,6 @@ func (w *writer) together(units []*unit) error {
 		return err
 	}
 	for _, u := range units {
-		u.err = nil
 		if w.attempt(u); u.err != nil {
 			return errors.Join(u.err, w.rollback())
 		}
@@ -128,21 +127,26 @@ func (w *writer) together(units []*unit) error {
 // when the disk is full, for one.
 func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
+	u.err = safely(func() error { return u.fn(u.tx) })
+	ended := !w.conn.InTransaction()
+	if ended && u.err == nil {
+		u.err = errAborted
+	}
+	if u.err == nil {
+		return false
+	}
+	w.conn.additions = w.conn.additions[:additions]
+	return ended || w.conn.TotalChanges() != changes
+}
+
+// safely calls fn, whose panic is its caller's, not that of the goroutine that serves many.
+func safely(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			u.err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
-		}
-		ended := !w.conn.InTransaction()
-		if ended && u.err == nil {
-			u.err = errAborted
-		}
-		if u.err != nil {
-			w.conn.additions = w.conn.additions[:additions]
-			broken = ended || w.conn.TotalChanges() != changes
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	u.err = u.fn(u.tx)
-	return false // set above
+	return fn()
 }
 
 func (w *writer) commit() error {
