@@ -3,7 +3,6 @@ package org
 import (
 	"context"
 	"strings"
-	"time"
 
 	"foyer/internal/access"
 	"foyer/internal/db"
@@ -139,10 +138,10 @@ func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
 	return err
 }
 
-func updateMember(ctx context.Context, tx *db.Tx, m Membership, at time.Time) error {
+func updateMember(ctx context.Context, tx *db.Tx, m Membership) error {
 	return db.Run(ctx, tx, `
 		UPDATE memberships SET level = $3, updated_at = $4 WHERE organization_id = $1 AND user_id = $2`,
-		m.OrganizationID, m.User.ID, m.Level, at)
+		m.OrganizationID, m.User.ID, m.Level, m.UpdatedAt)
 }
 
 func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {

@@ -188,8 +188,8 @@ func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organiza
 // SetLevel changes what a member may do. The last owner stays owner.
 func (s Service) SetLevel(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) (err error) {
-		m, err = s.setLevel(ctx, tx, by, m, level)
+	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) (err error) {
+		m, err = s.setLevel(ctx, tx, by, found, level)
 		return err
 	})
 	return m, err
@@ -206,7 +206,7 @@ func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Me
 	}
 	changes := []activity.Change{activity.Changed("level", m.Level, level)}
 	m.Level, m.UpdatedAt = level, s.DB.Now()
-	if err := updateMember(ctx, tx, m, m.UpdatedAt); err != nil {
+	if err := updateMember(ctx, tx, m); err != nil {
 		return m, err
 	}
 	return m, activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
@@ -215,7 +215,10 @@ func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Me
 // RemoveMember ends a membership. Keys of the user lose the organization at once.
 func (s Service) RemoveMember(ctx context.Context, by access.Caller, organizationID, email string) (Membership, error) {
 	var m Membership
-	err := s.change(ctx, organizationID, email, &m, func(tx *db.Tx) error { return s.remove(ctx, tx, by, m) })
+	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) error {
+		m = found
+		return s.remove(ctx, tx, by, m)
+	})
 	return m, err
 }
 
@@ -230,21 +233,21 @@ func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Memb
 }
 
 // change runs fn on a member whom it has found.
-func (s Service) change(ctx context.Context, organizationID, email string, m *Membership, fn func(*db.Tx) error) error {
+func (s Service) change(ctx context.Context, organizationID, email string, fn func(tx *db.Tx, m Membership) error) error {
 	email, err := ParseEmail("email", email)
 	if err != nil {
 		return err
 	}
 	return s.Keys.Change(ctx, func(tx *db.Tx) error {
-		if _, err := findOrganization(ctx, tx, organizationID); err != nil {
+		o, err := findOrganization(ctx, tx, organizationID)
+		if err != nil {
 			return notFound(err, "There is no organization %s.", organizationID)
 		}
-		found, err := findMember(ctx, tx, organizationID, email)
+		m, err := findMember(ctx, tx, o.ID, email)
 		if err != nil {
 			return notFound(err, "%s is not a member.", email)
 		}
-		*m = found
-		return fn(tx)
+		return fn(tx, m)
 	})
 }
 
