@@ -84,10 +84,7 @@ func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 		if err := c.MayRevoke(key); err != nil {
 			return err
 		}
-		n, err := deleteKey(ctx, tx, id)
-		if err == nil && n == 0 {
-			return ErrNotFound // another request was quicker
-		}
+		_, err = deleteKey(ctx, tx, id)
 		return err
 	})
 }
