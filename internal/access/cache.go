@@ -240,12 +240,19 @@ func (c *cache) noteUse(id *Identity, now time.Time) {
 	if id.usedHour.Swap(hour) == hour {
 		return
 	}
+	c.note(id.KeyID, now.Truncate(time.Hour))
+}
+
+// note remembers a use of a key, unless it knows of a later one.
+func (c *cache) note(key int64, at time.Time) {
 	c.usedMu.Lock()
 	defer c.usedMu.Unlock()
 	if c.used == nil {
 		c.used = map[int64]time.Time{}
 	}
-	c.used[id.KeyID] = now.Truncate(time.Hour)
+	if c.used[key].Before(at) {
+		c.used[key] = at
+	}
 }
 
 func (c *cache) takeUsed() map[int64]time.Time {
@@ -254,18 +261,4 @@ func (c *cache) takeUsed() map[int64]time.Time {
 	used := c.used
 	c.used = nil
 	return used
-}
-
-// putBack returns what could not be written down.
-func (c *cache) putBack(used map[int64]time.Time) {
-	c.usedMu.Lock()
-	defer c.usedMu.Unlock()
-	if c.used == nil {
-		c.used = map[int64]time.Time{}
-	}
-	for id, at := range used {
-		if c.used[id].Before(at) {
-			c.used[id] = at
-		}
-	}
 }

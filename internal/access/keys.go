@@ -96,7 +96,9 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		k.cache.putBack(used)
+		for id, at := range used {
+			k.cache.note(id, at)
+		}
 	}
 	return err
 }
