@@ -168,7 +168,6 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 		if age > -MaxAge && (age < recheckAfter || age < MaxAge && c.asking.Load()) {
 			return nil
 		}
-		c.asking.Store(true)
 		recheck := func(ctx context.Context) (struct{}, error) { return struct{}{}, k.recheck(ctx, now) }
 		if _, err := c.flight.Do(ctx, "", recheck); err != nil {
 			return err
@@ -180,6 +179,7 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 // recheck asks the database whether what is in memory still holds.
 func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	c := &k.cache
+	c.asking.Store(true)
 	defer c.asking.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, maxAsk)
 	defer cancel()
