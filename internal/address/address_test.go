@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 		"ada@BÜCHER.example":            "ada@xn--bcher-kva.example",
 		"ada@bücher。example":            "ada@xn--bcher-kva.example",
 		"root@localhost":                "root@localhost",
-		"o'neil@x.co":                   "o'neil@x.co",
+		"o'neil!#$%&*/=?^_`{|}~-@x.co":  "o'neil!#$%&*/=?^_`{|}~-@x.co",
 		"a@b.c":                         "a@b.c",
 		long + "ccc":                    long + "ccc",
 	} {
@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		"", "@", "ada", "ada@", "@example.com", "ada@b", "a@@b.co", "a@b@c.co", "a b@c.co", "a@b .co", ".a@b.co", "a.@b.co", "a..b@c.co",
 		"Ada <ada@example.com>", "<ada@example.com>", `"a b"@c.co`, "a@[127.0.0.1]", "a@127.0.0.1", "a@-b.co", "a@b-.co", "a@b..co", "a@b.co.",
 		"ada@example.com, eve@example.com", "a@b.co\r\nBcc: x@y.co", "a\x00@b.co", "ada@exam\u202eple.com", "äda@example.com", "a@xn--\u00fc.co",
-		strings.Repeat("a", 65) + "@b.co", long + "cccc", "\u212a@b.co",
+		strings.Repeat("a", 65) + "@b.co", long + "cccc", "\u212a@b.co", "a@x_y.example", "a@" + strings.Repeat("x", 64) + ".example",
 	} {
 		if got, err := address.Parse(in); err == nil {
 			t.Errorf("Parse(%q) = %q, want an error", in, got)
