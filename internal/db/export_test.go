@@ -23,9 +23,9 @@ func OpenAt(ctx context.Context, url string, names ...string) (*DB, error) {
 	return d, nil
 }
 
-// Batches starts a queue, and tells served of each batch how many share it.
-func Batches(served func(callers int)) (do func(context.Context) error, stop func()) {
-	q := startQueue(func(batch []*turn) { served(len(batch)) })
+// Batches starts a queue, each of whose batches is served by serve.
+func Batches(serve func()) (do func(context.Context) error, stop func()) {
+	q := startQueue(func([]*turn) { serve() })
 	return func(ctx context.Context) error { return q.do(ctx, &turn{}) }, q.close
 }
 

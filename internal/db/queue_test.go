@@ -49,7 +49,7 @@ func TestBatches(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, batches := time.Now(), 0
 				slowest := make([]time.Duration, c.clients)
-				do, stop := db.Batches(func(int) {
+				do, stop := db.Batches(func() {
 					batches++
 					time.Sleep(service)
 				})
@@ -86,7 +86,7 @@ func TestBatches(t *testing.T) {
 func TestAloneAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		do, stop := db.Batches(func(int) { time.Sleep(time.Millisecond) })
+		do, stop := db.Batches(func() { time.Sleep(time.Millisecond) })
 		defer stop()
 		var clients sync.WaitGroup
 		for range 16 {
@@ -113,7 +113,7 @@ func TestLeaveQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		batches := 0
-		do, stop := db.Batches(func(int) {
+		do, stop := db.Batches(func() {
 			batches++
 			time.Sleep(time.Second)
 		})

@@ -92,8 +92,8 @@ func ParseEmail(field, text string) (string, error) {
 	return email, nil
 }
 
-// ParseDomain reads a domain whose addresses may join an organization.
-func ParseDomain(text string) (string, error) {
+// parseDomain reads a domain whose addresses may join an organization.
+func parseDomain(text string) (string, error) {
 	domain, err := address.Domain(strings.TrimSpace(text))
 	if err != nil {
 		return "", fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)

@@ -104,7 +104,7 @@ func (set Settings) apply(o *Organization) error {
 	if set.AllowedDomains != nil {
 		o.AllowedDomains = nil
 		for _, text := range *set.AllowedDomains {
-			domain, err := ParseDomain(text)
+			domain, err := parseDomain(text)
 			if err != nil {
 				return err
 			}
