@@ -17,8 +17,10 @@ const (
 	minPostgresConns = otherConns + 1
 	maxPostgresConns = 20
 	maxPostgresIdle  = 5 * time.Minute
-	otherConns       = 4                // that transactions leave alone: they may wait for locks, lanes and other questions do not
-	lanePart         = maxPostgresConns // the parts before it are for other transactions
+	// otherConns are connections that InTx never takes, so that lanes and plain questions
+	// need not wait behind transactions that wait for locks.
+	otherConns = 4
+	lanePart   = maxPostgresConns // the parts before it are for other transactions
 
 	// postgresSilence is how long a host may say nothing when a connection is made, tried
 	// or closed, before it is taken for lost.
@@ -41,27 +43,38 @@ const postgresSession = `
 	SET idle_in_transaction_session_timeout = '10s';
 	SET lock_timeout = '10s'`
 
+// postgresDB is a database on a server.
+type postgresDB struct {
+	pool     *pgxpool.Pool
+	patience time.Duration // with a query or a transaction
+	parts    chan int      // where no transaction counts now
+	reads    *queue[*load] // of Quick
+	writes   *queue[*load] // of InBlindTx
+}
+
 // openPostgres connects to a server; pgx keeps statements prepared by itself.
-func (d *DB) openPostgres(ctx context.Context, address string) error {
+func openPostgres(ctx context.Context, address string) (*postgresDB, error) {
 	c, err := postgresConfig(address)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return err
+		return nil, err
 	}
 	transactions := int(c.MaxConns) - otherConns
-	d.engine, d.pool, d.parts = postgresEngine, pool, make(chan int, transactions)
-	for part := range transactions {
-		d.parts <- part
+	p := &postgresDB{
+		pool: pool, patience: maxMigration, parts: make(chan int, transactions),
+		reads: startLane(ctx, pool), writes: startLane(ctx, pool),
 	}
-	d.reads, d.writes = startLane(ctx, pool), startLane(ctx, pool)
-	return nil
+	for part := range transactions {
+		p.parts <- part
+	}
+	return p, nil
 }
 
 // postgresConfig reads the url of a database. Its errors never hold a password.
@@ -104,12 +117,14 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// closePool says goodbye to the server, as long as that answers: the pool would wait 15
+// close says goodbye to the server, as long as that answers: the pool would wait 15
 // seconds for each connection of one that does not.
-func (d *DB) closePool() {
+func (p *postgresDB) close() {
+	p.reads.close()
+	p.writes.close()
 	closed := make(chan struct{})
 	go func() {
-		d.pool.Close()
+		p.pool.Close()
 		close(closed)
 	}()
 	select {
@@ -121,7 +136,7 @@ func (d *DB) closePool() {
 // ClockAhead is by how much the clock of PostgreSQL is ahead of this machine's, or behind
 // it if that is negative. SQLite has no clock of its own.
 func (d *DB) ClockAhead(ctx context.Context) (time.Duration, error) {
-	if d.engine.sqlite {
+	if d.sqlite != nil {
 		return 0, nil
 	}
 	there, err := One(ctx, d, Value[time.Time], `SELECT clock_timestamp()`)

@@ -35,7 +35,7 @@ func (d *DB) InMigration(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // SetPatience sets how long a query or a transaction of d may take on PostgreSQL.
-func (d *DB) SetPatience(limit time.Duration) { d.patience = limit }
+func (d *DB) SetPatience(limit time.Duration) { d.postgres.patience = limit }
 
 // What decides how long SQLite's log gets.
 var (

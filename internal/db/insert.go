@@ -39,7 +39,7 @@ func Flush(ctx context.Context, t *Tx) error {
 // LastID is what in SQL stands for the id of the row that this transaction has
 // inserted last, which must be one of the table.
 func (t *Tx) LastID(table string) string {
-	if t.db.engine.sqlite {
+	if t.db.sqlite != nil {
 		return "last_insert_rowid()"
 	}
 	return "currval('" + table + "_id_seq')"

@@ -166,8 +166,8 @@ func (blind) exec(context.Context, string, []any) (int64, error) { return 0, err
 // InsertLater and Add alone. On PostgreSQL all that are waiting share a trip and a
 // commit, as all transactions do on SQLite.
 func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
-	if d.engine.sqlite {
-		return d.writer.do(ctx, &Tx{db: d, session: blind{d.writer.conn}}, fn)
+	if d.sqlite != nil {
+		return d.sqlite.writer.do(ctx, &Tx{db: d, session: blind{d.sqlite.writer.conn}}, fn)
 	}
 	l := &load{}
 	if err := fn(&Tx{db: d, session: l, Part: lanePart}); err != nil {
@@ -176,13 +176,13 @@ func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	if l.size > maxLoad {
 		return d.InTx(ctx, fn)
 	}
-	return classify(d.writes.do(ctx, l))
+	return classify(d.postgres.writes.do(ctx, l))
 }
 
 // Quick is q for a question of one short row, found at once. On PostgreSQL all such
 // questions that are waiting share a trip, but for those of a transaction.
 func Quick(q Querier) Querier {
-	if d, ok := q.(*DB); ok && !d.engine.sqlite {
+	if d, ok := q.(*DB); ok && d.postgres != nil {
 		return quick{d}
 	}
 	return q
@@ -192,5 +192,5 @@ type quick struct{ db *DB }
 
 func (q quick) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	q.db.statements.Add(1)
-	return q.db.reads.do(ctx, &load{statements: []statement{{query, args, row}}, question: true})
+	return q.db.postgres.reads.do(ctx, &load{statements: []statement{{query, args, row}}, question: true})
 }

@@ -73,12 +73,16 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	words := postgresWords
+	if d.sqlite != nil {
+		words = sqliteWords
+	}
 	return d.inMigration(ctx, func(tx *Tx) error {
 		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
 		if err != nil || n == 0 {
 			return err // n == 0: another server has just done it
 		}
-		for _, statement := range statements(d.engine.words.Replace(string(text))) {
+		for _, statement := range statements(words.Replace(string(text))) {
 			if _, err := Exec(ctx, tx, statement); err != nil {
 				return err
 			}
@@ -91,7 +95,7 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 // the migration of another server.
 func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
 	return d.InTx(ctx, func(tx *Tx) error {
-		if !d.engine.sqlite {
+		if d.postgres != nil {
 			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
 				return err
 			}

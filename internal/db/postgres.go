@@ -26,12 +26,12 @@ func queryOn(ctx context.Context, on asked, query string, args []any, row func(s
 	return each(rows, row)
 }
 
-// queryPool is queryOn for any connection of the pool. When row wants no more, the
+// query is queryOn for any connection of the pool. When row wants no more, the
 // connection is given up: to be used again it would have to bring all other rows first.
-func (d *DB) queryPool(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	ctx, giveUp := context.WithTimeout(ctx, d.patience)
+func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	ctx, giveUp := context.WithTimeout(ctx, p.patience)
 	defer giveUp()
-	return queryOn(ctx, d.pool, query, args, func(scan scanner) error {
+	return queryOn(ctx, p.pool, query, args, func(scan scanner) error {
 		err := row(scan)
 		if err != nil {
 			giveUp()
@@ -59,21 +59,21 @@ type postgresTx struct {
 	batch pgx.Batch // not sent yet
 }
 
-func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
-	var part int
+// do runs fn with tx, on a connection and a part that no other transaction has meanwhile.
+func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func(*Tx) error) (err error) {
 	select {
-	case part = <-d.parts:
+	case tx.Part = <-p.parts:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { d.parts <- part }()
-	conn, err := d.acquire(ctx)
+	defer func() { p.parts <- tx.Part }()
+	conn, err := p.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release(conn)
 	session := &postgresTx{conn: conn}
-	tx := &Tx{db: d, session: session, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED", Part: part}
+	tx.session = session
 	done := false
 	defer func() {
 		if !done {
@@ -91,12 +91,12 @@ func (d *DB) inPostgresTx(ctx context.Context, fn func(*Tx) error) (err error) {
 }
 
 // acquire waits for a connection, which fails unless it is released in time.
-func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	conn, err := d.pool.Acquire(ctx)
+func (p *postgresDB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	setDeadline(conn, time.Now().Add(d.patience))
+	setDeadline(conn, time.Now().Add(p.patience))
 	return conn, nil
 }
 

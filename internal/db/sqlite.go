@@ -40,18 +40,24 @@ func logPages(free uint64) int64 {
 	return int64(min(max(free/4/pageSize, minLogPages), maxLogPages))
 }
 
-func (d *DB) openSQLite(ctx context.Context, path string) error {
+// sqliteDB is a database in a file.
+type sqliteDB struct {
+	readers *readers
+	writer  *writer
+}
+
+func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 	if err := createPrivate(path); err != nil {
-		return err
+		return nil, err
 	}
 	w, err := startWriter(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.engine, d.writer = sqliteEngine, w
-	d.readers = newReaders(path, max(4, 2*runtime.GOMAXPROCS(0)))
-	return nil
+	return &sqliteDB{readers: newReaders(path, max(4, 2*runtime.GOMAXPROCS(0))), writer: w}, nil
 }
+
+func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
 
 // ErrForeign means that a file is another program's database.
 var ErrForeign = errors.New("this is another program's database: it has tables, but not foyer's")

@@ -10,10 +10,11 @@ import (
 // View runs queries that all see the database as it was at one moment. fn must use q,
 // never d.
 func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
-	if d.engine.sqlite {
-		return d.readers.view(ctx, func(q Querier) error { return fn(moment{q, d}) })
+	counted := func(q Querier) error { return fn(moment{q, d}) }
+	if d.sqlite != nil {
+		return d.sqlite.readers.view(ctx, counted)
 	}
-	return d.viewPostgres(ctx, fn)
+	return d.postgres.view(ctx, counted)
 }
 
 // moment is the database as a View sees it.
@@ -51,8 +52,8 @@ func (v postgresView) query(ctx context.Context, query string, args []any, row f
 	return queryOn(ctx, v.tx, query, args, row)
 }
 
-func (d *DB) viewPostgres(ctx context.Context, fn func(q Querier) error) (err error) {
-	conn, err := d.acquire(ctx)
+func (p *postgresDB) view(ctx context.Context, fn func(q Querier) error) (err error) {
+	conn, err := p.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,5 +63,5 @@ func (d *DB) viewPostgres(ctx context.Context, fn func(q Querier) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx))) }()
-	return fn(moment{postgresView{tx}, d})
+	return fn(postgresView{tx})
 }
