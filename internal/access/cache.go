@@ -149,7 +149,7 @@ func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 		}
 		return fn(tx)
 	})
-	if err == nil || fault.Is(err, fault.Internal) { // of which nobody knows what became of the change
+	if err == nil || fault.Is(err, fault.Internal) { // an error of our own: the change may have been committed
 		k.cache.drop()
 	}
 	return err

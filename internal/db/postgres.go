@@ -172,8 +172,8 @@ func Lock(ctx context.Context, t *Tx, name string) error {
 	return t.lock(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
 }
 
-// LockRows makes whoever changes the rows of a SELECT wait until this transaction has
-// ended, and has waited for whoever is changing them once the next statement runs.
+// LockRows locks the rows of a SELECT until this transaction ends. It does not wait
+// itself: on PostgreSQL the lock is held once the next statement returns.
 func LockRows(ctx context.Context, t *Tx, query string, args ...any) error {
 	return t.lock(ctx, query+t.ForUpdate, args...)
 }

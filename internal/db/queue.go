@@ -194,10 +194,10 @@ func (q *queue[T]) served(batch []T, took time.Duration) {
 
 // company is how many callers are worth waiting for.
 type company struct {
-	expected int           // in the next batch; 0: whoever is there is enough
-	patience time.Duration // how long they are waited for
-	misses   int           // how much more often than not they did not come lately
-	alone    int           // batches that are to be served without waiting
+	expected int           // how many to wait for; 0: do not wait
+	patience time.Duration // how long to wait for them
+	misses   int           // misses less hits of late, 0 to 7
+	alone    int           // batches to serve before waiting again
 }
 
 // served is told how many callers there were at the end of a batch, and how long it
@@ -207,7 +207,7 @@ func (c *company) served(callers int, took time.Duration) {
 		c.alone--
 		return
 	}
-	if c.expected > 1 {
+	if c.expected > 1 { // we waited and they came: missed would have set it to 0
 		c.misses = max(c.misses-1, 0)
 	}
 	c.expected, c.patience = callers, min(took, maxPause)
