@@ -17,16 +17,16 @@ type addition struct {
 
 // Add runs a statement that adds numbers to a row of counts: its first arguments
 // say which row, the others how much. Nothing in the transaction may depend on the
-// row. Transactions that share a commit mostly count in the same few rows: what they
-// add to one is added up first.
+// row. Transactions that share a commit mostly count in the same few rows: their
+// additions to one row are added up first.
 func Add(ctx context.Context, t *Tx, query string, row []any, n ...int64) error {
 	t.db.statements.Add(1)
 	return classify(t.add(ctx, addition{query, row, n}))
 }
 
-// Step is how much a version counts up by, another number each time: a PostgreSQL that
-// fails over may have lost its last commits, and what is made after them must not get
-// the versions that servers remember of what was lost.
+// Step is how much a version counts up by, a random number: a PostgreSQL that fails over
+// may lose its last commits, and later changes must not get the versions that servers
+// remember of what was lost.
 func Step() int64 { return 1 + rand.Int64N(1<<24) }
 
 func (a addition) args() []any {
@@ -51,13 +51,13 @@ func (c *conn) add(_ context.Context, a addition) error {
 	return nil
 }
 
-// sum makes of additions to one row a single one, in the slice that holds them.
+// sum makes the additions to each row a single one, in the same slice.
 func sum(additions []addition) []addition {
 	sums := additions[:0]
 	for _, a := range additions {
 		i := slices.IndexFunc(sums, a.sameRow)
 		if i < 0 {
-			a.n = slices.Clone(a.n) // who added it may have to do so again
+			a.n = slices.Clone(a.n) // its caller may have to add it again
 			sums = append(sums, a)
 			continue
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Ask is One for somebody who has more to ask before the answer matters: on
-// PostgreSQL all that is asked travels together, when the first answer is called for.
+// Ask is One for a caller with more to ask before the answer matters: on PostgreSQL
+// all questions travel together, when the first answer is called for.
 func Ask[T any](ctx context.Context, t *Tx, columns func(*T) []any, query string, args ...any) (answer func() (T, error)) {
 	p, ok := t.session.(*postgresTx)
 	if !ok {

@@ -76,7 +76,7 @@ func assignText(dest any, row *sqlite.Stmt, column int) bool {
 	}
 }
 
-// assignInt takes a number for what it stands for, see sqliteValue.
+// assignInt turns a number into what it stands for, see sqliteValue.
 func assignInt(dest any, n int64) bool {
 	switch d := dest.(type) {
 	case *int64:

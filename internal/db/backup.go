@@ -51,9 +51,9 @@ func vacuumInto(ctx context.Context, source, path string) error {
 	return errors.Join(damaged(source, c.run(ctx, `VACUUM INTO $1`, []any{path})), c.Close())
 }
 
-// Restore puts a copy that Backup has written in the place of a SQLite database,
-// which must not be in use. A database that is there is lost: only replace allows
-// that. Whatever goes wrong, the database stays as it was.
+// Restore replaces a SQLite database, which must not be in use, with a copy made by
+// Backup. Only with replace does it overwrite a database that exists. If anything
+// goes wrong, the database stays as it was.
 func Restore(ctx context.Context, from, url string, replace bool) (err error) {
 	target, err := sqliteFile(url)
 	if err != nil {
@@ -158,8 +158,8 @@ func inspect(ctx context.Context, c *conn) error {
 	return checkKnown(done)
 }
 
-// claim keeps other processes from a SQLite file until release is called. What
-// is no database, or not there, nobody can be using.
+// claim keeps other processes from a SQLite file until release is called. Nobody
+// can be using a file that is missing, or no database.
 func claim(ctx context.Context, path string) (release func() error, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
@@ -179,7 +179,7 @@ func claim(ctx context.Context, path string) (release func() error, err error) {
 		return c.Close, nil
 	case isBusy(err):
 		return nil, errors.Join(ErrInUse, c.Close())
-	default: // somebody may be using it all the same
+	default: // it may be in use all the same
 		return nil, errors.Join(err, c.Close())
 	}
 }

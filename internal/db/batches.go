@@ -2,9 +2,9 @@ package db
 
 import "context"
 
-// InBatches does work that is too much for one transaction: list names what there is
-// to work on, and batch does a part of the work on one of these, of which it returns how
-// much that was. All get their turn again until nothing is left to do.
+// InBatches does work that is too much for one transaction: list names the things to
+// work on, and batch does part of the work on one of them and returns how much it did.
+// Each gets another turn until nothing is left to do.
 func InBatches[T any](ctx context.Context, d *DB, list func() ([]T, error), batch func(*Tx, T) (int64, error)) error {
 	for more := true; more; {
 		all, err := list()

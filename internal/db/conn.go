@@ -26,8 +26,8 @@ func openConn(path string, pragmas ...string) (*conn, error) {
 	return &conn{Conn: c}, nil
 }
 
-// start prepares a statement and gives it its arguments. No request's context goes
-// with it: what SQLite does here takes microseconds.
+// start prepares a statement and binds its arguments. It takes no context: what
+// SQLite does here takes microseconds.
 func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
 	s, err := c.Prepare(query)
 	if err != nil {

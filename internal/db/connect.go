@@ -22,21 +22,21 @@ const (
 	otherConns = 4
 	lanePart   = maxPostgresConns // the parts before it are for other transactions
 
-	// postgresSilence is how long a host may say nothing when a connection is made, tried
-	// or closed, before it is taken for lost.
+	// postgresSilence is how long a host may be silent when a connection is made, tried
+	// or closed, before it counts as lost.
 	postgresSilence = 5 * time.Second
-	// maxAnswer is how long a query or a transaction may take: TCP alone would wait a
-	// quarter of an hour for a host that has gone without a word.
+	// maxAnswer is how long a query or a transaction may take: TCP by itself waits a
+	// quarter of an hour for a host that has vanished.
 	maxAnswer = 30 * time.Second
 	// maxMigration is maxAnswer while the schema is brought up to date, which may change
 	// all rows.
 	maxMigration = 24 * time.Hour
 )
 
-// postgresSession is what foyer relies on, whatever the role, the database or the url say. A
-// transaction that asks nothing for 10 seconds is of a server that is frozen, or cut off,
-// and would keep the others from what it has locked; who waits as long for a lock, as of
-// somebody at a prompt, keeps a connection from the others.
+// postgresSession is what foyer relies on, whatever the role, the database or the url say.
+// A transaction that is idle for 10 seconds belongs to a server that is frozen or cut off,
+// and would hold its locks; one that waits as long for a lock, such as that of somebody at
+// a prompt, would hold a connection.
 const postgresSession = `
 	SET client_encoding = 'UTF8';
 	SET default_transaction_isolation = 'read committed';
@@ -46,8 +46,8 @@ const postgresSession = `
 // postgresDB is a database on a server.
 type postgresDB struct {
 	pool     *pgxpool.Pool
-	patience time.Duration // with a query or a transaction
-	parts    chan int      // where no transaction counts now
+	patience time.Duration // for a query or a transaction
+	parts    chan int      // the free ones, see Tx.Part
 	reads    *queue[*load] // of Quick
 	writes   *queue[*load] // of InBlindTx
 }
@@ -98,7 +98,7 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
 		c.ConnConfig.ConnectTimeout = postgresSilence
 	}
-	if c.ConnConfig.ValidateConnect == nil { // any will do, says the url or nothing; but a standby does not
+	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; a standby will not do
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	c.AfterConnect = prepareSession
@@ -117,8 +117,8 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// close says goodbye to the server, as long as that answers: the pool would wait 15
-// seconds for each connection of one that does not.
+// close says goodbye to the server, if it answers: the pool would wait 15 seconds for
+// each connection to one that does not.
 func (p *postgresDB) close() {
 	p.reads.close()
 	p.writes.close()
@@ -133,8 +133,8 @@ func (p *postgresDB) close() {
 	}
 }
 
-// ClockAhead is by how much the clock of PostgreSQL is ahead of this machine's, or behind
-// it if that is negative. SQLite has no clock of its own.
+// ClockAhead is how far PostgreSQL's clock is ahead of this machine's; behind if
+// negative. SQLite has no clock of its own.
 func (d *DB) ClockAhead(ctx context.Context) (time.Duration, error) {
 	if d.sqlite != nil {
 		return 0, nil

@@ -22,10 +22,10 @@ var (
 	ErrUnique = errors.New("unique constraint violated")
 )
 
-// Querier runs queries: a DB does on any connection, a Tx inside its transaction, a View
-// at its moment.
+// Querier runs queries: a DB on any connection, a Tx inside its transaction, a View at
+// its moment.
 type Querier interface {
-	// query calls row for each row that there is, with what scans it.
+	// query calls row for each row, with what scans it.
 	query(ctx context.Context, query string, args []any, row func(scan scanner) error) error
 }
 
@@ -145,12 +145,12 @@ type Tx struct {
 	// ForUpdate ends a SELECT whose rows this transaction is going to change. It is
 	// empty on SQLite, where a transaction has the whole database to itself.
 	ForUpdate string
-	// SkipLocked is ForUpdate for a SELECT that would rather have other rows than
-	// wait for those another transaction is about to change.
+	// SkipLocked is ForUpdate for a SELECT that skips rows which another transaction
+	// has locked, instead of waiting for them.
 	SkipLocked string
 
 	// Part is where this transaction counts, in tables of counts that have parts. On
-	// PostgreSQL no other transaction of this server counts there meanwhile, so none
+	// PostgreSQL no other transaction of this server uses the part meanwhile, so none
 	// waits for its rows; on SQLite, where none waits for rows, it is always 0.
 	Part int
 
@@ -197,9 +197,8 @@ func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 	return all, nil
 }
 
-// Some is All, but stops when the collected rows weigh more than budget bytes: rows
-// may be a thousand times as large as they usually are. It reports whether it has left
-// any.
+// Some is All, but stops when the collected rows weigh more than budget bytes: a row
+// may be a thousand times its usual size. It reports whether it has left any.
 func Some[T any](ctx context.Context, q Querier, columns func(*T) []any, weigh func(T) int, budget int, query string, args ...any) (some []T, more bool, err error) {
 	err = q.query(ctx, query, args, func(scan scanner) error {
 		if budget < 0 {
@@ -229,8 +228,8 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) 
 	return n, classify(err)
 }
 
-// Run runs a statement whose result nobody waits for: on PostgreSQL it travels with
-// the next one, and an error of it is that one's or the commit's.
+// Run runs a statement without waiting for its result: on PostgreSQL it travels with
+// the next one, which returns its error, or else the commit does.
 func Run(ctx context.Context, t *Tx, query string, args ...any) error {
 	t.db.statements.Add(1)
 	return classify(t.run(ctx, query, args))

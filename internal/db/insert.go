@@ -15,15 +15,15 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 	return id, err
 }
 
-// InsertLater is Insert for an id that nobody needs before the commit, which sets
-// it: on PostgreSQL the statement travels with the next one.
+// InsertLater is Insert for an id that nobody needs before the commit, which sets it:
+// on PostgreSQL the statement travels with the next one.
 func InsertLater(ctx context.Context, t *Tx, id *int64, query string, args ...any) error {
 	t.db.statements.Add(1)
 	return classify(t.insertLater(ctx, id, query, args))
 }
 
-// Flush has the statements run that wait for others to travel with, and so sets
-// the ids of InsertLater.
+// Flush runs the statements that were put off, and so sets the ids of
+// InsertLater.
 func Flush(ctx context.Context, t *Tx) error {
 	switch s := t.session.(type) {
 	case *postgresTx:
@@ -36,8 +36,8 @@ func Flush(ctx context.Context, t *Tx) error {
 	return nil
 }
 
-// LastID is what in SQL stands for the id of the row that this transaction has
-// inserted last, which must be one of the table.
+// LastID is the SQL for the id of the row that this transaction inserted last,
+// which must be in the table.
 func (t *Tx) LastID(table string) string {
 	if t.db.sqlite != nil {
 		return "last_insert_rowid()"
@@ -54,7 +54,7 @@ func (t *postgresTx) insertLater(_ context.Context, id *int64, query string, arg
 	return nil
 }
 
-// insertLater does without RETURNING, for which SQLite builds a table and a journal.
+// insertLater avoids RETURNING, for which SQLite builds a table and a journal.
 func (c *conn) insertLater(ctx context.Context, id *int64, query string, args []any) error {
 	if err := c.run(ctx, query, args); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// lane carries to PostgreSQL what needs but one trip there. What comes while a trip
-// is under way shares the next one, and its commit: a trip costs more than most
-// statements do.
+// lane carries to PostgreSQL what needs only one trip there. Loads that come while a
+// trip is under way share the next one, and its commit: a trip costs more than most
+// statements.
 type lane struct {
 	pool *pgxpool.Pool
 }
@@ -27,7 +27,7 @@ type load struct {
 	size       int // of all texts in it, in bytes
 
 	question bool // it has one statement, which only reads
-	answered bool // that one has been
+	answered bool // it is a question that has its answer
 }
 
 type statement struct {
@@ -39,13 +39,13 @@ type statement struct {
 const (
 	// maxTrip is how long a trip may take, with all that is sent again.
 	maxTrip = 10 * time.Second
-	// maxLoad is how many bytes of text a blind transaction takes along: what is larger
-	// would have the others wait.
+	// maxLoad is how many bytes of text a blind transaction may bring: a larger one would
+	// keep the others waiting.
 	maxLoad = 32 << 10
 )
 
-// startLane returns the queue before a lane. A load has been served once its statements
-// are carried out or undone, or nobody knows.
+// startLane returns the queue for a lane. A load has been served once its statements are
+// committed or undone, or nobody can know which.
 func startLane(ctx context.Context, pool *pgxpool.Pool) *queue[*load] {
 	l := lane{pool}
 	ctx = context.WithoutCancel(ctx)
@@ -53,7 +53,7 @@ func startLane(ctx context.Context, pool *pgxpool.Pool) *queue[*load] {
 }
 
 // travel carries loads together. If a statement is refused, all are undone: then each
-// goes by itself, but for questions that have been answered.
+// goes by itself, except questions that have been answered.
 func (l lane) travel(ctx context.Context, trip []*load) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrip)
 	defer cancel()
@@ -110,7 +110,7 @@ func (l *load) queue(batch *pgx.Batch, s statement) {
 		scan := func(dest ...any) error { // not rows.Scan, which would tell pgx
 			return pgx.ScanRow(rows.Conn().TypeMap(), rows.FieldDescriptions(), rows.RawValues(), dest...)
 		}
-		var own error // of whoever takes the rows, and no other's: so pgx must not know
+		var own error // of this load only, so pgx must not see it
 		for own == nil && rows.Next() {
 			own = safely(func() error { return s.row(scan) })
 		}
@@ -179,8 +179,8 @@ func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	return classify(d.postgres.writes.do(ctx, l))
 }
 
-// Quick is q for a question of one short row, found at once. On PostgreSQL all such
-// questions that are waiting share a trip, but for those of a transaction.
+// Quick is q for a question whose answer is one short row, found at once. On PostgreSQL
+// all such questions that are waiting share a trip, except those of a transaction.
 func Quick(q Querier) Querier {
 	if d, ok := q.(*DB); ok && d.postgres != nil {
 		return quick{d}

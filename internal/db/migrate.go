@@ -16,8 +16,8 @@ var migrations embed.FS
 // ErrNewer means that a newer foyer has changed the schema already.
 var ErrNewer = errors.New("the database was made by a newer foyer")
 
-// migrate runs, in name order, each migration not yet recorded as done. The
-// files are shared by both engines, which differ in a few words alone.
+// migrate runs, in name order, each migration not yet recorded as done. Both
+// engines share the files, and differ only in a few words.
 func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
 	done, unknown := d.Applied(ctx)
@@ -91,8 +91,8 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	})
 }
 
-// inMigration is InTx, but waits as long as it takes for what others have locked: for
-// the migration of another server.
+// inMigration is InTx, but waits for locks as long as it takes: another server may be
+// migrating.
 func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
 	return d.InTx(ctx, func(tx *Tx) error {
 		if d.postgres != nil {
@@ -104,8 +104,8 @@ func (d *DB) inMigration(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// statements splits a migration at the semicolons that end a line. Lines that are
-// comments are left out: a statement for the other engine is one.
+// statements splits a migration at the semicolons that end a line. It leaves out
+// comment lines, among them statements for the other engine.
 func statements(script string) []string {
 	var all []string
 	for s := range strings.SplitSeq(comments.ReplaceAllString(script, ""), ";\n") {

@@ -26,8 +26,8 @@ func queryOn(ctx context.Context, on asked, query string, args []any, row func(s
 	return each(rows, row)
 }
 
-// query is queryOn for any connection of the pool. When row wants no more, the
-// connection is given up: to be used again it would have to bring all other rows first.
+// query is queryOn on any connection of the pool. If row fails, the connection is given
+// up: it could be used again only after it had brought all other rows.
 func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	ctx, giveUp := context.WithTimeout(ctx, p.patience)
 	defer giveUp()
@@ -50,16 +50,16 @@ func each(rows pgx.Rows, row func(scan scanner) error) error {
 	return rows.Err()
 }
 
-// postgresTx is a transaction under way. Statements whose results nobody waits for
-// travel with the next one that somebody does, BEGIN and COMMIT among them: each
-// trip to the server costs more than the statement.
+// postgresTx is a transaction under way. Statements whose results nobody waits for,
+// BEGIN among them, travel with the next one: each trip to the server costs more than
+// the statement.
 type postgresTx struct {
 	conn  *pgxpool.Conn
 	begun bool
 	batch pgx.Batch // not sent yet
 }
 
-// do runs fn with tx, on a connection and a part that no other transaction has meanwhile.
+// do runs fn with tx, on a connection and in a part that no other transaction has.
 func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func(*Tx) error) (err error) {
 	select {
 	case tx.Part = <-p.parts:
@@ -90,7 +90,7 @@ func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func(*Tx) error) (err er
 	return nil
 }
 
-// acquire waits for a connection, which fails unless it is released in time.
+// acquire waits for a connection, which stops working if it is not released in time.
 func (p *postgresDB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func release(conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// setDeadline cannot fail but on a connection that is closed, whose next use tells.
+// setDeadline fails only on a closed connection, whose next use fails too.
 func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
 
 func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
@@ -127,7 +127,7 @@ func (t *postgresTx) run(_ context.Context, query string, args []any) error {
 	return nil
 }
 
-// queue has a statement sent with the next one whose result somebody waits for.
+// queue puts a statement off until the next send.
 func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
 	if !t.begun && t.batch.Len() == 0 {
 		t.batch.Queue("BEGIN")
@@ -155,7 +155,7 @@ func (t *postgresTx) commit(ctx context.Context) error {
 	return t.send(ctx)
 }
 
-// errAborted: a statement has failed and the function has gone on as if it had not.
+// errAborted means that a statement failed and the function went on regardless.
 var errAborted = errors.New("the transaction was rolled back, for one of its statements had failed")
 
 func (t *postgresTx) rollback(ctx context.Context) error {
@@ -166,8 +166,8 @@ func (t *postgresTx) rollback(ctx context.Context) error {
 	return err
 }
 
-// Lock makes whoever locks the same name wait until this transaction has ended. On
-// SQLite everybody does anyway.
+// Lock makes other transactions that lock the same name wait until this one has ended.
+// On SQLite all wait anyway.
 func Lock(ctx context.Context, t *Tx, name string) error {
 	return t.lock(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, name)
 }

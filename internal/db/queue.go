@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// queue brings what callers want to the one goroutine that serves them, many at a time:
-// who comes while a batch is served shares the next one. Who comes alone is served at
-// once.
+// queue brings callers to the one goroutine that serves them, many at a time: those who
+// come while a batch is served share the next one. A caller who comes alone is served
+// at once.
 type queue[T entry] struct {
-	ready chan struct{} // there may be enough of them, or the queue is closed
+	ready chan struct{} // there may be enough callers, or the queue is closed
 	done  chan struct{}
 	pause *time.Timer // of the serving goroutine
 
@@ -39,14 +39,14 @@ func (t *turn) self() *turn { return t }
 var errClosed = errors.New("the database is closed")
 
 const (
-	// maxShared is how many callers share a batch at most, so that the first does not
-	// wait for ever.
+	// maxShared is how many callers may share a batch, so that the first does not wait
+	// for ever.
 	maxShared = 64
-	// maxPause is how long a batch waits at most for those whom it expects.
+	// maxPause is how long a batch may wait for callers that it expects.
 	maxPause = time.Millisecond
 )
 
-// startQueue has batches served one after another, until the queue is closed.
+// startQueue serves batches one after another, until the queue is closed.
 func startQueue[T entry](serve func(batch []T)) *queue[T] {
 	q := &queue[T]{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
 	q.pause.Stop()
@@ -119,7 +119,7 @@ func (q *queue[T]) run(serve func(batch []T)) {
 	defer close(q.done)
 	batch := make([]T, 0, maxShared)
 	for {
-		runtime.Gosched() // who is about to come shall not miss the batch
+		runtime.Gosched() // let callers join who are about to
 		batch = q.next(batch[:0])
 		if len(batch) == 0 {
 			return
@@ -134,10 +134,9 @@ func (q *queue[T]) run(serve func(batch []T)) {
 	}
 }
 
-// next puts those who are there into a batch. If more were there at the end of the last
-// one, it waits for them a little: most clients that were just answered ask again at
-// once, and one batch for all of them costs less than two for some each. There is no
-// batch once the queue is closed.
+// next puts the waiting callers into a batch. If there were more at the end of the last
+// batch, it waits for them a little: most clients that were just answered ask again at
+// once, and one batch costs less than two. There is no batch once the queue is closed.
 func (q *queue[T]) next(batch []T) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,7 +163,7 @@ func (q *queue[T]) enough() bool {
 	return len(q.waiting) > 0 && len(q.waiting) >= q.company.expected
 }
 
-// sleep lets others in until there may be enough of them, or it is late.
+// sleep lets callers join until there may be enough, or it is late.
 func (q *queue[T]) sleep() (late bool) {
 	q.mu.Unlock()
 	defer q.mu.Lock()
@@ -176,7 +175,7 @@ func (q *queue[T]) sleep() (late bool) {
 	}
 }
 
-// refuse turns away whoever waits.
+// refuse turns away all who wait.
 func (q *queue[T]) refuse() {
 	for _, t := range q.waiting {
 		t.self().err = errClosed
@@ -200,8 +199,8 @@ type company struct {
 	alone    int           // batches to serve before waiting again
 }
 
-// served is told how many callers there were at the end of a batch, and how long it
-// took: waiting for longer than that would not pay.
+// served notes how many callers there were at the end of a batch, and how long it took:
+// waiting for longer than that would not pay.
 func (c *company) served(callers int, took time.Duration) {
 	if c.alone > 0 {
 		c.alone--
@@ -213,7 +212,7 @@ func (c *company) served(callers int, took time.Duration) {
 	c.expected, c.patience = callers, min(took, maxPause)
 }
 
-// missed is told that not all came. They are waited for again, but more and more rarely.
+// missed notes that not all came. It makes next wait again, but more and more rarely.
 func (c *company) missed() {
 	c.misses = min(c.misses+1, 7)
 	c.expected, c.alone = 0, 1<<c.misses

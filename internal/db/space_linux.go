@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// freeSpace is how many bytes may still be written where a file is.
+// freeSpace is how many bytes are free on the file system of a file.
 func freeSpace(path string) uint64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// On every connection a commit is on disk when it returns, and a lock that another
-// process holds is waited for.
+// On every connection a commit is on disk when it returns, and waits for locks of other
+// processes.
 var (
 	sqlitePragmas = []string{
 		"busy_timeout = 10000", // the first: see openOwn
@@ -33,9 +33,9 @@ const (
 	maxLogPages = 16000 // 64 MB
 )
 
-// logPages is after how many pages the log is copied into the database: a page that
-// changes again and again is copied once. It takes a quarter of the free bytes at
-// most, since the database has no room to grow while the log has it.
+// logPages is how long the log may get, in pages, before it is copied into the database:
+// a page that changes again and again is copied once. The log takes at most a quarter of
+// the free space, which the database needs to grow.
 func logPages(free uint64) int64 {
 	return int64(min(max(free/4/pageSize, minLogPages), maxLogPages))
 }
@@ -66,8 +66,8 @@ var ErrForeign = errors.New("this is another program's database: it has tables, 
 const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
 	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
 
-// openOwn opens a database that is foyer's, or empty. Another program's it leaves as
-// it is: the pragmas would change it.
+// openOwn opens a database that is foyer's, or empty. It leaves another program's as it
+// is: the pragmas would change it.
 func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) {
 	c, err := openConn(path, pragmas[0])
 	if err != nil {
@@ -86,7 +86,7 @@ func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) 
 	return c, nil
 }
 
-// damaged names the file in an error that means that it is damaged.
+// damaged adds the file to an error that says it is damaged.
 func damaged(path string, err error) error {
 	if isDamaged(err) {
 		return fmt.Errorf("%s: %w", path, err)
@@ -95,10 +95,10 @@ func damaged(path string, err error) error {
 }
 
 // readers are connections that only read. Each is opened when it is first needed, and
-// the one that was used last is used next: it has most of what is asked for in memory.
+// the one used last is used next: it has most of what is needed in memory.
 type readers struct {
 	path   string
-	places chan struct{} // as many as there may be connections
+	places chan struct{} // one for each connection there may be
 
 	mu   sync.Mutex
 	idle []*conn
@@ -174,8 +174,8 @@ func (r *readers) close() error {
 	return errors.Join(errs...)
 }
 
-// createPrivate makes the file, which its journals take their mode from, and its
-// folder: nobody but the owner may read either.
+// createPrivate makes the file and its folder, which only the owner may read. The file's
+// journals get the same mode.
 func createPrivate(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// View runs queries that all see the database as it was at one moment. fn must use q,
-// never d.
+// View runs queries that all see the database at the same moment. fn must use q, never
+// d.
 func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
 	counted := func(q Querier) error { return fn(moment{q, d}) }
 	if d.sqlite != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// writer owns SQLite's one writing connection. Transactions that are waiting
-// share a commit, because a commit is a wait for the disk that many can share;
-// one that comes alone is committed at once. When one fails after it has written,
-// the others are undone with it and run again without it: that is rare, while a
-// savepoint for each would cost every one of them a fifth of its time.
+// writer owns SQLite's one writing connection. Transactions that are waiting share
+// a commit, because most of a commit is a wait for the disk; one that comes alone
+// is committed at once. When one fails after it has written, the others are undone
+// with it and run again without it: that is rare, while savepoints would cost every
+// transaction a fifth of its time.
 type writer struct {
 	path  string
 	conn  *conn
@@ -122,9 +122,8 @@ func (w *writer) together(units []*unit) error {
 	return w.commit()
 }
 
-// attempt calls u's function, and reports whether it has failed with something to be
-// undone; its panic is its own, not the writer's. SQLite ends a transaction by itself
-// when the disk is full, for one.
+// attempt calls u's function, and reports whether it failed with something to undo. SQLite
+// ends a transaction by itself if, for example, the disk is full.
 func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
 	u.err = safely(func() error { return u.fn(u.tx) })
@@ -139,7 +138,7 @@ func (w *writer) attempt(u *unit) (broken bool) {
 	return ended || w.conn.TotalChanges() != changes
 }
 
-// safely calls fn, whose panic is its caller's, not that of the goroutine that serves many.
+// safely calls fn and turns a panic into its error: this goroutine serves others too.
 func safely(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/db"
 )
 
-// Hang has a database keep all who ask waiting until it answers again. It is for a
+// Hang makes a database keep all callers waiting until answers is called. It is for a
 // synctest bubble, in which the database was opened.
 func Hang(tb testing.TB, d *db.DB) (answers func()) {
 	tb.Helper()

@@ -59,7 +59,7 @@ type cluster struct {
 }
 
 // url names a database of the cluster completely, so that no PG* variable of
-// the environment gets a say.
+// the environment matters.
 func (c *cluster) url(database string) string {
 	query := url.Values{"host": {c.dir}, "port": {"5432"}, "sslmode": {"disable"}}
 	return "postgres://postgres@/" + database + "?" + query.Encode()

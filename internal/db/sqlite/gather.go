@@ -8,9 +8,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// gatherer stands before the file of the write-ahead log. SQLite writes a commit page
-// by page, in two calls each: they are held back until it wants them synced, and come
-// to the file in one.
+// gatherer stands before the file of the write-ahead log. SQLite writes a commit page by
+// page, in two calls each: the gatherer holds them back until SQLite wants them synced,
+// and then writes them in one.
 type gatherer struct {
 	on   bool   // a commit is under way
 	at   int64  // where in the file the held bytes belong
@@ -31,13 +31,13 @@ type (
 	sizer    func(tls *libc.TLS, file, size uintptr) int32
 )
 
-// maxHeld is how many bytes are held back at most: SQLite's own function for a file
-// writes fewer than 128 KB at once.
+// maxHeld is how many bytes may be held back: SQLite's own function for a file writes
+// fewer than 128 KB at once.
 const maxHeld = 128<<10 - 1
 
-// ahead is how many bytes the file grows by at once. To sync what is written over costs
-// half of what it does to sync what is written behind the end, since the file system has
-// to note nothing then.
+// ahead is how many bytes the file grows by at once. To sync bytes that were written over
+// costs half as much as to sync bytes that were appended, for which the file system must
+// also note the new size.
 const ahead = 8 * int64(len(zeros))
 
 var zeros [64 << 10]byte
@@ -61,7 +61,7 @@ func (c *Conn) Commit() error {
 }
 
 // gather puts a gatherer before the log, which is open once a transaction is under way.
-// Only if a commit ends in a sync is all that it writes written by then.
+// All that a commit writes is written only if it ends in a sync.
 func (c *Conn) gather() (*gatherer, error) {
 	if synced, err := c.syncs(); err != nil || !synced {
 		return nil, errors.Join(errors.New("commits are not synced"), err)
@@ -131,8 +131,8 @@ func (g *gatherer) syncFile(tls *libc.TLS, file uintptr, flags int32) int32 {
 	return (*function[syncer](&g.file.FxSync))(tls, file, flags)
 }
 
-// flush writes what is held. If that fails so does the commit, for which SQLite then
-// undoes the transaction.
+// flush writes what is held. If that fails so does the commit, and SQLite undoes the
+// transaction.
 func (g *gatherer) flush(tls *libc.TLS, file uintptr) int32 {
 	if len(g.held) == 0 {
 		return lib.SQLITE_OK
@@ -146,8 +146,8 @@ func (g *gatherer) flush(tls *libc.TLS, file uintptr) int32 {
 	return (*function[transfer](&g.file.FxWrite))(tls, file, data, size, g.at)
 }
 
-// grow writes zeros behind the end of the file if end is beyond it, which others may have
-// moved: SQLite takes them for the end of the log. It does no harm if that fails.
+// grow appends zeros, which SQLite takes for the end of the log, if the file ends before
+// end; others may have made it longer. It does no harm if that fails.
 func (g *gatherer) grow(tls *libc.TLS, file uintptr, end int64) {
 	var result int32
 	size := out[int64](tls, func(size uintptr) { result = (*function[sizer](&g.file.FxFileSize))(tls, file, size) })
@@ -166,8 +166,8 @@ func (g *gatherer) grow(tls *libc.TLS, file uintptr, end int64) {
 	g.size = size
 }
 
-// address is what the translation of C takes for the address of a function, which must
-// stay reachable.
+// address is what translated C takes for the address of a function, which must stay
+// reachable.
 func address[F transfer | syncer](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
 // function is the function at an address.

@@ -51,9 +51,9 @@ func (c *Conn) Set(pragmas []string) error {
 	return nil
 }
 
-// cachedPages is for how many pages of databases memory is set aside, which all
-// connections share: 2.2 MB, which every start touches. Pages beyond these take 8 KB
-// each, since malloc rounds up to a power of two.
+// cachedPages is how many pages of databases memory is set aside for, shared by all
+// connections: 2.2 MB, which every start touches. Further pages take 8 KB each, since
+// malloc rounds up to a power of two.
 const cachedPages = 500
 
 var setAside = sync.OnceValue(func() error {
@@ -104,7 +104,7 @@ func (c *Conn) Close() error {
 }
 
 // Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
-// to the connection, and is prepared but once: queries must not contain values, or
+// to the connection, and is prepared only once: queries must not contain values, or
 // their number would grow without bound.
 func (c *Conn) Prepare(query string) (*Stmt, error) {
 	if s, ok := c.stmts[query]; ok {
@@ -151,7 +151,7 @@ func (c *Conn) once(query string) error {
 	return errors.Join(s.Run(), s.finalize())
 }
 
-// Changes is how many rows the last INSERT, UPDATE or DELETE has changed.
+// Changes is how many rows the last INSERT, UPDATE or DELETE changed.
 func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
 // TotalChanges is how many rows have been changed since the connection was opened.
@@ -161,7 +161,7 @@ func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls,
 // when the disk is full or fails, or memory runs out.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// LastInsertID is the number of the row that the last INSERT has made.
+// LastInsertID is the number of the row that the last INSERT made.
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
 // out calls a function that gives its result by writing it to an address.
@@ -173,7 +173,7 @@ func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T
 	return *(*T)(pointer(address))
 }
 
-// Error is what SQLite has answered.
+// Error is an error that SQLite returned.
 type Error struct {
 	Code int // extended, https://sqlite.org/rescode.html
 	text string
@@ -188,7 +188,7 @@ func (c *Conn) check(result int32) error {
 	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
 }
 
-// pointer is a pointer to memory that Go's collector knows nothing of.
+// pointer is a pointer to memory that Go's collector does not know.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func memory(address uintptr, size int) []byte { return unsafe.Slice((*byte)(pointer(address)), size) }

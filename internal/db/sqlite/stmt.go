@@ -11,7 +11,7 @@ import (
 )
 
 // Stmt is a prepared statement. Bind gives it its arguments, Step runs it row by
-// row, and Reset ends it, whatever has come of it.
+// row, and Reset ends it, whether it failed or not.
 type Stmt struct {
 	conn       *Conn
 	stmt       uintptr // a sqlite3_stmt
@@ -77,8 +77,8 @@ func (s *Stmt) Bind(values []Value) error {
 	return nil
 }
 
-// bind sets one argument; its text is a copy at an address, which SQLite goes on
-// using until the next one is bound.
+// bind sets one argument; its text is a copy at an address, which SQLite uses until
+// the next one is bound.
 func (s *Stmt) bind(i int32, v Value, address uintptr) (result int32) {
 	switch v.Kind {
 	case Integer:
@@ -131,7 +131,7 @@ func (s *Stmt) Run() (err error) {
 
 // Reset makes the statement ready for other arguments.
 func (s *Stmt) Reset() {
-	lib.Xsqlite3_reset(s.conn.tls, s.stmt) // answers with the error that Step has returned
+	lib.Xsqlite3_reset(s.conn.tls, s.stmt) // returns the error that Step returned
 	if s.capacity > keptTexts {
 		s.release()
 	}
