@@ -114,7 +114,7 @@ var levels = map[string]Level{
 	"15": Owner, "owner": Owner,
 }
 
-// ParseLevel reads a level's number or name; field is what is blamed if it is neither.
+// ParseLevel reads a level's number or name; if it is neither, the fault names field.
 func ParseLevel(field, text string) (Level, error) {
 	l, ok := levels[text]
 	if !ok {
@@ -167,7 +167,7 @@ func ParseAppAccess(n int) (AppAccess, error) {
 	return 0, fault.Field(fault.InvalidChoice, "access_level", "Must be 0 (none), 3 (read), 6 (install) or 9 (root).")
 }
 
-// Organization is what permissions depend on, of the organization a caller acts in.
+// Organization is what permissions depend on in the organization a caller acts in.
 type Organization struct {
 	ID                   string
 	Name                 string

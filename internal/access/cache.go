@@ -17,18 +17,18 @@ const (
 	// recheckAfter is how old what is in memory may be before one request asks the
 	// database whether it still holds.
 	recheckAfter = time.Second
-	// MaxAge is how old it may be for the other requests meanwhile, and so how long
-	// what has been revoked on another server may still be admitted.
+	// MaxAge is how old it may be for the other requests meanwhile, and so how long a
+	// key that was revoked on another server may still be admitted.
 	MaxAge = 2 * time.Second
-	// maxAsk is how long the question may take, for which all may have to wait: a
-	// connection that leads nowhere must not hold them up when others would do.
+	// maxAsk is how long the question may take, since all may have to wait for it: a
+	// dead connection must not hold them up when others would do.
 	maxAsk = 5 * time.Second
 	// maxCached bounds the memory that keys take, at about 500 bytes each.
 	maxCached = 50_000
 )
 
-// Keys knows whom API keys belong to. What it has looked up it keeps in memory,
-// for as long as access_version has not changed.
+// Keys knows whom API keys belong to. It keeps what it has looked up in memory for
+// as long as access_version does not change.
 type Keys struct {
 	DB *db.DB
 
@@ -47,7 +47,7 @@ type Identity struct {
 	usedHour  atomic.Int64 // hours since 1970 of the last use noted
 }
 
-// Identify returns whose key it is; all that is wrong with one gets the same answer.
+// Identify returns whose key it is; whatever is wrong with it, the answer is the same.
 func (k *Keys) Identify(ctx context.Context, key string) (*Identity, error) {
 	if !WellFormed(key) {
 		return nil, errBadKey
@@ -72,8 +72,8 @@ func (k *Keys) Identify(ctx context.Context, key string) (*Identity, error) {
 
 var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")
 
-// Current is what stands for the organization of the key, or the one its user
-// joined first, in place of an organization's id.
+// Current is given in place of an organization's id: it stands for the key's, or
+// the one its user joined first.
 const Current = "@current"
 
 // Enter returns the caller that the identity is inside an organization.
@@ -91,7 +91,7 @@ func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (
 	return Caller{}, ErrNotFound
 }
 
-// ErrNotFound is the one answer for whatever is not there or not the caller's.
+// ErrNotFound is the one answer for all that does not exist or is not the caller's.
 var ErrNotFound = fault.New(fault.NotFound, "Not found.")
 
 // OrNotFound is an error of the database, ErrNotFound if there was no row.
@@ -140,8 +140,8 @@ func (k *Keys) load(ctx context.Context, h hash) (*Identity, error) {
 
 // Change runs fn in a transaction that changes who may do what: keys,
 // memberships or organizations. This server heeds it at once, others as soon as
-// they see that access_version is another. Only one such transaction is under way
-// at a time, so that fn can rely on what it reads.
+// they see that access_version has changed. Only one such transaction is under way
+// at a time, so fn can rely on what it reads.
 func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 	err := k.DB.InTx(ctx, func(tx *db.Tx) error {
 		if err := countChange(ctx, tx); err != nil {
@@ -155,12 +155,11 @@ func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 	return err
 }
 
-// Version is another number after each change to keys, memberships, organizations or
-// users that this server has heard of. What was read after asking for it holds for
-// as long as it stays the same.
+// Version changes with each change to keys, memberships, organizations or users that
+// this server has heard of. What was read after Version was holds until it changes.
 func (k *Keys) Version() int64 { return k.cache.generation.Load() }
 
-// verify sees to it that what is in memory is at most MaxAge behind the database.
+// verify makes sure that what is in memory is at most MaxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	for {
@@ -172,7 +171,7 @@ func (k *Keys) verify(ctx context.Context, now time.Time) error {
 		if _, err := c.flight.Do(ctx, "", recheck); err != nil {
 			return err
 		}
-		// The question may be another's, who has asked long ago.
+		// Another request may have begun this question long ago.
 	}
 }
 
@@ -196,8 +195,8 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 }
 
 type cache struct {
-	flight    flight.Group[struct{}] // of recheck, which all share who cannot do without
-	asking    atomic.Bool            // one is under way
+	flight    flight.Group[struct{}] // of recheck, shared by all who must wait for it
+	asking    atomic.Bool            // a recheck is under way
 	checkedAt atomic.Int64
 	version   int64 // guarded by flight
 
@@ -243,7 +242,7 @@ func (c *cache) noteUse(id *Identity, now time.Time) {
 	c.note(id.KeyID, now.Truncate(time.Hour))
 }
 
-// note remembers a use of a key, unless it knows of a later one.
+// note remembers a use of a key, unless a later one is noted already.
 func (c *cache) note(key int64, at time.Time) {
 	c.usedMu.Lock()
 	defer c.usedMu.Unlock()

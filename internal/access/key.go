@@ -56,7 +56,7 @@ func checksum(random string) string {
 	return string(digits[:])
 }
 
-// hash is what is kept of a key.
+// hash is what is stored of a key.
 type hash [sha256.Size]byte
 
 func hashOf(key string) hash { return sha256.Sum256([]byte(key)) }

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/fault"
 )
 
-// Key is an API key of a user, without what opens doors.
+// Key is an API key of a user, without its secret.
 type Key struct {
 	ID             int64
 	UserID         int64
@@ -31,12 +31,12 @@ type Draft struct {
 	ExpiresIn      time.Duration // 0: never
 }
 
-// Create makes a key at random and returns it with what is kept of it.
+// Create makes a key at random and returns it and its secret.
 func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
 	return k.keep(ctx, k.draw(d))
 }
 
-// keep makes up what opens doors, and keeps a key for it.
+// keep makes up a secret, and stores a key for it.
 func (k *Keys) keep(ctx context.Context, key Key) (kept Key, secret string, err error) {
 	secret = NewKey()
 	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
@@ -46,7 +46,7 @@ func (k *Keys) keep(ctx context.Context, key Key) (kept Key, secret string, err 
 	return kept, secret, err
 }
 
-// Insert keeps a key that was made elsewhere.
+// Insert stores a key that was made elsewhere.
 func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (Key, error) {
 	if !WellFormed(secret) {
 		return Key{}, fault.Field(fault.Invalid, "key", "Must be a key as `foyer key generate` prints one: foy_, 37 base62 characters and their checksum.")
@@ -86,7 +86,7 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	ids := slices.Sorted(maps.Keys(used)) // in one order on all servers, which would lock each other out
+	ids := slices.Sorted(maps.Keys(used)) // in one order, or servers would lock each other out
 	err := k.DB.InTx(ctx, func(tx *db.Tx) error {
 		for _, id := range ids {
 			if err := markUsed(ctx, tx, id, used[id]); err != nil {

@@ -19,8 +19,8 @@ type OwnDraft struct {
 }
 
 // Own returns a page of the caller's keys, in the order they were made, and how
-// many there are. A key that is bound to an organization sees those alone that
-// are bound to the same.
+// many there are. A key that is bound to an organization sees only keys that are
+// bound to the same.
 func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) ([]Key, int, error) {
 	n, err := countOwnKeys(ctx, k.DB, c)
 	if err != nil || n <= p.Offset {
@@ -30,8 +30,8 @@ func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) ([]Key, int, erro
 	return keys, n, err
 }
 
-// CreateOwn makes a key that can do no more, and lives no longer, than the key
-// asking for it.
+// CreateOwn makes a key that can do no more than the key asking for it, and lives
+// no longer.
 func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string, error) {
 	key, err := k.limit(c, d)
 	if err != nil {
@@ -48,7 +48,7 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 	return k.keep(ctx, key)
 }
 
-// limit makes the draft a key, unless that could do what c's cannot.
+// limit makes the draft a key, unless it could do what c's cannot.
 func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
@@ -73,8 +73,8 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	return key, nil
 }
 
-// RevokeOwn removes one of the keys that Own lists, unless it can do more, or
-// lives longer, than the key asking.
+// RevokeOwn removes one of the keys that Own lists, unless it can do more than the
+// key asking, or lives longer.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(tx *db.Tx) error {
 		key, err := findOwnKey(ctx, tx, c, id)

@@ -33,8 +33,8 @@ func (s Sessions) Seal(key string, now time.Time) string {
 
 var errNoSession = fault.New(fault.NotAuthenticated, "Your session is over: sign in again.")
 
-// Open returns the key of a session. One that is over, and whatever else is no session of
-// this secret, is refused with one answer.
+// Open returns the key of a session. One that is over gets the same answer as a text that
+// is no session of this secret.
 func (s Sessions) Open(session string, now time.Time) (string, error) {
 	sealed, err := sessionText.DecodeString(session)
 	if err != nil {

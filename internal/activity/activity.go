@@ -1,5 +1,5 @@
-// Package activity keeps who changed what, written in the transaction that makes
-// the change.
+// Package activity records who changed what, in the transaction that makes the
+// change.
 package activity
 
 import (
@@ -65,7 +65,7 @@ type User struct {
 	FirstName string
 }
 
-// Change is one field that is another now.
+// Change is one field that was changed.
 type Change struct {
 	Action string `json:"action"`
 	Field  string `json:"field"`
@@ -99,14 +99,14 @@ func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
 	return record(ctx, tx, e, at, `$9`, e.ItemID)
 }
 
-// RecordInserted is Record for the row that the transaction has inserted last, into
-// the table given: nobody may know its id yet.
+// RecordInserted is Record for the row that the transaction inserted last, into the
+// given table: its id may not be known yet.
 func RecordInserted(ctx context.Context, tx *db.Tx, table string, e Entry, at time.Time) error {
 	return record(ctx, tx, e, at, `CAST(`+tx.LastID(table)+` AS TEXT)`)
 }
 
-// record writes an entry about the item that an expression is, of which args are
-// the arguments.
+// record writes an entry about an item, given as an SQL expression with its
+// arguments.
 func record(ctx context.Context, tx *db.Tx, e Entry, at time.Time, item string, args ...any) error {
 	changes, err := marshal(e.Changes)
 	if err != nil {

@@ -36,8 +36,8 @@ func count(ctx context.Context, tx *db.Tx, organizationID string, s Scope, n int
 		[]any{organizationID, s, tx.Part}, n)
 }
 
-// where is the condition that a filter is, with its arguments. Each of its few
-// texts gets an index of its own, which one condition for all would not.
+// where is a filter as a condition with its arguments. Each of its few texts can use
+// an index of its own, which one text for all could not.
 func (f Filter) where() (condition string, args []any) {
 	args = []any{f.OrganizationID}
 	and := func(column, value string) {
@@ -89,8 +89,8 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 		append(args, p.Limit+p.Offset)
 }
 
-// ofEachScope selects the newest ids of each scope, in the order of an index, where
-// there is none for all scopes: the ids of a page are among them.
+// ofEachScope selects the newest ids of each scope, in the order of an index; there is
+// none for all scopes. The ids of a page are among them.
 func ofEachScope(condition, newest string) string {
 	ids := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -105,8 +105,8 @@ type kept struct {
 	scope          Scope
 }
 
-// overdue names the lists that have an entry to be removed among their oldest few: a
-// clock that was ahead may have dated some of these later than what came after them.
+// overdue names the lists that have an entry to remove among their oldest few: a clock
+// that was ahead may have dated some of these later than entries after them.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]kept, error) {
 	return db.All(ctx, q, func(k *kept) []any { return []any{&k.organizationID, &k.scope} }, `
 		SELECT DISTINCT c.organization_id, c.scope FROM activity_counts c WHERE EXISTS (
@@ -117,7 +117,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]kept, error
 		ORDER BY c.organization_id, c.scope`, before)
 }
 
-// removeOldest looks at the oldest entries of a list alone.
+// removeOldest looks only at the oldest entries of a list.
 func removeOldest(ctx context.Context, tx *db.Tx, k kept, before time.Time, limit int) (int64, error) {
 	return db.Exec(ctx, tx, `
 		DELETE FROM activity WHERE created_at < $3 AND id IN (

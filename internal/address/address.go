@@ -1,5 +1,5 @@
 // Package address knows what a plain e-mail address is, and brings each into the
-// one form that foyer keeps, compares and writes on a mail.
+// one form that foyer stores, compares and puts on a mail.
 package address
 
 import (
@@ -64,9 +64,9 @@ func notAtomText(r rune) bool {
 	return !letterOrDigit(r) && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+/=?^_`{|}~-", r)
 }
 
-// publicName reports whether a name in ASCII is that of a host below another domain,
-// of letters, digits and hyphens (RFC 952, RFC 1123 section 2.1): the last part begins
-// with a letter, or it would be an IP address.
+// publicName reports whether an ASCII name is that of a host below another domain, made
+// of letters, digits and hyphens (RFC 952, RFC 1123 section 2.1). Its last part begins
+// with a letter: else it is an IP address.
 func publicName(s string) bool {
 	labels := strings.Split(s, ".")
 	for _, label := range labels {

@@ -45,7 +45,7 @@ type Error struct {
 	Field      string // the offending request field, if one is to blame
 	Detail     string
 	RetryAfter time.Duration // when trying again makes sense; 0: not said
-	Cause      error         // for the log alone, if there is more to know
+	Cause      error         // only for the log, if there is more to know
 }
 
 func (e *Error) Error() string {
@@ -96,8 +96,8 @@ func (l List) Err() error {
 	return l
 }
 
-// Of returns the faults inside err, never none: what is not a fault becomes one
-// Internal fault that hides err's text in its Cause.
+// Of returns the faults inside err, at least one: any other error becomes an Internal
+// fault that hides its text in its Cause.
 func Of(err error) List {
 	if l, ok := errors.AsType[List](err); ok && len(l) > 0 {
 		return l

@@ -1,7 +1,6 @@
-// Package job does in the background what a transaction asked for when it
-// committed: on any number of servers, in spite of crashes, each job once unless
-// a server dies between doing it and writing that down, or cannot write it down
-// while the job is its own.
+// Package job does in the background what a committed transaction asked for: on any
+// number of servers, in spite of crashes, each job once, unless a server dies between
+// doing it and recording that, or cannot record it while it holds the lease.
 package job
 
 import (
@@ -20,29 +19,29 @@ import (
 )
 
 const (
-	// lease is how long a job belongs to its taker, who renews it while a try goes on. It
-	// is due again once that is over: a server that died is replaced within 30 s.
+	// lease is how long a job belongs to the server that took it, which renews it during a
+	// try. Then it is due again: a server that died is replaced within 30 s.
 	lease = 25 * time.Second
 	// renewEvery leaves time to try that again.
 	renewEvery = 8 * time.Second
-	// timeLimit is how long one try may take, and stopLimit how long when the server is
-	// told to stop meanwhile.
+	// timeLimit is how long one try may take, and stopLimit how long it may go on once the
+	// server is told to stop.
 	timeLimit = 16 * time.Minute
 	stopLimit = 22 * time.Second
 	// pollEvery is how soon a server sees a job that another process has put.
 	pollEvery = time.Second
-	// endEvery is how soon what could not be written down is tried again.
+	// endEvery is how soon a result that could not be recorded is tried again.
 	endEvery = time.Second
 	// maxWrong is how often Kind.Ended may fail before the job is left to its lease; once
 	// is normal when a connection breaks.
 	maxWrong = 3
-	// hands is how many jobs one server does at a time, beside one that returns: a mail
-	// server that does not answer must not keep those from being done.
+	// hands is how many jobs one server does at a time, besides one that returns: a silent
+	// mail server must not hold up those.
 	hands = 4
 
-	firstPause = 10 * time.Second // before the second try, at most; doubled by each further one
-	longPause  = time.Hour        // is never exceeded
-	tryFor     = 24 * time.Hour   // after a job was put, it is given up
+	firstPause = 10 * time.Second // at most, before the second try; each further one doubles it
+	longPause  = time.Hour        // the longest pause
+	tryFor     = 24 * time.Hour   // from Put until a job is given up
 )
 
 // Job is one piece of work.
@@ -50,21 +49,21 @@ type Job struct {
 	ID        int64
 	Kind      string
 	Item      string // what it is about
-	Attempt   int    // counted from 1; names who has taken it
+	Attempt   int    // counted from 1; tells takers apart
 	CreatedAt time.Time
 }
 
 // Kind says how jobs of one kind are done.
 type Kind struct {
-	// Do does the work, outside any transaction, and gives up when ctx is done. It
-	// is tried again after any error but a Permanent one.
+	// Do does the work, outside any transaction, and gives up when ctx is done. It is
+	// tried again after any error that is not Permanent.
 	Do func(ctx context.Context, j Job) error
-	// Ended, if not nil, writes down how a try went, in the transaction that ends
-	// it: err is what Do returned, again whether there will be another try.
+	// Ended, if not nil, records how a try went, in the transaction that ends it:
+	// err is what Do returned, again whether there will be another try.
 	Ended func(ctx context.Context, tx *db.Tx, j Job, err error, again bool) error
 	// Told, if not nil, hears the same once that has been committed.
 	Told func(j Job, err error, again bool)
-	// Every, if not 0, makes this one job that returns after so long, for ever.
+	// Every, if not 0, makes this one job that returns for ever, at this interval.
 	Every time.Duration
 }
 
@@ -89,8 +88,8 @@ func New(d *db.DB) *Queue {
 	return &Queue{db: d, wake: make(chan struct{}, 1)}
 }
 
-// Put adds a job, to be done once tx has been committed. One that is waiting
-// already is not added twice.
+// Put adds a job, to be done once tx has been committed, unless the same one is
+// waiting already.
 func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 	return insert(ctx, tx, kind, item, q.db.Now())
 }
@@ -98,7 +97,7 @@ func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 // Wake tells Run that a transaction which put jobs has been committed.
 func (q *Queue) Wake() { wake(q.wake) }
 
-// wake has one who waits look, or whoever waits next.
+// wake makes one hand that waits look, or the next that does.
 func wake(waiting chan struct{}) {
 	select {
 	case waiting <- struct{}{}:
@@ -159,7 +158,7 @@ func (w worker) schedule(ctx context.Context) bool {
 	return err == nil
 }
 
-// poll has one hand of each sort look now and then, until ctx is done, and schedules what
+// poll wakes one hand of each sort now and then, until ctx is done, and schedules what
 // could not be scheduled yet.
 func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
@@ -176,7 +175,7 @@ func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan str
 	}
 }
 
-// work is what one hand does, of some kinds, whenever it is woken.
+// work does jobs of some kinds whenever it is woken, as one hand.
 func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	for ctx.Err() == nil {
 		j, found, err := w.take(ctx, kinds)
@@ -195,8 +194,8 @@ func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	}
 }
 
-// take claims the job that has been due longest, of the kinds that this server
-// knows: another one may send mail, or be newer.
+// take claims the job that has been due longest, of kinds that this server knows:
+// another one may send mail, or be newer.
 func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, err error) {
 	if len(kinds) == 0 {
 		return Job{}, false, nil
@@ -218,8 +217,8 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 	return j, err == nil, err
 }
 
-// do makes one try, in spite of a stop, and writes down how it went, both within a
-// lease of the stop.
+// do makes one try, in spite of a stop, and records how it went, both within a lease
+// of the stop.
 func (w worker) do(stop context.Context, j Job) {
 	ctx, leave := outlive(stop, lease)
 	defer leave()
@@ -261,13 +260,13 @@ func (w worker) do(stop context.Context, j Job) {
 	}
 }
 
-// attempt calls do within its time, and keeps the job meanwhile; a panic is an error.
+// attempt calls do within its time, and renews the lease meanwhile; a panic is an error.
 func (w worker) attempt(stop context.Context, do func(context.Context, Job) error, j Job) (err error) {
 	ctx, leave := outlive(stop, stopLimit)
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	var keeping sync.WaitGroup
-	defer keeping.Wait() // or the lease would be renewed after what is written down next
+	defer keeping.Wait() // or the lease would be renewed after the job has ended
 	defer cancel()
 	keeping.Go(func() { w.keep(ctx, j) })
 	defer func() {
@@ -278,7 +277,7 @@ func (w worker) attempt(stop context.Context, do func(context.Context, Job) erro
 	return do(ctx, j)
 }
 
-// outlive returns a context that ends so long after stop does.
+// outlive returns a context that ends d after stop does.
 func outlive(stop context.Context, d time.Duration) (ctx context.Context, leave func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
 	forget := context.AfterFunc(stop, func() { time.AfterFunc(d, cancel) })
@@ -325,8 +324,8 @@ func (j Job) next(kind Kind, err error, now time.Time) (at time.Time, again bool
 	return at, at.Before(j.CreatedAt.Add(tryFor))
 }
 
-// pause is how long to wait after a try: at random, since jobs that were put together
-// would come back together, to a mail server that takes few at once.
+// pause is how long to wait after a try: random, so that jobs that were put together do
+// not come back together, to a mail server that takes few at once.
 func pause(attempt int) time.Duration {
 	const doublings = 9 // enough to exceed longPause
 	most := min(firstPause<<min(attempt-1, doublings), longPause)

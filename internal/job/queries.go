@@ -36,7 +36,7 @@ func due(now time.Time, kinds []string) (condition string, args []any) {
 	return ` WHERE run_at <= $1 AND kind IN (` + strings.Join(places, ", ") + `)`, args
 }
 
-// anyDue looks before nextDue locks, since mostly there is nothing to do.
+// anyDue looks before nextDue locks, since there is mostly nothing to do.
 func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
 	condition, args := due(now, kinds)
 	_, err := db.One(ctx, q, db.Value[int], `SELECT 1 FROM jobs`+condition+` LIMIT 1`, args...)

@@ -67,8 +67,8 @@ func MayManageMembers(c access.Caller) error {
 	return nil
 }
 
-// ChangeLevel is SetLevel for a caller: up to their own level, of members up to
-// their own level. A level that is absent changes nothing.
+// ChangeLevel is SetLevel for a caller, who may neither give a level above their
+// own nor change members above it. An absent level changes nothing.
 func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID string, level patch.Field[string]) (Membership, error) {
 	if err := level.Check("level"); err != nil {
 		return Membership{}, err
@@ -119,7 +119,7 @@ func MayChange(own, other access.Level) error {
 }
 
 // onMember runs fn with the caller's own membership, as it is now, and that of
-// the user named.
+// the given user.
 func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string, fn func(tx *db.Tx, self, member Membership) error) error {
 	return s.Keys.Change(ctx, func(tx *db.Tx) error {
 		self, err := findMemberByID(ctx, tx, c.Organization.ID, c.UserID)

@@ -43,7 +43,7 @@ type User struct {
 	CreatedAt       time.Time
 }
 
-// FullName is what a user is called; "" if nobody knows.
+// FullName is a user's first and last name; "" if neither is known.
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
 // Membership is a user's place in an organization.
@@ -79,8 +79,8 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
-// ParseEmail reads a person's e-mail address into the form it is kept in. The
-// field is what is blamed.
+// ParseEmail reads a person's e-mail address into the form it is stored in. Faults
+// name the field.
 func ParseEmail(field, text string) (string, error) {
 	if n := utf8.RuneCountInString(strings.TrimSpace(text)); n > address.MaxLength {
 		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", address.MaxLength, n)

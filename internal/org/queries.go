@@ -62,7 +62,7 @@ func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error
 	return db.All(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, id`)
 }
 
-// UserColumns and User.Fields go together, for whoever joins users AS u.
+// UserColumns and User.Fields go together, for queries that join users AS u.
 const UserColumns = `u.id, u.uuid, u.distinct_id, u.email, u.first_name, u.last_name, u.is_email_verified, u.created_at`
 
 // Fields lists what UserColumns fill.
@@ -98,7 +98,7 @@ func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
 }
 
-// joinedOrgColumns are orgColumns, for whoever joins organizations AS o.
+// joinedOrgColumns are orgColumns, for queries that join organizations AS o.
 const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.created_at`
 
 func (h *Hosts) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
@@ -110,8 +110,8 @@ func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID s
 
 func (m *Mine) fields() []any { return append(m.Organization.fields(), &m.Level) }
 
-// mine selects the organizations of a caller's user, of which a key that is bound
-// to one sees that one.
+// mine selects the organizations of a caller's user; for a key that is bound to
+// one, only that one.
 const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.id
 	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
 

@@ -114,7 +114,7 @@ func (set Settings) apply(o *Organization) error {
 	return nil
 }
 
-// Users returns all users, in the order they came.
+// Users returns all users, in the order they were made.
 func (s Service) Users(ctx context.Context) ([]User, error) { return listUsers(ctx, s.DB) }
 
 // UserByEmail returns the user who has an address.
@@ -146,8 +146,8 @@ func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, 
 	return s.join(ctx, tx, by, organizationID, user, level)
 }
 
-// Join is InsertMember for somebody who comes by their own will. A draft whose
-// address is verified verifies that of a user who is there already.
+// Join is InsertMember for somebody who joins by themselves. If the draft's address is
+// verified, so is that of a user who exists already.
 func (s Service) Join(ctx context.Context, tx *db.Tx, requestID, organizationID string, draft User, level access.Level) (Membership, error) {
 	user, err := s.ensureUser(ctx, tx, draft)
 	if err != nil {
@@ -162,8 +162,8 @@ func (s Service) Join(ctx context.Context, tx *db.Tx, requestID, organizationID 
 	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, organizationID, user, level)
 }
 
-// ensureUser returns the user who has the draft's address, made of the draft if
-// there is none.
+// ensureUser returns the user who has the draft's address; if there is none, it makes
+// one of the draft.
 func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, error) {
 	email, err := ParseEmail("email", draft.Email)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Memb
 	return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
 }
 
-// change runs fn on a member whom it has found.
+// change finds a member and runs fn on them.
 func (s Service) change(ctx context.Context, organizationID, email string, fn func(tx *db.Tx, m Membership) error) error {
 	email, err := ParseEmail("email", email)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression that is compiled when it is first used: one that
-// names all letters takes a tenth of a millisecond, which every start would pay, those of
-// children too.
+// pattern is a regular expression that is compiled when it is first used: one that names
+// all letters takes a tenth of a millisecond, which every start would pay, also of a
+// child process.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
@@ -44,14 +44,14 @@ func oneLine(s string, limit int, change func(string) string) string {
 	return strings.TrimSpace(string(line[:min(len(line), limit-1)])) + "…"
 }
 
-// lineBytes is how many bytes of a text are looked at for each character of a line: what is
-// a megabyte long costs tenths of a second otherwise, to show its beginning.
+// lineBytes is how many bytes of a text are read for each character of a line: a megabyte
+// would otherwise take tenths of a second, to show its beginning.
 const lineBytes = 64
 
 var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
 
-// Address is an e-mail address as it is, so that it can be answered; what does
-// not look like one is treated as any other line.
+// Address is an e-mail address as it is, so that it can be answered; a text that
+// does not look like one becomes a Line.
 func Address(s string) string {
 	if plainAddress().MatchString(s) {
 		return s
@@ -77,7 +77,7 @@ func visible(s string) string {
 	return towers().ReplaceAllString(s, "$1")
 }
 
-// towers are more accents on one letter than any script needs; they would cover
+// towers are more accents on one letter than any script needs, which would cover
 // the lines around them.
 var towers = pattern(`(\pM{6})\pM+`)
 
@@ -116,5 +116,5 @@ func defang(s string) string {
 	})
 }
 
-// Shell is s as one word of a shell's command, which the shell takes as it is.
+// Shell is s quoted as one word of a shell's command.
 func Shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

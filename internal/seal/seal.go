@@ -1,4 +1,4 @@
-// Package seal keeps things from those who have not the server's secret.
+// Package seal hides things from all who lack the server's secret.
 package seal
 
 import (
@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// Key derives the 32 bytes that one purpose has, and no other, from the server's secret
+// Key derives 32 bytes for one purpose, which no other has, from the server's secret
 // (FOYER_SECRET) by HKDF-SHA256.
 func Key(serverSecret, purpose string) ([]byte, error) {
 	key, err := hkdf.Key(sha256.New, []byte(serverSecret), nil, purpose, 32)
@@ -19,7 +19,7 @@ func Key(serverSecret, purpose string) ([]byte, error) {
 	return key, nil
 }
 
-// New returns what seals for one purpose: AES-256-GCM with random nonces, under its Key.
+// New returns the cipher for one purpose: AES-256-GCM with random nonces, under its Key.
 func New(serverSecret, purpose string) (cipher.AEAD, error) {
 	key, err := Key(serverSecret, purpose)
 	if err != nil {
