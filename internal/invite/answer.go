@@ -20,7 +20,7 @@ type Opened struct {
 	way way
 }
 
-// Names are what somebody who accepts wants to be called.
+// Names are the names that somebody who accepts gives.
 type Names struct {
 	FirstName patch.Field[string] // absent: as the inviter wrote
 	LastName  patch.Field[string]
@@ -48,9 +48,9 @@ type Accepted struct {
 	Scope        access.Scope
 }
 
-// Open returns the invite behind a link that can be answered. If it cannot be any
-// more, because its time is over or its inviter may not invite to it now, the
-// invite comes with the fault, to say whom to ask.
+// Open returns the invite behind a link. If it can no longer be answered, because it
+// has expired or its inviter may not invite to it now, the invite comes with the
+// fault, to say whom to ask.
 func (s Service) Open(ctx context.Context, token string) (Opened, error) {
 	return s.open(ctx, s.DB, token)
 }
@@ -78,8 +78,8 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, 
 	return o, err
 }
 
-// opened is an invite as whoever holds a link to it would see it, with the fault
-// that keeps them from answering it, if there is one.
+// opened is an invite as whoever holds a link to it sees it, with the fault, if any,
+// that keeps them from answering it.
 func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
 	o := Opened{Invite: i, way: w}
 	var err error
@@ -121,7 +121,7 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 }
 
 // Accept makes whoever holds the link a member, and a user if their address is
-// new. However many try at the same time, one succeeds; the others find nothing.
+// new. Of any number who try at the same time, one succeeds; the others find nothing.
 func (s Service) Accept(ctx context.Context, token string, names Names, requestID string) (Accepted, error) {
 	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
 	if err != nil {
@@ -142,7 +142,7 @@ func (s Service) Accept(ctx context.Context, token string, names Names, requestI
 		if err != nil {
 			return err
 		}
-		if o.KnownUser { // whose address may be verified only now
+		if o.KnownUser { // their address may have become verified
 			if err := touchAll(ctx, tx); err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, erro
 	return o, addCount(ctx, tx, o.OrganizationID, -1)
 }
 
-// scopeOf is what a new member's first key can do: as much as the level can use.
+// scopeOf is what a new member's first key can do: all that the level can use.
 func scopeOf(level access.Level, in org.Organization) access.Scope {
 	switch {
 	case level >= access.Admin:

@@ -23,8 +23,8 @@ func (s Service) brakeInvites(ctx context.Context, tx *db.Tx, organizationID str
 	return s.count(ctx, tx, "invite", organizationID, n, s.Limits.Invites, "invites a day for an organization")
 }
 
-// brakeMails counts a mail to each address, if there is a mail server, in an order that is the same for all,
-// so that two transactions do not wait for each other.
+// brakeMails counts a mail to each address, if there is a mail server, in the same order for all, so that
+// two transactions do not wait for each other.
 func (s Service) brakeMails(ctx context.Context, tx *db.Tx, emails []string) error {
 	if !s.Mails {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"foyer/internal/fault"
 )
 
-// cursor is where in a list a page goes on; without an id, at the beginning.
+// cursor is where in a list a page begins; without an id, at the start.
 type cursor struct {
 	createdAt time.Time
 	id        string
 }
 
-// Cursor names the invite in a list, so that the next page can go on after it.
+// Cursor names the invite in a list, so that the next page can begin after it.
 func (i Invite) Cursor() string {
 	return strconv.FormatInt(i.CreatedAt.UnixMicro(), 10) + "." + i.ID
 }

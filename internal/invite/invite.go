@@ -50,7 +50,7 @@ const (
 	Failed   MailState = "failed"   // will not be tried again
 )
 
-// pending is what must be known of an invite to take it back.
+// pending is what must be known of an invite to delete it.
 type pending struct {
 	organizationID string
 	id             string
@@ -73,7 +73,7 @@ type Draft struct {
 	Level       patch.Field[string] // its number or name
 	Message     patch.Field[string]
 	SendEmail   patch.Field[bool]
-	Fault       error // what came is no draft at all
+	Fault       error // why this is no draft at all
 }
 
 // The longest texts, in characters.
@@ -86,7 +86,7 @@ const (
 // MaxBulk is how many invites fit in one request.
 const MaxBulk = 100
 
-// order is a draft that has been found right.
+// order is a draft that has been checked.
 type order struct {
 	email     string
 	firstName string
@@ -148,8 +148,8 @@ func unnameable(r rune) bool {
 const dot = `[.\x{2024}\x{3002}\x{FE12}\x{FE52}\x{FF0E}\x{FF61}]`
 
 var (
-	// initials may stand before a name without a space, like J.R.Robert; what follows
-	// the name must not make it the host of a link, like T.Co/x.
+	// initials may stand before a name without a space, like J.R.Robert, unless what
+	// follows makes it the host of a link, like T.Co/x.
 	initials = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
 	})
@@ -184,7 +184,7 @@ func looksLikeURL(text string) bool {
 	return link().MatchString(strings.Join(words, " "))
 }
 
-// unplain reports whether a character may be part of what links are told by.
+// unplain reports whether a character may be part of what makes a link.
 func unplain(r rune) bool {
 	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != ' ' && r != '-'
 }
@@ -207,7 +207,7 @@ func MayInvite(c access.Caller) error {
 	return nil
 }
 
-// MayDelete reports whether a caller may take back, or send again, an invite of a user's.
+// MayDelete reports whether a caller may delete or resend an invite that a user made.
 func MayDelete(c access.Caller, createdBy int64) error {
 	if c.Level < access.Admin && createdBy != c.UserID {
 		return fault.New(fault.Denied, "Only admins, owners and whoever made it may take back an invite.")

@@ -11,9 +11,9 @@ import (
 	"foyer/internal/seal"
 )
 
-// Links makes the links of invites and knows them again. A link is derived from
-// the server's secret, so that a copy of the database holds none. The zero Links,
-// of a program that was not given the secret, knows none.
+// Links makes the links of invites and recognizes them. A link is derived from the
+// server's secret, so a copy of the database holds none. The zero Links, of a
+// program without the secret, recognizes none.
 type Links struct {
 	key     []byte
 	baseURL string
@@ -42,7 +42,7 @@ const tokenSize = len(uuid.UUID{}) + sha256.Size
 
 var tokenText = base64.RawURLEncoding.Strict()
 
-// url is the link to an invite that goes one way.
+// url is the link to an invite for one way.
 func (l Links) url(i Invite, w way) string { return l.baseURL + "/invite/" + l.token(i, w) }
 
 func (l Links) token(i Invite, w way) string {
@@ -50,7 +50,7 @@ func (l Links) token(i Invite, w way) string {
 	return tokenText.EncodeToString(append(id[:], l.code(id, i.Issue, w)...))
 }
 
-// code ties a link to one issue of an invite, and to one way.
+// code binds a link to one issue of an invite, and to one way.
 func (l Links) code(id uuid.UUID, issue int64, w way) []byte {
 	mac := hmac.New(sha256.New, l.key)
 	mac.Write(id[:])
@@ -59,7 +59,7 @@ func (l Links) code(id uuid.UUID, issue int64, w way) []byte {
 	return mac.Sum(nil)
 }
 
-// ticket is a token that was taken apart; nothing says yet that it is genuine.
+// ticket is a token taken apart, which need not be genuine.
 type ticket struct {
 	id   uuid.UUID
 	code []byte
@@ -74,10 +74,10 @@ func readToken(text string) (ticket, bool) {
 	return ticket{id: id, code: b[len(id):]}, true
 }
 
-// verify returns the way of a ticket that is good for an issue of its invite.
+// verify returns the way of a ticket, if it is genuine for an issue of its invite.
 func (l Links) verify(t ticket, issue int64) (way, bool) {
 	if l.key == nil {
-		return 0, false // or anybody could make one
+		return 0, false // else anybody could make one
 	}
 	for _, w := range []way{mailed, handed} {
 		if hmac.Equal(t.code, l.code(t.id, issue, w)) {

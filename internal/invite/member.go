@@ -8,8 +8,8 @@ import (
 	"foyer/internal/org"
 )
 
-// AddMember makes a user a member, and the user too if the address is new. An invite
-// that is pending for the address is taken back: it could not be accepted any more.
+// AddMember makes a user a member, and the user too if the address is new. It deletes
+// an invite to the address, which could no longer be accepted.
 func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (org.Membership, error) {
 	email, err := org.ParseEmail("email", email)
 	if err != nil {

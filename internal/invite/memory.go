@@ -5,9 +5,9 @@ import (
 	"foyer/internal/org"
 )
 
-// Memory keeps what was read. Of pages the database is asked each time whether they
-// still hold, which takes a fraction of reading them; who invites is known as long as
-// who may do what is, see access.Keys.
+// Memory keeps what was read. For pages the database is asked each time whether they
+// still hold, at a fraction of the cost of reading them; hosts hold until access.Keys
+// has another Version.
 type Memory struct {
 	pages cache.Cache[pageOf, []Invite]
 	hosts cache.Cache[hostsOf, org.Hosts]

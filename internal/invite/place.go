@@ -14,7 +14,7 @@ import (
 	"foyer/internal/org"
 )
 
-// create carries out all orders or none; blame says of a fault whose it is.
+// create carries out all orders or none; blame adds to a fault which order it is in.
 func (s Service) create(ctx context.Context, c access.Caller, orders []order, blame func(int, error) error) ([]Invite, error) {
 	if err := MayInvite(c); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 	return invites, nil
 }
 
-// wake has the mails of invites sent now; without it they wait until somebody looks.
+// wake has the mails of invites sent now, not only at the next poll.
 func (s Service) wake(invites ...Invite) {
 	if slices.ContainsFunc(invites, func(i Invite) bool { return i.Mail.State == Queued }) {
 		s.Jobs.Wake()
@@ -80,9 +80,9 @@ func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) 
 	return hosts, err
 }
 
-// ask asks what the target of each order is, in one trip, and makes others wait who
-// invite the same people or change their invites. Locks are taken in an order that is
-// the same for all: people by their addresses, then brakes, then counts.
+// ask asks what the target of each order is, in one trip, and makes other transactions
+// that invite the same people, or change their invites, wait. All take locks in the
+// same order: people by their addresses, then brakes, then counts.
 func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) (targets []func() (target, error), err error) {
 	emails := make([]string, len(orders))
 	for i, o := range orders {
@@ -99,7 +99,7 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []o
 	return targets, nil
 }
 
-// brake counts what orders ask for.
+// brake counts the invites and mails of orders.
 func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) error {
 	if err := s.brakeInvites(ctx, tx, c.Organization.ID, len(orders)); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.H
 	return i, record(ctx, tx, c, i.pending(), activity.Created, now)
 }
 
-// newMail is the mail of an issue that is being made.
+// newMail is the mail of a new issue.
 func (s Service) newMail(wanted bool) Mail {
 	if wanted && s.Mails {
 		return Mail{State: Queued}
@@ -163,7 +163,7 @@ func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
 	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
 }
 
-// replace removes an invite for a new one: one that has expired is in nobody's way.
+// replace removes an invite for a new one. One that has expired is in nobody's way.
 func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
 	if s.DB.Now().Before(old.expiresAt) && MayDelete(c, old.createdBy) != nil {
 		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)

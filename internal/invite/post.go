@@ -92,7 +92,7 @@ func (p Post) write(o Opened) (mail.Message, error) {
 	}, nil
 }
 
-// note writes down how a try went, for the issue that it was about.
+// note records how a try to mail an issue went.
 func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, again bool) error {
 	id, issue, err := parseIssueName(j.Item)
 	if err != nil {
@@ -118,8 +118,8 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 	return addCount(ctx, tx, organizationID, 0)
 }
 
-// tell counts tries that failed; send has counted the others, since it knows of
-// those that had nothing to do.
+// tell counts tries that failed; send counts the others, since it knows which had
+// nothing to do.
 func (p Post) tell(_ job.Job, failed error, again bool) {
 	if failed != nil {
 		p.Seen(stateAfter(failed, again))

@@ -39,13 +39,13 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
 }
 
-// findIssue is the organization of an invite that still is at an issue, if it is.
+// findIssue is the organization of an invite whose issue is still the given one.
 func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
 	return db.One(ctx, tx, db.Value[string],
 		`SELECT organization_id FROM invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
-// noteMail writes down how a try to mail one issue of an invite went.
+// noteMail stores how a try to mail one issue of an invite went.
 func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, asked bool) error {
 	return db.Run(ctx, tx, `
 		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5,
@@ -53,12 +53,12 @@ func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, as
 		WHERE id = $1 AND issue = $2`, id, issue, m.State, m.Reason, m.Attempts, asked)
 }
 
-// findAnywhere finds an invite of whatever organization, for who holds its link.
+// findAnywhere finds an invite of any organization, for the holder of its link.
 func findAnywhere(ctx context.Context, q db.Querier, id string) (Invite, error) {
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.id = $1`, id)
 }
 
-// removeIssue uses an invite up: of any number of transactions, one removes it.
+// removeIssue removes an invite: only one of any number of transactions does.
 func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
 	return db.Exec(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
 }
@@ -78,13 +78,13 @@ func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pen
 		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
 }
 
-// lock makes others wait who want to change an invite.
+// lock makes other transactions that change an invite wait.
 func lock(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 	return db.LockRows(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// lockTarget makes others wait who want to invite an address, or to change the
-// invite that is there for it.
+// lockTarget makes other transactions that invite an address, or change its invite,
+// wait.
 func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
 	if err := db.Lock(ctx, tx, "invite to "+organizationID+" "+email); err != nil {
 		return err
@@ -124,9 +124,9 @@ func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
 	return db.Run(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
-// overdue names organizations that have invites which expired before a time. Those
-// were made before it, too, unless a clock was set back: that is what there is an
-// index for.
+// overdue names organizations with invites that expired before a time. They were also
+// made before it, unless a clock was set back, and the time they were made has an
+// index.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
@@ -141,8 +141,8 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
-// countUse counts n more uses of a brake, up to a limit, and reports whether that was
-// possible. A day that began at or before dayBefore begins anew.
+// countUse counts n more uses of a brake and reports whether that is within the limit.
+// A day that began at or before dayBefore begins anew.
 func countUse(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
 	if n > limit {
 		return false, nil
@@ -162,12 +162,12 @@ func brakedSince(ctx context.Context, tx *db.Tx, kind, item string) (time.Time, 
 	return db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM brakes WHERE kind = $1 AND item = $2`, kind, item)
 }
 
-// overdueBrake is a brake that holds nothing back any more, if there is one.
+// overdueBrake is a brake that no longer holds anything back, if there is one.
 func overdueBrake(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `SELECT item FROM brakes WHERE since <= $1 LIMIT 1`, before)
 }
 
-// forgetBrakes leaves those alone that are being counted up.
+// forgetBrakes removes brakes, except those that are being counted up.
 func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
 	return db.Exec(ctx, tx, `
 		DELETE FROM brakes WHERE (kind, item) IN (
@@ -175,8 +175,8 @@ func forgetBrakes(ctx context.Context, tx *db.Tx, before time.Time, limit int) (
 		AND since <= $1`, before, limit)
 }
 
-// pendingNow is how many invites an organization has, and a number that is another
-// after any of them, or a user whom they may show, has changed.
+// pendingNow is how many invites an organization has, and a number that changes with
+// each of them and with each user whom they may show.
 type pendingNow struct {
 	count   int
 	version int64
@@ -192,8 +192,8 @@ func countPending(ctx context.Context, q db.Querier, organizationID string) (pen
 			SELECT pending, version FROM invite_counts WHERE organization_id = '') AS parts`, organizationID)
 }
 
-// addCount keeps invite_counts exact: a transaction changes invites, and makes n
-// more of them.
+// addCount keeps invite_counts exact for a transaction that changes invites and makes
+// n more of them.
 func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) error {
 	return db.Add(ctx, tx, `
 		INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, $2, $3, $4)
@@ -202,7 +202,7 @@ func addCount(ctx context.Context, tx *db.Tx, organizationID string, n int) erro
 }
 
 // touchAll makes memories forget the pages of all organizations, which share the row
-// without an id: a user has changed, whom invites show even where they are no longer a
+// without an id: invites show a user who has changed even where they are no longer a
 // member.
 func touchAll(ctx context.Context, tx *db.Tx) error { return addCount(ctx, tx, "", 0) }
 

@@ -91,7 +91,7 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 	return s.create(ctx, c, orders, atItem)
 }
 
-// atItem says of faults that they are in an item of a list.
+// atItem adds to faults which item of a list they are in.
 func atItem(i int, err error) error {
 	if err == nil || fault.Is(err, fault.Internal) {
 		return err
@@ -107,7 +107,7 @@ func atItem(i int, err error) error {
 	return faults
 }
 
-// Delete takes an invite back.
+// Delete deletes an invite.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(tx *db.Tx) error {
 		p, err := findPending(ctx, tx, c.Organization.ID, id)
@@ -121,9 +121,9 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	})
 }
 
-// Resend gives an invite a new expiry and a new link, which is mailed; links made
-// before are dead. If whoever made it may not invite at its level now, and the
-// caller may, it is the caller's from then on.
+// Resend gives an invite a new expiry and a new link, which is mailed; earlier links
+// are dead. If its inviter may no longer invite at its level, and the caller may, the
+// caller becomes its inviter.
 func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
 	var i Invite
 	err := s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
@@ -165,7 +165,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	return i, record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
 }
 
-// renew is the next issue of an invite, unless nobody could answer it.
+// renew returns the next issue of an invite, unless nobody could answer it.
 func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (Invite, error) {
 	level, err := levelOf(ctx, tx, i.OrganizationID, i.CreatedBy.ID)
 	if err != nil {
@@ -186,8 +186,8 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 }
 
 // Link returns the link to an invite, to be passed on by hand, and until when it
-// works. Whoever has it becomes the user invited, so it is for admins, never for
-// more than they are themselves, and never for somebody who is a user already.
+// works. Whoever has it becomes the user invited, so only admins get it, never for a
+// level above their own, and never for an address that belongs to a user.
 func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
 	if err := MaySeeLinks(c); err != nil {
 		return "", time.Time{}, err

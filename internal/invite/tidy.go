@@ -13,8 +13,8 @@ const keepExpired = 30 * 24 * time.Hour
 // tidyBatch bounds how many rows one transaction removes.
 const tidyBatch = 500
 
-// Tidy removes invites that expired more than 30 days ago, but for those that others
-// are changing, and brakes that hold nothing back any more.
+// Tidy removes invites that expired more than 30 days ago, except those that others
+// are changing, and brakes that no longer hold anything back.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	before := now.Add(-keepExpired)

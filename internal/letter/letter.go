@@ -20,7 +20,7 @@ type Letter struct {
 	OrganizationName string
 	InviterName      string // "": the address stands for the name
 	InviterEmail     string
-	FirstName        string // of whom is invited; may be ""
+	FirstName        string // of the invited; may be ""
 	Message          string // may be ""
 	Level            string // what the invited becomes: member, admin or owner
 	Link             string // the page where the invitation is answered

@@ -19,14 +19,14 @@ const (
 )
 
 var (
-	// linked is a link like those that foyer mails, whosever it is.
+	// linked is a link like those that foyer mails, to anybody.
 	linked = regexp.MustCompile(`(?i)((?:/|%2f)invite(?:/|%2f))[^\s]+`)
-	// between is all that cannot be part of a secret.
+	// between is what cannot be part of a secret.
 	between = regexp.MustCompile(`[^0-9A-Za-z_-]+`)
 )
 
-// fit makes what a mail server says one line for a log and a table, without the
-// secrets of the mail: some servers repeat a link that they dislike.
+// fit turns what a mail server says into one line for a log and a table, without the
+// secrets of the mail: some servers repeat a link that they reject.
 func fit(said string, secrets []string) string {
 	text := plaintext.Line(said, len(said)*2+maxText) // nothing is cut off yet, only made visible
 	text = linked.ReplaceAllString(text, "${1}"+hidden)
@@ -39,8 +39,8 @@ func fit(said string, secrets []string) string {
 	return plaintext.Line(text, maxText)
 }
 
-// tells reports whether a telling part of a secret is in a text, however it is
-// written: with line breaks, percent signs or anything else in between.
+// tells reports whether a telling part of a secret is in a text, also with line breaks,
+// percent signs or anything else in between.
 func tells(text string, secrets []string) bool {
 	squeezed := squeeze(text)
 	for _, secret := range secrets {
@@ -54,7 +54,7 @@ func tells(text string, secrets []string) bool {
 	return false
 }
 
-// squeeze is a text in one case, decoded, and without what cannot be part of a secret.
+// squeeze is a text in lower case, decoded, without what cannot be part of a secret.
 func squeeze(text string) string {
 	return strings.ToLower(between.ReplaceAllString(decode(text), ""))
 }

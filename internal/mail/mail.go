@@ -23,10 +23,10 @@ type Message struct {
 	HTML      string // the same for readers that show HTML
 	MessageID string // its unique part, before the @; the same on every try, so that receivers can drop doubles
 	Date      time.Time
-	// Unsubscribe is the url of a page that says no to such mails.
+	// Unsubscribe is the url of a page to refuse such mails.
 	Unsubscribe string
-	// Secrets are parts of the texts, of letters, digits, - and _, that no answer
-	// of a mail server may bring back.
+	// Secrets are parts of the texts, made of letters, digits, - and _, that must not
+	// be shown when a mail server repeats them.
 	Secrets []string
 }
 

@@ -18,8 +18,8 @@ const (
 	Plain                    // smtp+plain://: no TLS, for a test server
 )
 
-// Settings say which mail server to use. The user name and the password are
-// kept out of everything they print.
+// Settings say which mail server to use. They never print the user name and the
+// password.
 type Settings struct {
 	Security           Security
 	Host               string

@@ -22,11 +22,11 @@ import (
 )
 
 // How long the parts of a conversation may take; together they stay below the 16
-// minutes that one try of a job may take. The answer to the last byte is what most
-// servers look for spam before: who gives up early sends the mail again (RFC 5321,
+// minutes that one try of a job may take. Most servers look for spam before they
+// answer the last byte: a client that gives up early sends the mail again (RFC 5321,
 // section 4.5.3.2.6).
 const (
-	openTime    = time.Minute      // to be connected, and then until the login
+	openTime    = time.Minute      // to connect, and once more until the login
 	handTime    = 3 * time.Minute  // from naming the mail to its last byte
 	acceptsTime = 10 * time.Minute // for the answer to that
 )
@@ -38,8 +38,8 @@ type SMTP struct {
 	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
 }
 
-// Error is why a mail was not sent. It never holds the credentials, nor the
-// secrets of the message.
+// Error is why a mail was not sent. It never holds the credentials or the secrets
+// of the message.
 type Error struct {
 	Code      int    // the mail server's answer, like 451; 0: it gave none
 	Permanent bool   // trying again is of no use
@@ -85,9 +85,9 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 	return s.converse(ctx, conn, mail)
 }
 
-// converse speaks SMTP on an open connection. What goes wrong before the recipient is
-// named is about us and the server, not about the mail: the operator can repair
-// it (a wrong password or sender, say), so even a 5xx answer is not permanent there.
+// converse speaks SMTP on an open connection. A failure before the recipient is named
+// is about us and the server, not the mail: the operator can repair it (a wrong
+// password or sender, say), so even a 5xx answer is not permanent there.
 func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
 	limit(conn, openTime)
 	client, failed := s.open(ctx, conn, mail.from)
@@ -109,8 +109,8 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 		failed.Permanent = failed.Code >= 500 && !ours
 		return failed
 	}
-	// The mail is out: a QUIT that is not waited for keeps the time short in
-	// which a crash would send it again.
+	// The mail is out: not waiting for QUIT shortens the time in which a crash would
+	// send it again.
 	_, _ = client.Text.Cmd("QUIT")
 	return nil
 }
@@ -118,10 +118,10 @@ func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error
 // limit is how long the next part of a conversation may take.
 func limit(conn net.Conn, part time.Duration) {
 	at := time.Now().Add(part) //nolint:forbidigo // the network has no other clock
-	_ = conn.SetDeadline(at)   // if it is closed, the next use of it tells
+	_ = conn.SetDeadline(at)   // if it is closed, the next use fails
 }
 
-// open brings a connection to where a mail can be handed over.
+// open prepares a connection for handing over a mail.
 func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Client, *Error) {
 	config := &tls.Config{ServerName: s.Settings.Host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
 	if s.Settings.Security == TLS {
@@ -150,7 +150,7 @@ func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Clien
 }
 
 // authenticate logs in with PLAIN or LOGIN: inside TLS, or on smtp+plain, where
-// the operator said that no protection is wanted.
+// the operator wants no protection.
 func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	_, offered := client.Extension("AUTH")
 	unprotected := s.Settings.Security == Plain
@@ -177,9 +177,9 @@ func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
 	return failed
 }
 
-// aboutUs reports whether a refusal of the recipient is one of the sender or of the
+// aboutUs reports whether a refusal of the recipient is really one of the sender or the
 // connection, which many servers put off until then: no login (RFC 4954, section 6), or
-// by the enhanced code in the text, of the sender's address or a policy (RFC 3463).
+// by the enhanced code in the text, the sender's address or a policy (RFC 3463).
 func aboutUs(err error) bool {
 	reply, _ := errors.AsType[*textproto.Error](err)
 	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
@@ -187,8 +187,8 @@ func aboutUs(err error) bool {
 
 var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^| )5\.(1\.[78]|7\.\d+) `) })
 
-// handOver hands the mail over but for its end: the server has it once Close of what it
-// returns is nil.
+// handOver sends the mail except its end: the server has it once Close of the result
+// returns nil.
 func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
 	if err := client.Rcpt("<" + mail.to + ">"); err != nil {
 		return nil, err

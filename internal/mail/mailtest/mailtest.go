@@ -86,8 +86,8 @@ func (s *Server) URL() string {
 // Addr is the server's host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// Script sets how the next mails are answered, one after the other; those that
-// come after are answered as Always says.
+// Script sets how the next mails are answered, one after the other; later ones are
+// answered as Always says.
 func (s *Server) Script(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
