@@ -71,8 +71,8 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("base url: %w", err)
 	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("base url %q: want http:// or https:// and a host", u.Redacted())
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.ContainsAny(baseURL, "?#") {
+		return nil, fmt.Errorf("base url %q: want http:// or https:// and a host, without ? and #", u.Redacted())
 	}
 	c := &Client{
 		base:      strings.TrimRight(baseURL, "/"),
