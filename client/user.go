@@ -36,6 +36,12 @@ func (c *Client) ListOrganizations(ctx context.Context, r Range) (Page[Organizat
 	return list[Page[OrganizationInfo]](ctx, c.at(organizations), "", r.addTo(url.Values{}))
 }
 
+// AllOrganizations reads the organizations that the key opens, in the order its
+// user joined them.
+func (c *Client) AllOrganizations(ctx context.Context) iter.Seq2[OrganizationInfo, error] {
+	return all[OrganizationInfo](ctx, c.at(organizations), "", nil)
+}
+
 // Get reads the organization.
 func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
 	var info OrganizationInfo

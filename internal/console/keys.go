@@ -22,8 +22,14 @@ func showKeys(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	mine, err := v.client.ListOrganizations(v.ctx(), client.Range{})
-	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), mine.Results}), err
+	var organizations []client.OrganizationInfo
+	for o, err := range v.client.AllOrganizations(v.ctx()) {
+		if err != nil {
+			return markup.Page{}, err
+		}
+		organizations = append(organizations, o)
+	}
+	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), organizations}), nil
 }
 
 // Opens is what a key opens, in words.

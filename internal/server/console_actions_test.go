@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/config"
+	"foyer/internal/org"
+	"foyer/internal/page"
 	"foyer/internal/server"
 	"foyer/internal/upstream/upstreamtest"
 )
@@ -129,6 +132,28 @@ func TestConsoleKeys(t *testing.T) {
 			v.want(400, "Days until it ends: Must be a whole number", v.post("/console/keys", "do", "make", "scopes", "*", "days", days))
 		}
 	})
+}
+
+// A key can be bound to any of one's organizations, however many they are.
+func TestConsoleKeysOfManyOrganizations(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	s := start(t, cfg)
+	ctx := context.WithoutCancel(t.Context())
+	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
+	defer d.Close()
+	for i := range page.DefaultLimit + 1 {
+		o := must[org.Organization](t)(d.Organizations.Create(ctx, "Branch "+strconv.Itoa(i)))
+		must[org.Membership](t)(d.Invites.AddMember(ctx, access.Caller{}, o.ID, "ada@x.example", access.Member))
+	}
+	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))
+	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: ada.ID, Scope: access.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, s, key)
+	v.want(200, "Branch "+strconv.Itoa(page.DefaultLimit)+"</option>", v.get("/console/keys"))
 }
 
 // A form's name stands for that form, sent by whom it was shown to.
