@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -65,7 +66,7 @@ const activity = apps + "/activity"
 
 // ListActivity reads one page of activity, newest first.
 func (o *Organization) ListActivity(ctx context.Context, f ActivityFilter, r Range) (AppPage[Activity], error) {
-	return list[AppPage[Activity]](ctx, o.at, activity, r.addTo(f.query()))
+	return ask[AppPage[Activity]](ctx, o.at, http.MethodGet, activity, r.addTo(f.query()), nil)
 }
 
 // AllActivity reads the activity on the organization's apps, newest first.

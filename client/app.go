@@ -77,7 +77,7 @@ func appPath(id int64) string { return apps + "/" + strconv.FormatInt(id, 10) }
 
 // ListApps reads one page of the organization's apps and the global ones.
 func (o *Organization) ListApps(ctx context.Context, r Range) (Page[App], error) {
-	return list[Page[App]](ctx, o.at, apps, r.addTo(url.Values{}))
+	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, r.addTo(url.Values{}), nil)
 }
 
 // AllApps reads the organization's apps and the global ones, by id.
@@ -87,23 +87,17 @@ func (o *Organization) AllApps(ctx context.Context) iter.Seq2[App, error] {
 
 // CreateApp registers or installs an app.
 func (o *Organization) CreateApp(ctx context.Context, draft AppDraft) (App, error) {
-	var app App
-	err := o.at.call(ctx, http.MethodPost, apps, nil, draft, &app)
-	return app, err
+	return ask[App](ctx, o.at, http.MethodPost, apps, nil, draft)
 }
 
 // GetApp reads one app.
 func (o *Organization) GetApp(ctx context.Context, id int64) (App, error) {
-	var app App
-	err := o.at.call(ctx, http.MethodGet, appPath(id), nil, nil, &app)
-	return app, err
+	return ask[App](ctx, o.at, http.MethodGet, appPath(id), nil, nil)
 }
 
 // UpdateApp changes an app and returns it as it is then.
 func (o *Organization) UpdateApp(ctx context.Context, id int64, patch AppPatch) (App, error) {
-	var app App
-	err := o.at.call(ctx, http.MethodPatch, appPath(id), nil, patch, &app)
-	return app, err
+	return ask[App](ctx, o.at, http.MethodPatch, appPath(id), nil, patch)
 }
 
 // DeleteApp removes an app. Its activity stays.
@@ -114,9 +108,7 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 // CheckForUpdates looks where the app comes from for its newest version, which
 // is then in LatestTag.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, error) {
-	var app App
-	err := o.at.call(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
-	return app, err
+	return ask[App](ctx, o.at, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil)
 }
 
 // Upgrade is where to move an app to, and what to change of it. With neither a
@@ -132,7 +124,5 @@ type Upgrade struct {
 // UpgradeApp moves an installed app to another version. Of an app that is not
 // installed from anywhere it changes what the patch says.
 func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
-	var app App
-	err := o.at.call(ctx, http.MethodPost, appPath(id)+"/upgrade", nil, to, &app)
-	return app, err
+	return ask[App](ctx, o.at, http.MethodPost, appPath(id)+"/upgrade", nil, to)
 }

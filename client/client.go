@@ -135,6 +135,13 @@ func (e endpoint) call(ctx context.Context, method, path string, query url.Value
 	return nil
 }
 
+// ask calls, and returns the answer.
+func ask[T any](ctx context.Context, e endpoint, method, path string, query url.Values, body any) (T, error) {
+	var answer T
+	err := e.call(ctx, method, path, query, body, &answer)
+	return answer, err
+}
+
 func (e endpoint) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	path = e.path + path
 	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would be the path of something else

@@ -61,7 +61,7 @@ const invites = "/invites"
 
 // ListInvites reads one page of the organization's invites, newest first.
 func (o *Organization) ListInvites(ctx context.Context, r Range) (Page[Invite], error) {
-	return list[Page[Invite]](ctx, o.at, invites, r.addTo(url.Values{}))
+	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, r.addTo(url.Values{}), nil)
 }
 
 // AllInvites reads the organization's invites, newest first.
@@ -72,18 +72,14 @@ func (o *Organization) AllInvites(ctx context.Context) iter.Seq2[Invite, error] 
 // CreateInvite invites an address. An earlier invite of that address is
 // replaced.
 func (o *Organization) CreateInvite(ctx context.Context, draft InviteDraft) (Invite, error) {
-	var invite Invite
-	err := o.at.call(ctx, http.MethodPost, invites, nil, draft, &invite)
-	return invite, err
+	return ask[Invite](ctx, o.at, http.MethodPost, invites, nil, draft)
 }
 
 // CreateInvites makes up to 100 invites, all or none, and returns them in the
 // order of drafts. In an [*Error], Attr names the draft and its field, such as
 // 2.target_email.
 func (o *Organization) CreateInvites(ctx context.Context, drafts []InviteDraft) ([]Invite, error) {
-	var made []Invite
-	err := o.at.call(ctx, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...), &made)
-	return made, err
+	return ask[[]Invite](ctx, o.at, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...))
 }
 
 // DeleteInvite withdraws an invite; its link stops working.
@@ -94,9 +90,7 @@ func (o *Organization) DeleteInvite(ctx context.Context, id string) error {
 // ResendInvite gives an invite a new expiry and a new link, and mails it; the
 // earlier link stops working.
 func (o *Organization) ResendInvite(ctx context.Context, id string) (Invite, error) {
-	var invite Invite
-	err := o.at.call(ctx, http.MethodPost, invites+"/"+url.PathEscape(id)+"/resend", nil, nil, &invite)
-	return invite, err
+	return ask[Invite](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/resend", nil, nil)
 }
 
 // InviteLink is a link to pass on by hand.
@@ -108,7 +102,5 @@ type InviteLink struct {
 // LinkInvite reads the link of an invite, for admins and owners. Whoever has it
 // becomes the person invited.
 func (o *Organization) LinkInvite(ctx context.Context, id string) (InviteLink, error) {
-	var link InviteLink
-	err := o.at.call(ctx, http.MethodPost, invites+"/"+url.PathEscape(id)+"/link", nil, nil, &link)
-	return link, err
+	return ask[InviteLink](ctx, o.at, http.MethodPost, invites+"/"+url.PathEscape(id)+"/link", nil, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"net/url"
 	"time"
 )
@@ -38,7 +39,7 @@ const (
 // ListExportsUnsubscribeConfigs reads one page of the apps that would stop with
 // a paid export plan.
 func (o *Organization) ListExportsUnsubscribeConfigs(ctx context.Context, r Range) (AppPage[ExportApp], error) {
-	return list[AppPage[ExportApp]](ctx, o.at, exports, r.addTo(url.Values{}))
+	return ask[AppPage[ExportApp]](ctx, o.at, http.MethodGet, exports, r.addTo(url.Values{}), nil)
 }
 
 // AllExportsUnsubscribeConfigs reads the apps that would stop with a paid
@@ -49,7 +50,7 @@ func (o *Organization) AllExportsUnsubscribeConfigs(ctx context.Context) iter.Se
 
 // ListRepository reads one page of the catalog.
 func (o *Organization) ListRepository(ctx context.Context, r Range) (AppPage[CatalogApp], error) {
-	return list[AppPage[CatalogApp]](ctx, o.at, catalog, r.addTo(url.Values{}))
+	return ask[AppPage[CatalogApp]](ctx, o.at, http.MethodGet, catalog, r.addTo(url.Values{}), nil)
 }
 
 // AllRepository reads the catalog, in its order.
@@ -59,7 +60,7 @@ func (o *Organization) AllRepository(ctx context.Context) iter.Seq2[CatalogApp, 
 
 // ListUnusedApps reads one page of the organization's unused apps.
 func (o *Organization) ListUnusedApps(ctx context.Context, r Range) (AppPage[UnusedApp], error) {
-	return list[AppPage[UnusedApp]](ctx, o.at, unused, r.addTo(url.Values{}))
+	return ask[AppPage[UnusedApp]](ctx, o.at, http.MethodGet, unused, r.addTo(url.Values{}), nil)
 }
 
 // AllUnusedApps reads the organization's unused apps, by id.

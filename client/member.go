@@ -21,7 +21,7 @@ const members = "/members"
 
 // ListMembers reads one page of the members, in the order they joined.
 func (o *Organization) ListMembers(ctx context.Context, r Range) (Page[Member], error) {
-	return list[Page[Member]](ctx, o.at, members, r.addTo(url.Values{}))
+	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, r.addTo(url.Values{}), nil)
 }
 
 // AllMembers reads the members, in the order they joined.
@@ -31,12 +31,10 @@ func (o *Organization) AllMembers(ctx context.Context) iter.Seq2[Member, error] 
 
 // SetLevel changes what a member may do, never above one's own level.
 func (o *Organization) SetLevel(ctx context.Context, userUUID string, level Level) (Member, error) {
-	var member Member
 	patch := struct {
 		Level Level `json:"level"`
 	}{level}
-	err := o.at.call(ctx, http.MethodPatch, members+"/"+url.PathEscape(userUUID), nil, patch, &member)
-	return member, err
+	return ask[Member](ctx, o.at, http.MethodPatch, members+"/"+url.PathEscape(userUUID), nil, patch)
 }
 
 // RemoveMember ends a membership; one's own, too.

@@ -43,47 +43,29 @@ func (r Range) addTo(query url.Values) url.Values {
 	return query
 }
 
-// list reads one page of the list at path; P is a Page or an AppPage.
-func list[P any](ctx context.Context, e endpoint, path string, query url.Values) (P, error) {
-	var page P
-	err := e.call(ctx, http.MethodGet, path, query, nil, &page)
-	return page, err
-}
-
 // all reads the whole list at path, page by page as it is consumed. It ends
 // after the first error.
 func all[T any](ctx context.Context, e endpoint, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for next := query; ; {
-			page, further, err := step[T](ctx, e, path, next)
+		for next, more := query, true; more; {
+			page, err := ask[Page[T]](ctx, e, http.MethodGet, path, next, nil)
 			for _, result := range page.Results {
 				if !yield(result, nil) {
 					return
 				}
 			}
+			if more = err == nil && page.Next != ""; more {
+				next, err = following(next, page.Next)
+			}
 			if err != nil {
 				yield(*new(T), err)
-			}
-			if further == nil {
 				return
 			}
-			next = further
 		}
 	}
 }
 
-// step reads one page, and returns the query of the one after it: nil on the
-// last page and after an error.
-func step[T any](ctx context.Context, e endpoint, path string, query url.Values) (Page[T], url.Values, error) {
-	page, err := list[Page[T]](ctx, e, path, query)
-	if err != nil || page.Next == "" {
-		return page, nil, err
-	}
-	further, err := following(query, page.Next)
-	return page, further, err
-}
-
-// following takes the query alone from the address of the page after the one of
+// following takes only the query from the address of the page after the one of
 // query. The rest is how the server calls itself, which need not be how we
 // reach it, and the key must not go anywhere else. A page that is not further
 // on is an error, or the list would never end.

@@ -47,15 +47,11 @@ type SourcePatch struct {
 
 // GetSource reads an app with its files.
 func (o *Organization) GetSource(ctx context.Context, id int64) (AppSource, error) {
-	var app AppSource
-	err := o.at.call(ctx, http.MethodGet, appPath(id)+"/source", nil, nil, &app)
-	return app, err
+	return ask[AppSource](ctx, o.at, http.MethodGet, appPath(id)+"/source", nil, nil)
 }
 
 // UpdateSource sets and deletes files of an app. A file that does not compile
 // is no error: it is stored, and SourceFiles says what is wrong with it.
 func (o *Organization) UpdateSource(ctx context.Context, id int64, patch SourcePatch) (AppSource, error) {
-	var app AppSource
-	err := o.at.call(ctx, http.MethodPatch, appPath(id)+"/update_source", nil, patch, &app)
-	return app, err
+	return ask[AppSource](ctx, o.at, http.MethodPatch, appPath(id)+"/update_source", nil, patch)
 }

@@ -33,7 +33,7 @@ const (
 // ListOrganizations reads one page of the organizations that the key opens, in
 // the order its user joined them.
 func (c *Client) ListOrganizations(ctx context.Context, r Range) (Page[OrganizationInfo], error) {
-	return list[Page[OrganizationInfo]](ctx, c.at(organizations), "", r.addTo(url.Values{}))
+	return ask[Page[OrganizationInfo]](ctx, c.at(organizations), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
 // AllOrganizations reads the organizations that the key opens, in the order its
@@ -44,16 +44,12 @@ func (c *Client) AllOrganizations(ctx context.Context) iter.Seq2[OrganizationInf
 
 // Get reads the organization.
 func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
-	var info OrganizationInfo
-	err := o.at.call(ctx, http.MethodGet, "", nil, nil, &info)
-	return info, err
+	return ask[OrganizationInfo](ctx, o.at, http.MethodGet, "", nil, nil)
 }
 
 // Self reads the user whom the key belongs to.
 func (c *Client) Self(ctx context.Context) (User, error) {
-	var user User
-	err := c.at(self).call(ctx, http.MethodGet, "", nil, nil, &user)
-	return user, err
+	return ask[User](ctx, c.at(self), http.MethodGet, "", nil, nil)
 }
 
 // Key is what the server keeps of an API key.
@@ -82,7 +78,7 @@ type NewKey struct {
 
 // ListKeys reads one page of one's keys, in the order they were made.
 func (c *Client) ListKeys(ctx context.Context, r Range) (Page[Key], error) {
-	return list[Page[Key]](ctx, c.at(keys), "", r.addTo(url.Values{}))
+	return ask[Page[Key]](ctx, c.at(keys), http.MethodGet, "", r.addTo(url.Values{}), nil)
 }
 
 // AllKeys reads one's keys, in the order they were made.
@@ -92,9 +88,7 @@ func (c *Client) AllKeys(ctx context.Context) iter.Seq2[Key, error] {
 
 // CreateKey makes a key that can do no more, and lives no longer, than this one.
 func (c *Client) CreateKey(ctx context.Context, draft KeyDraft) (NewKey, error) {
-	var key NewKey
-	err := c.at(keys).call(ctx, http.MethodPost, "", nil, draft, &key)
-	return key, err
+	return ask[NewKey](ctx, c.at(keys), http.MethodPost, "", nil, draft)
 }
 
 // DeleteKey revokes one of one's keys.
@@ -136,16 +130,12 @@ type Accepted struct {
 
 // GetInvitation reads the invitation that a link's token stands for. No key is needed.
 func (c *Client) GetInvitation(ctx context.Context, token string) (Invitation, error) {
-	var invitation Invitation
-	err := c.at(signup).call(ctx, http.MethodGet, url.PathEscape(token), nil, nil, &invitation)
-	return invitation, err
+	return ask[Invitation](ctx, c.at(signup), http.MethodGet, url.PathEscape(token), nil, nil)
 }
 
 // AcceptInvitation makes the person invited a member. No key is needed.
 func (c *Client) AcceptInvitation(ctx context.Context, token string, names Names) (Accepted, error) {
-	var accepted Accepted
-	err := c.at(signup).call(ctx, http.MethodPost, url.PathEscape(token), nil, names, &accepted)
-	return accepted, err
+	return ask[Accepted](ctx, c.at(signup), http.MethodPost, url.PathEscape(token), nil, names)
 }
 
 // DeclineInvitation removes the invite. No key is needed.

@@ -35,7 +35,7 @@ func versionsPath(id int64) string { return appPath(id) + "/versions" }
 
 // ListVersions reads one page of an app's versions.
 func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Page[Version], error) {
-	return list[Page[Version]](ctx, o.at, versionsPath(id), r.addTo(url.Values{}))
+	return ask[Page[Version]](ctx, o.at, http.MethodGet, versionsPath(id), r.addTo(url.Values{}), nil)
 }
 
 // AllVersions reads an app's versions, newest first.
@@ -49,7 +49,5 @@ func (o *Organization) DiffVersions(ctx context.Context, id, version, against in
 	if against != 0 {
 		query.Set("against", strconv.FormatInt(against, 10))
 	}
-	var diffs Diffs
-	err := o.at.call(ctx, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil, &diffs)
-	return diffs, err
+	return ask[Diffs](ctx, o.at, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil)
 }
