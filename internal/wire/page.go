@@ -48,28 +48,35 @@ func ReadPage(r *http.Request) (page.Page, error) {
 	return p, faults.Err()
 }
 
+// malformedQuery says what is wrong with the first broken pair, and blames its parameter
+// if that is one of ours.
 func malformedQuery(query string) error {
-	field := ""
-	for _, name := range []string{"offset", "limit"} {
-		if strings.Contains(query, name+"=") {
-			field = name
+	for pair := range strings.SplitSeq(query, "&") {
+		if _, err := url.ParseQuery(pair); err == nil {
+			continue
 		}
+		name, _, _ := strings.Cut(pair, "=")
+		if name != "limit" && name != "offset" && name != "after" {
+			name = ""
+		}
+		if strings.Contains(pair, ";") {
+			return fault.Field(fault.Invalid, name, "The query string has a ; in it: write & between parameters, and %%3B for the character itself.")
+		}
+		return fault.Field(fault.Invalid, name, "The query string has a %% without two hexadecimal digits after it: write %%25 for the character itself.")
 	}
-	return fault.Field(fault.Invalid, field, "The query string is not well-formed.")
+	return fault.New(fault.Invalid, "The query string has too many parameters.")
 }
 
 // maxNumber stands for all greater ones; adding a limit to it does not overflow.
-const maxNumber = math.MaxInt / 2
+const maxNumber = math.MaxInt / 20
 
-// wholeNumber reads digits alone: no sign, no exponent, no white space.
+// wholeNumber reads only digits: no sign, no exponent, no white space.
 func wholeNumber(s string) (n int, ok bool) {
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		if n = n*10 + int(c-'0'); n > maxNumber/10 {
-			n = maxNumber / 10
-		}
+		n = min(n*10+int(c-'0'), maxNumber)
 	}
 	return n, s != ""
 }

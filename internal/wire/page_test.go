@@ -39,6 +39,7 @@ func TestReadPage(t *testing.T) {
 		"limit=0": "limit", "limit=": "limit", "limit=-1": "limit", "limit=1e3": "limit", "limit=+5": "limit", "limit=%2B5": "limit",
 		"limit=5.0": "limit", "limit=ten": "limit", "offset=-1": "offset", "offset=": "offset", "limit=x&offset=y": "limit offset",
 		"limit=٣": "limit", "limit=%zz": "limit", "x=%zz": "", "limit=1;offset=2": "limit", "after=5": "after",
+		"search=100%&limit=10": "", "a;b&limit=5": "", "offset=1&limit=%": "limit", "after=%&limit=1": "after", "nolimit=%": "",
 	} {
 		_, err := readPage(query)
 		if err == nil || !fault.Is(err, fault.Invalid) {
@@ -51,6 +52,20 @@ func TestReadPage(t *testing.T) {
 		}
 		if got := strings.Join(blamed, " "); got != fields {
 			t.Errorf("%s: blames %q, want %q", query, got, fields)
+		}
+	}
+}
+
+// What is wrong with a query string is told, and what would be right.
+func TestMalformedQuery(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"search=100%&limit=10":             "The query string has a % without two hexadecimal digits after it: write %25 for the character itself.",
+		"limit=1;offset=2":                 "The query string has a ; in it: write & between parameters, and %3B for the character itself.",
+		strings.Repeat("a&", 20_000) + "b": "The query string has too many parameters.",
+	} {
+		if _, err := readPage(query); err == nil || fault.Of(err)[0].Detail != want {
+			t.Errorf("%.30s: got %v, want %s", query, err, want)
 		}
 	}
 }
