@@ -26,6 +26,9 @@ Example:
 
 // Run copies the database.
 func (c backupCommand) Run(ctx context.Context, settings config.Config, out *output) error {
+	if err := settings.CheckDatabase(); err != nil {
+		return err
+	}
 	if err := server.Backup(ctx, settings, c.File); err != nil {
 		return err
 	}
