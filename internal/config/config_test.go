@@ -194,6 +194,19 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
+// Bounds are told as one would set them.
+func TestBoundsOfDurations(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ variable, want string }{
+		{"FOYER_INVITE_TTL", "FOYER_INVITE_TTL: must be at least 1s and at most 30d"},
+		{"FOYER_ACTIVITY_KEEP", "FOYER_ACTIVITY_KEEP: must be at least 1h"},
+	} {
+		if _, err := Load(lookup(map[string]string{test.variable: "1ms"}), nil); err == nil || err.Error() != test.want {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+}
+
 func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Load(lookup(map[string]string{"FOYER_LISTEN": "x", "FOYER_SMTP": "x", "FOYER_INVITE_TTL": "x"}), nil)

@@ -145,16 +145,17 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 			return err
 		}
 		if d < least || most > 0 && d > most {
-			return fmt.Errorf("must be at least %s%s", least, atMost(most))
+			return fmt.Errorf("must be at least %s%s", spell(least), atMost(most))
 		}
 		*field(c) = d
 		return nil
 	}
 }
 
+const day = 24 * time.Hour
+
 // ParseDuration reads a duration as Go spells it, or whole days like 30d.
 func ParseDuration(text string) (time.Duration, error) {
-	const day = 24 * time.Hour
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseInt(days, 10, 64); err == nil && n >= 0 && n <= int64(math.MaxInt64/day) {
 			return time.Duration(n) * day, nil
@@ -171,7 +172,18 @@ func atMost(most time.Duration) string {
 	if most == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" and at most %s", most)
+	return " and at most " + spell(most)
+}
+
+// spell writes whole days and hours as settings do.
+func spell(d time.Duration) string {
+	switch {
+	case d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return d.String()
 }
 
 func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
