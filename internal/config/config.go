@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -121,10 +122,10 @@ func (c *Config) complete() {
 	if c.InviteLimit == 0 {
 		c.MailLimit = 0
 	}
+	c.MailFrom = cmp.Or(c.MailFrom, "foyer@"+c.baseHost())
 }
 
-// CheckServer finds what a server needs and other commands do not, and fills in
-// what follows from it.
+// CheckServer finds what a server needs and other commands do not.
 func (c *Config) CheckServer() error {
 	var errs []error
 	if c.Secret == "" && !c.SQLite() {
@@ -138,11 +139,8 @@ func (c *Config) CheckServer() error {
 	if c.Pprof && c.MetricsListen == "" {
 		errs = append(errs, errors.New("FOYER_PPROF: needs FOYER_METRICS_LISTEN, where profiles are served"))
 	}
-	if c.MailFrom == "" {
-		c.MailFrom = "foyer@" + c.baseHost()
-		if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
-			errs = append(errs, fmt.Errorf("FOYER_MAIL_FROM: must be set, since mail cannot come from %s", c.MailFrom))
-		}
+	if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
+		errs = append(errs, fmt.Errorf("FOYER_MAIL_FROM: must be set, since mail cannot come from %s", c.MailFrom))
 	}
 	return errors.Join(errs...)
 }

@@ -63,7 +63,7 @@ var cases = []struct {
 	},
 	{
 		name: "MAIL_FROM", field: func(c Config) any { return c.MailFrom },
-		unset: "", good: "foyer@example.com", want: "foyer@example.com",
+		unset: "foyer@127.0.0.1", good: "foyer@example.com", want: "foyer@example.com",
 		alsoGood: []string{"Foyer <foyer@example.com>", "foyer@localhost"}, wrong: []string{"foyer", "a@b, c@d", "foyer@intranet", "foyer@10.0.0.1", "foyer@[10.0.0.1]"},
 	},
 	{
