@@ -8,6 +8,7 @@ import (
 	"foyer/internal/activity"
 	"foyer/internal/fault"
 	"foyer/internal/org"
+	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
@@ -32,7 +33,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 			return err
 		}
 	}
-	return writeAppPage(w, r, a, first, p, count, entries, AppendActivity)
+	return writeAppPage(w, r, a, first, p, page.Counted(entries, p, count), AppendActivity)
 }
 
 // activityFilter reads what narrows the activity down.

@@ -12,10 +12,10 @@ import (
 // writeAppPage answers as the contract's lists that are documented with one app:
 // that app's fields (the first item's, or those of an empty app), and in the
 // same object the page.
-func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, count int, items []T, item func([]byte, T) []byte) error {
+func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
 		b = appendPluginFields(append(b, '{'), first)
-		return append(wire.AppendPage(b, r, a.BaseURL, p, count, items, item), '}')
+		return append(wire.AppendPage(b, r, a.BaseURL, p, f, item), '}')
 	})
 }
 
@@ -27,15 +27,19 @@ func emptyApp(c access.Caller) plugin.Plugin {
 // listUnderApp is list for those lists; app returns the app that an item is about.
 func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-		p, items, count, err := read.ask(r, c)
+		p, err := wire.ReadPage(r)
+		if err != nil {
+			return err
+		}
+		found, err := read(r.Context(), c, p)
 		if err != nil {
 			return err
 		}
 		first := emptyApp(c)
-		if len(items) > 0 {
-			first = app(items[0])
+		if len(found.Items) > 0 {
+			first = app(found.Items[0])
 		}
-		return writeAppPage(w, r, a, first, p, count, items, item)
+		return writeAppPage(w, r, a, first, p, found, item)
 	}
 }
 

@@ -52,15 +52,7 @@ func readInvite(o wire.Object) invite.Draft {
 }
 
 func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Invites.List(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return wire.WriteWalk(w, r, a.BaseURL, p, found, InviteAppender(a.Keys.DB.Now()), invite.Invite.Cursor)
+	return list(a, a.Invites.List, InviteAppender(a.Keys.DB.Now()))(w, r, c)
 }
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {

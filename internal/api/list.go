@@ -9,24 +9,28 @@ import (
 	"foyer/internal/wire"
 )
 
-// reader reads a page of a list, and how many items the list has.
-type reader[T any] func(context.Context, access.Caller, page.Page) ([]T, int, error)
+// reader reads a page of a list.
+type reader[T any] func(context.Context, access.Caller, page.Page) (page.Found[T], error)
 
-// ask reads the page that a request asks for.
-func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, items []T, count int, err error) {
-	if p, err = wire.ReadPage(r); err == nil {
-		items, count, err = read(r.Context(), c, p)
+// counted is a reader for a list that is read as items, and how many there are in all.
+func counted[T any](read func(context.Context, access.Caller, page.Page) ([]T, int, error)) reader[T] {
+	return func(ctx context.Context, c access.Caller, p page.Page) (page.Found[T], error) {
+		items, count, err := read(ctx, c, p)
+		return page.Counted(items, p, count), err
 	}
-	return p, items, count, err
 }
 
 // list answers with the page that read reads, each item appended by item.
 func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-		p, items, count, err := read.ask(r, c)
+		p, err := wire.ReadPage(r)
 		if err != nil {
 			return err
 		}
-		return wire.WritePage(w, r, a.BaseURL, p, count, items, item)
+		found, err := read(r.Context(), c, p)
+		if err != nil {
+			return err
+		}
+		return wire.WritePage(w, r, a.BaseURL, p, found, item)
 	}
 }

@@ -49,18 +49,6 @@ func readPlugin(o wire.Object) plugin.Draft {
 	}
 }
 
-func (a *API) listPlugins(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Plugins.List(r.Context(), c, p)
-	if err != nil {
-		return err
-	}
-	return wire.WriteWalk(w, r, a.BaseURL, p, found, AppendPlugin, plugin.Plugin.Cursor)
-}
-
 func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {

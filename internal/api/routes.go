@@ -64,7 +64,7 @@ func (a *API) Routes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
 	mayInvite, seeLinks, manage := invite.MayInvite, invite.MaySeeLinks, org.MayManageMembers
 	return []Route{
-		{"GET", apps, readApps, seeApps, a.listPlugins},
+		{"GET", apps, readApps, seeApps, list(a, a.Plugins.List, AppendPlugin)},
 		{"POST", apps, writeApps, changeApps, a.createPlugin},
 		{"GET", apps + "/{id}", readApps, seeApps, a.getPlugin},
 		{"PATCH", apps + "/{id}", writeApps, changeApps, a.updatePlugin},
@@ -76,9 +76,9 @@ func (a *API) Routes() []Route {
 		{"GET", apps + "/{id}/versions", readApps, seeApps, a.listVersions},
 		{"GET", apps + "/{id}/versions/{version}/diff", readApps, seeApps, a.diffVersions},
 		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
-		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, listUnderApp(a, a.Plugins.Exporting, itself, appendExporting)},
-		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, a.Plugins.Catalogued, offered, appendOffer)},
-		{"GET", apps + "/unused", readApps, seeApps, listUnderApp(a, a.Plugins.Unused, itself, appendUnused)},
+		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, listUnderApp(a, counted(a.Plugins.Exporting), itself, appendExporting)},
+		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, counted(a.Plugins.Catalogued), offered, appendOffer)},
+		{"GET", apps + "/unused", readApps, seeApps, listUnderApp(a, counted(a.Plugins.Unused), itself, appendUnused)},
 
 		{"GET", invites, readMembers, anyMember, a.listInvites},
 		{"POST", invites, writeMembers, mayInvite, a.createInvite},
@@ -90,13 +90,13 @@ func (a *API) Routes() []Route {
 		{"POST", signup, anyScope, nil, a.acceptInvite},
 		{"DELETE", signup, anyScope, nil, a.declineInvite},
 
-		{"GET", organizations, anyScope, anyUser, list(a, a.Organizations.Mine, appendOrganization)},
+		{"GET", organizations, anyScope, anyUser, list(a, counted(a.Organizations.Mine), appendOrganization)},
 		{"GET", organization, anyScope, anyMember, a.getOrganization},
-		{"GET", members, readMembers, anyMember, list(a, a.Organizations.MemberPage, appendMember)},
+		{"GET", members, readMembers, anyMember, list(a, counted(a.Organizations.MemberPage), appendMember)},
 		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
 		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
 		{"GET", self, anyScope, anyUser, a.getSelf},
-		{"GET", self + "/keys", anyScope, anyUser, list(a, a.Keys.Own, appendKey)},
+		{"GET", self + "/keys", anyScope, anyUser, list(a, counted(a.Keys.Own), appendKey)},
 		{"POST", self + "/keys", anyScope, anyUser, a.createKey},
 		{"DELETE", self + "/keys/{id}", anyScope, anyUser, a.deleteKey},
 	}

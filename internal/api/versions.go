@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
+	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
@@ -46,7 +47,7 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, count, versions, func(b []byte, v plugin.Version) []byte {
+	return wire.WritePage(w, r, a.BaseURL, p, page.Counted(versions, p, count), func(b []byte, v plugin.Version) []byte {
 		return appendVersion(b, v, v.Number == current)
 	})
 }

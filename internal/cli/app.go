@@ -37,15 +37,15 @@ func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.List(ctx, by, p) }, plugin.Plugin.Cursor)
+	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.List(ctx, by, p) })
 	if err != nil {
 		return err
 	}
 	return apps.all(out, all)
 }
 
-// everyPage collects a list from its pages; name names an item to go on after.
-func everyPage[T any](list func(page.Page) (page.Found[T], error), name func(T) string) ([]T, error) {
+// everyPage collects a list from its pages.
+func everyPage[T any](list func(page.Page) (page.Found[T], error)) ([]T, error) {
 	var all []T
 	p := page.Page{Limit: page.MaxLimit}
 	for {
@@ -57,7 +57,7 @@ func everyPage[T any](list func(page.Page) (page.Found[T], error), name func(T) 
 		if !found.More {
 			return all, nil
 		}
-		p.Offset, p.After = len(all), name(all[len(all)-1])
+		p.Offset, p.After = len(all), found.Last
 	}
 }
 

@@ -85,15 +85,15 @@ func TestEveryPage(t *testing.T) {
 				for i := after + 1; i <= count && len(items) < p.Limit-early; i++ {
 					items = append(items, i)
 				}
-				return page.Found[int]{Items: items, Count: count, More: after+len(items) < count}, nil
-			}, strconv.Itoa)
+				return page.Found[int]{Items: items, Count: count, More: after+len(items) < count, Last: strconv.Itoa(after + len(items))}, nil
+			})
 			if err != nil || len(all) != count || count > 0 && all[count-1] != count {
 				t.Errorf("%d items, %v; want %d", len(all), err, count)
 			}
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := everyPage(func(page.Page) (page.Found[int], error) { return page.Found[int]{}, broken }, strconv.Itoa); !errors.Is(err, broken) {
+	if _, err := everyPage(func(page.Page) (page.Found[int], error) { return page.Found[int]{}, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v; want %v", err, broken)
 	}
 }

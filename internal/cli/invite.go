@@ -79,7 +79,7 @@ func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) erro
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[invite.Invite], error) { return d.Invites.List(ctx, by, p) }, invite.Invite.Cursor)
+	all, err := everyPage(func(p page.Page) (page.Found[invite.Invite], error) { return d.Invites.List(ctx, by, p) })
 	if err != nil {
 		return err
 	}

@@ -41,14 +41,14 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	}
 	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
 	if invites, ok := s.Memory.pages.Get(key, counted.version); ok {
-		return page.Cut(invites, p, counted.count), nil
+		return page.Cut(invites, p, counted.count, Invite.Cursor), nil
 	}
 	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
 	if err != nil {
 		return page.Found[Invite]{}, err
 	}
 	s.Memory.pages.Put(key, counted.version, invites)
-	return page.Cut(invites, p, counted.count), nil
+	return page.Cut(invites, p, counted.count, Invite.Cursor), nil
 }
 
 // Create makes one invite. It replaces a pending one for the same address.

@@ -29,15 +29,26 @@ func (p Page) Peek() int { return p.Limit + 1 }
 // Found is what is on a page.
 type Found[T any] struct {
 	Items []T
-	Count int  // of the whole list
-	More  bool // come after these
+	Count int    // of the whole list
+	More  bool   // come after these
+	Last  string // names the last of these, for the next page's After; "": it has none
 }
 
 // Cut makes a page out of the items that were read for it, up to Peek, from a list
 // of count. The count does not tell whether there are more: the list may have changed
 // while somebody walks through it, which an Offset does not know.
-func Cut[T any](items []T, p Page, count int) Found[T] {
-	return Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: len(items) > p.Limit}
+func Cut[T any](items []T, p Page, count int, name func(T) string) Found[T] {
+	f := Found[T]{Items: items[:min(len(items), p.Limit)], Count: count, More: len(items) > p.Limit}
+	if n := len(f.Items); n > 0 {
+		f.Last = name(f.Items[n-1])
+	}
+	return f
+}
+
+// Counted makes a page out of its items, from a list of count that has no names to go on after.
+func Counted[T any](items []T, p Page, count int) Found[T] {
+	more := len(items) > 0 && p.Offset+len(items) < count // the list may have become shorter meanwhile
+	return Found[T]{Items: items, Count: count, More: more}
 }
 
 // Beyond reports whether the page begins at or after the end of a list of count.

@@ -143,7 +143,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	found := page.Cut(plugins, p, counted.count())
+	found := page.Cut(plugins, p, counted.count(), Plugin.Cursor)
 	found.More = found.More || more
 	s.Memory.pages.Put(key, counted.revision, found)
 	return found, nil

@@ -84,16 +84,11 @@ func wholeNumber(s string) (n int, ok bool) {
 // AppendPage appends the members of the page envelope: how many items there are
 // in all, the urls of the neighbouring pages on baseURL, and the items of this
 // one, each appended by item.
-func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) []byte {
-	more := len(items) > 0 && p.Offset+len(items) < count // the list may have become shorter meanwhile
-	return appendPage(b, r, baseURL, p, page.Found[T]{Items: items, Count: count, More: more}, item, "")
-}
-
-func appendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte, last string) []byte {
+func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
 	b = AppendInt(b, "count", int64(f.Count))
 	b = AppendName(b, "next")
 	if f.More {
-		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: last})
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
 	} else {
 		b = append(b, "null"...)
 	}
@@ -124,20 +119,9 @@ func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []b
 }
 
 // WritePage sends one page of a list.
-func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, count int, items []T, item func([]byte, T) []byte) error {
+func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
 	return Write(w, http.StatusOK, func(b []byte) []byte {
-		return append(AppendPage(append(b, '{'), r, baseURL, p, count, items, item), '}')
-	})
-}
-
-// WriteWalk is WritePage for a list that can go on after an item, which name names.
-func WriteWalk[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte, name func(T) string) error {
-	last := ""
-	if n := len(f.Items); n > 0 {
-		last = name(f.Items[n-1])
-	}
-	return Write(w, http.StatusOK, func(b []byte) []byte {
-		return append(appendPage(append(b, '{'), r, baseURL, p, f, item, last), '}')
+		return append(AppendPage(append(b, '{'), r, baseURL, p, f, item), '}')
 	})
 }
 

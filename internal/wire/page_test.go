@@ -82,7 +82,7 @@ func TestPageLinks(t *testing.T) {
 		w := httptest.NewRecorder()
 		none := func(b []byte, _ int) []byte { return append(b, '0') }
 		items := make([]int, min(p.Limit, count-p.Offset))
-		if err := wire.WritePage(w, r, "https://foyer.example/sub", p, count, items, none); err != nil {
+		if err := wire.WritePage(w, r, "https://foyer.example/sub", p, page.Counted(items, p, count), none); err != nil {
 			t.Fatal(err)
 		}
 		envelope, _, _ := strings.Cut(w.Body.String(), `,"results":[0`)
