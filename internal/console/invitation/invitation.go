@@ -167,7 +167,7 @@ func invitation(o invite.Opened) Invitation {
 func (p Pages) welcome(made invite.Accepted) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
-		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scopes: made.Scope.Names(), BaseURL: p.BaseURL,
+		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
 	}
 }
 

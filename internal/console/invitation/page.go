@@ -4,7 +4,6 @@ import (
 	"embed"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"foyer/internal/access"
@@ -74,23 +73,25 @@ type Accepted struct {
 	Level            string // member, admin or owner
 	Apps             access.AppAccess
 	APIKey           string
-	Scopes           []string
-	BaseURL          string // without a slash at the end
+	Scope            access.Scope // of the key
+	BaseURL          string       // without a slash at the end
 }
 
 // SeesApps reports whether the key can read apps there.
-func (p Accepted) SeesApps() bool { return p.Apps >= access.ReadApps && p.Can("plugin:read") }
+func (p Accepted) SeesApps() bool {
+	return p.Apps >= access.ReadApps && p.Scope.Includes(access.PluginRead)
+}
 
 // ChangesApps reports whether the key can change apps there.
-func (p Accepted) ChangesApps() bool { return p.Apps >= access.InstallApps && p.Can("plugin:write") }
-
-// Can reports whether the key has a scope; write includes read.
-func (p Accepted) Can(scope string) bool {
-	write := strings.TrimSuffix(scope, "read") + "write"
-	return slices.ContainsFunc(p.Scopes, func(have string) bool {
-		return have == "*" || have == scope || have == write && strings.HasSuffix(scope, ":read")
-	})
+func (p Accepted) ChangesApps() bool {
+	return p.Apps >= access.InstallApps && p.Scope.Includes(access.PluginWrite)
 }
+
+// SeesPeople reports whether the key can read who is a member and who is invited.
+func (p Accepted) SeesPeople() bool { return p.Scope.Includes(access.MemberRead) }
+
+// Invites reports whether the key can invite.
+func (p Accepted) Invites() bool { return p.Scope.Includes(access.MemberWrite) }
 
 // Declined confirms that the invitation is gone.
 type Declined struct {

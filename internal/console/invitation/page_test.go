@@ -46,7 +46,7 @@ func pages(organization, name, message string) map[string]markup.Page {
 		"accepted": markup.Fill("accepted.html", Accepted{
 			OrganizationName: organization, OrganizationID: "0196a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b", Email: "ada@example.com", Level: "admin",
 			Apps:   access.RootApps,
-			APIKey: "foy_4kT9vQ2mXc7LpR1sWz8NbY6dHj3GfA5eUo0iKtVxM2qS", Scopes: []string{"plugin:write", "organization_member:write"},
+			APIKey: "foy_4kT9vQ2mXc7LpR1sWz8NbY6dHj3GfA5eUo0iKtVxM2qS", Scope: access.PluginWrite | access.MemberWrite,
 			BaseURL: ourURL,
 		}),
 		"declined":  markup.Fill("declined.html", Declined{OrganizationName: organization, Inviter: inviter}),
@@ -178,7 +178,7 @@ func TestWelcomeToldByAccess(t *testing.T) {
 	for level, want := range map[access.AppAccess][2]bool{
 		access.NoApps: {false, false}, access.ReadApps: {true, false}, access.InstallApps: {true, true}, access.RootApps: {true, true},
 	} {
-		got := render(t, markup.Fill("accepted.html", Accepted{Level: "admin", Apps: level, Scopes: []string{"*"}}))
+		got := render(t, markup.Fill("accepted.html", Accepted{Level: "admin", Apps: level, Scope: access.All}))
 		if sees, changes := strings.Contains(got, "See the apps"), strings.Contains(got, "Install, edit"); [2]bool{sees, changes} != want {
 			t.Errorf("%d: sees %t, changes %t", level, sees, changes)
 		}
@@ -230,17 +230,18 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestAcceptedCan(t *testing.T) {
+// Who has joined is promised what their key can do, and no more.
+func TestScopesOfAcceptedKey(t *testing.T) {
 	t.Parallel()
-	p := Accepted{Scopes: []string{"plugin:write", "organization_member:read"}}
-	for scope, want := range map[string]bool{
-		"plugin:read": true, "plugin:write": true, "organization_member:read": true, "organization_member:write": false,
+	for scope, want := range map[access.Scope][]bool{
+		access.PluginRead: {true, false, false, false}, access.PluginWrite: {true, true, false, false},
+		access.MemberRead: {false, false, true, false}, access.MemberWrite: {false, false, true, true},
 	} {
-		if p.Can(scope) != want {
-			t.Errorf("%s: %t", scope, !want)
+		got := render(t, markup.Fill("accepted.html", Accepted{Level: "admin", Apps: access.RootApps, Scope: scope}))
+		for i, text := range []string{"See the apps", "Install, edit", "See who is a member", "Invite others"} {
+			if strings.Contains(got, text) != want[i] {
+				t.Errorf("%s: %q is there: %t", scope, text, !want[i])
+			}
 		}
-	}
-	if all := (Accepted{Scopes: []string{"*"}}); !all.Can("organization_member:write") {
-		t.Error("* does not cover a scope")
 	}
 }
