@@ -142,19 +142,25 @@ func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
 	return a.byAddress.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
 }
 
-// fail answers with err. What is not the caller's doing is logged, with the
-// request's id, and not shown.
+// fail answers with err.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wire.HungUp(w, r, err) {
 		return
 	}
-	if first := fault.Of(err)[0]; first.Cause != nil {
-		level := slog.LevelWarn // of an upstream
-		if first.Kind == fault.Internal {
-			level = slog.LevelError
-		}
-		a.Log.Log(r.Context(), level, "request failed", "request_id", RequestID(w),
-			"method", loggedMethod(r), "path", loggedPath(r), "error", first.Cause.Error())
-	}
+	a.Report(w, r, err)
 	_ = wire.WriteError(w, err) // fails if the client has gone
+}
+
+// Report logs what of err is not the caller's doing and is not shown to them, with the request's id.
+func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
+	first := fault.Of(err)[0]
+	if first.Cause == nil {
+		return
+	}
+	level := slog.LevelWarn // of an upstream
+	if first.Kind == fault.Internal {
+		level = slog.LevelError
+	}
+	a.Log.Log(r.Context(), level, "request failed", "request_id", RequestID(w),
+		"method", loggedMethod(r), "path", loggedPath(r), "error", first.Cause.Error())
 }

@@ -296,7 +296,7 @@ func (c Console) told(w http.ResponseWriter, r *http.Request, err error, shown *
 	shown.Detail = first.Detail
 	if first.Cause != nil {
 		shown.RequestID = c.RequestID(w)
-		c.Log.ErrorContext(r.Context(), "request failed", "request_id", shown.RequestID, "method", r.Method, "path", r.Pattern, "error", first.Cause.Error())
+		c.Report(w, r, err)
 	}
 	return wire.Status(w, err)
 }

@@ -3,11 +3,15 @@ package server_test
 import (
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/access"
 	"foyer/internal/config"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
 )
 
 // The activity names the request that the browser made.
@@ -146,6 +150,40 @@ func TestConsoleWithoutACatalog(t *testing.T) {
 	v.want(200, "The catalog cannot be read now", v.get("/console/@current/apps/new"))
 	v.want(400, `value="https://127.0.0.1:1/x"`, v.post("/console/@current/apps/new", "do", "git", "url", "https://127.0.0.1:1/x", "tag", strings.Repeat("x", 1000)))
 	v.want(200, "The app is there", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
+}
+
+// What fails is logged in one way, whichever face was asked, and holds no key and no token.
+func TestFailuresAreLogged(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url})
+		err := dbtest.Open(t, url).InTx(t.Context(), func(tx *db.Tx) error {
+			for _, table := range []string{"keys", "invites"} {
+				if _, err := db.Exec(t.Context(), tx, "ALTER TABLE "+table+" RENAME TO lost_"+table); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, token := access.NewKey(), strings.Repeat("t", 64)
+		visit(t, s, "").post("/console/session", "key", key)
+		browse(t, http.MethodGet, s.URL+"/invite/"+token, nil)
+		browse(t, http.MethodGet, s.URL+"/api/users/@me", http.Header{"Authorization": {"Bearer " + key}})
+		all := s.log.String()
+		for _, want := range []string{
+			`"method":"POST","path":"/console/session","error":`, `"method":"GET","path":"/invite/{token}","error":`, `"method":"GET","path":"/api/users/@me","error":`,
+		} {
+			if !regexp.MustCompile(`"level":"ERROR","msg":"request failed","request_id":"[\w-]+",` + regexp.QuoteMeta(want)).MatchString(all) {
+				t.Errorf("no line with %s", want)
+			}
+		}
+		if t.Failed() || strings.Contains(all, key) || strings.Contains(all, token) {
+			t.Error(all)
+		}
+	})
 }
 
 // An id in a form is one, or names nothing.

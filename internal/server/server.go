@@ -111,7 +111,7 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
 		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
 	}
-	host := markup.Host{Log: s.Log, BaseURL: baseURL, RequestID: api.RequestID, Limit: a.LimitPeer}
+	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Limit: a.LimitPeer}
 	pages := invitation.Pages{Host: host, Invites: d.Invites}
 	members := console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {

@@ -46,7 +46,8 @@ func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page
 			return
 		}
 		if err != nil {
-			status, shown = wire.Status(w, err), p.unhappy(w, r, err)
+			p.Report(w, r, err)
+			status, shown = wire.Status(w, err), p.unhappy(w, err)
 		}
 		p.Write(w, r, templates, status, shown)
 	})
@@ -127,7 +128,7 @@ func namesIn(form url.Values) invite.Names {
 }
 
 // unhappy is the page for what went wrong.
-func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) markup.Page {
+func (p Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
@@ -138,9 +139,7 @@ func (p Pages) unhappy(w http.ResponseWriter, r *http.Request, err error) markup
 	case fault.Denied:
 		return markup.Fill("withdrawn.html", Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail})
 	case fault.Internal:
-		id := p.RequestID(w)
-		p.Log.ErrorContext(r.Context(), "request failed", "request_id", id, "method", r.Method, "path", "/invite/{token}", "error", err.Error())
-		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: id})
+		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: p.RequestID(w)})
 	default:
 		if f.names != nil {
 			return markup.Fill("invitation.html", f.form())
