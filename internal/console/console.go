@@ -179,14 +179,16 @@ func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit
 		return nil, next{}, err
 	}
 	v, err := c.visit(w, r)
-	if err == nil && s.bytes > 0 { // a large form is not read for somebody whom the API refuses
-		_, err = v.app() //nolint:contextcheck // it has the request's
-	}
 	limit := int64(maxForm)
-	if err == nil {
-		limit = cmp.Or(s.bytes, maxForm)
+	if err == nil && s.bytes > 0 { // a large form is read once the API has shown the app
+		if _, err = v.app(); err == nil { //nolint:contextcheck // it has the request's
+			limit = s.bytes
+		}
 	}
-	if err := cmp.Or(err, read(w, r, limit)); err != nil {
+	if unread := read(w, r, limit); err == nil { // read in any case: trouble gives back what was typed
+		err = unread
+	}
+	if err != nil {
 		return v, next{}, err
 	}
 	do, ok := s.do[r.PostForm.Get("do")]
