@@ -33,7 +33,7 @@ type Console struct {
 	prefix string // what browsers see before the path, of the base url
 	secure bool   // they come by https
 	origin *http.CrossOriginProtection
-	forms  *once.Forms[next]
+	forms  once.Forms[next]
 }
 
 // Trouble is the page for what goes wrong.
@@ -89,7 +89,10 @@ func screens() map[string]screen {
 }
 
 // root is the path of the first page, as browsers see it.
-func (c Console) root() string { return c.prefix + "/console" }
+func (c *Console) root() string { return c.prefix + "/console" }
+
+// bare is the frame of a page that is the same whoever looks at it.
+func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 
 const (
 	maxForm       = 64 << 10
@@ -97,13 +100,12 @@ const (
 )
 
 // Register adds the console to mux, whose API it asks.
-func (c Console) Register(mux *http.ServeMux) {
+func (c *Console) Register(mux *http.ServeMux) {
 	base, err := url.Parse(c.BaseURL)
 	if err != nil {
 		panic(err) // config.baseURL has read it
 	}
 	c.api, c.prefix, c.secure = mux, base.EscapedPath(), base.Scheme == "https"
-	c.forms = &once.Forms[next]{}
 	c.origin = http.NewCrossOriginProtection()
 	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		panic(err)
@@ -133,7 +135,7 @@ func private(h http.Handler) http.Handler {
 }
 
 // page answers with what show returns to somebody who is signed in.
-func (c Console) page(show func(*visit) (markup.Page, error)) http.Handler {
+func (c *Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := c.visit(w, r)
 		if err != nil {
@@ -145,7 +147,7 @@ func (c Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 }
 
 // show answers with the page that show returns.
-func (c Console) show(w http.ResponseWriter, r *http.Request, v *visit, status int, show func(*visit) (markup.Page, error)) {
+func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, status int, show func(*visit) (markup.Page, error)) {
 	page, err := show(v)
 	if err != nil {
 		c.trouble(w, r, v, err)
@@ -156,7 +158,7 @@ func (c Console) show(w http.ResponseWriter, r *http.Request, v *visit, status i
 
 // button does what the form of a page asks for, and sends the browser on. What the API
 // refuses is said on the page that the form is on.
-func (c Console) button(s screen) http.Handler {
+func (c *Console) button(s screen) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, then, err := c.press(w, r, s)
 		refused, ok := errors.AsType[*client.Error](err)
@@ -174,7 +176,7 @@ func (c Console) button(s screen) http.Handler {
 	})
 }
 
-func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
 	if err := c.fromHere(r); err != nil {
 		return nil, next{}, err
 	}
@@ -206,7 +208,7 @@ func (c Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit
 
 // fromHere refuses a form that does not come from a page of ours: a browser sends along who is
 // signed in, whoever made the form.
-func (c Console) fromHere(r *http.Request) error {
+func (c *Console) fromHere(r *http.Request) error {
 	if err := c.origin.Check(r); err != nil {
 		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
 	}
@@ -232,7 +234,7 @@ func correctable(status int) bool {
 }
 
 // goOn sends the browser to a page that can be loaded anew without doing anything again.
-func (c Console) goOn(w http.ResponseWriter, v *visit, then next) {
+func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 	path := then.path
 	if path == "" {
 		path = v.here()
@@ -257,14 +259,14 @@ func see(w http.ResponseWriter, path string) {
 }
 
 // trouble is the page for what is not said beside a form.
-func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+func (c *Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	if wire.HungUp(w, r, err) {
 		return
 	}
 	if !fault.Is(err, fault.Internal) && !signingIn(r) { // what the API has counted is Internal to us
 		err = cmp.Or(c.Limit(w, r), err)
 	}
-	shown := Trouble{Frame: Frame{Root: c.root(), Home: c.root()}}
+	shown := Trouble{Frame: c.bare()}
 	status := c.told(w, r, err, &shown)
 	if status == http.StatusUnauthorized || signingIn(r) {
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", signIn(r, shown)))
@@ -282,7 +284,7 @@ func (c Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err e
 }
 
 // told says what went wrong, and returns its status. The API has logged what it did not say.
-func (c Console) told(w http.ResponseWriter, r *http.Request, err error, shown *Trouble) int {
+func (c *Console) told(w http.ResponseWriter, r *http.Request, err error, shown *Trouble) int {
 	refused, ok := errors.AsType[*client.Error](err)
 	if ok {
 		shown.Detail = refused.Detail

@@ -71,7 +71,7 @@ func makeKey(v *visit) (next, error) {
 		if err != nil || days < 1 || days > maxKeyDays {
 			return next{}, wrong("days", "Must be a whole number from 1 to "+strconv.Itoa(maxKeyDays)+", or empty.")
 		}
-		ends := v.now.AddDate(0, 0, days)
+		ends := v.console.Keys.DB.Now().AddDate(0, 0, days)
 		draft.ExpiresAt = &ends
 	}
 	key, err := v.client.CreateKey(v.ctx(), draft)
@@ -84,7 +84,7 @@ func revokeKey(v *visit) (next, error) {
 		err = v.client.DeleteKey(v.ctx(), id)
 	}
 	if id == v.keyID {
-		return next{path: v.root(), signOut: true}, err
+		return next{path: v.console.root(), signOut: true}, err
 	}
 	return next{said: "revoked"}, err
 }

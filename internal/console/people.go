@@ -23,7 +23,7 @@ type Invites struct {
 
 func showInvites(v *visit) (markup.Page, error) {
 	l, err := list(v, "invites", v.organization.ListInvites)
-	return markup.Fill("invites.html", Invites{l, v.mails, invite.MaxBulk}), err
+	return markup.Fill("invites.html", Invites{l, v.console.Mails, invite.MaxBulk}), err
 }
 
 // invitePeople invites each address, of which there is one on a line.
@@ -39,7 +39,7 @@ func invitePeople(v *visit) (next, error) {
 	case len(addresses) > invite.MaxBulk:
 		return next{}, wrong("addresses", fmt.Sprintf("At most %d fit in one form, not %d.", invite.MaxBulk, len(addresses)))
 	}
-	message, mail := v.typed("message"), v.mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
+	message, mail := v.typed("message"), v.console.Mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
 	drafts := make([]client.InviteDraft, len(addresses))
 	for i, address := range addresses {
 		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail}
@@ -81,7 +81,7 @@ func (v *visit) onID(said string, do func(id string) error) (next, error) {
 
 func resendInvite(v *visit) (next, error) {
 	said := "renewed"
-	if v.mails {
+	if v.console.Mails {
 		said = "resent"
 	}
 	return v.onID(said, func(id string) error {
@@ -136,5 +136,5 @@ func leave(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.RemoveMember(v.ctx(), self.UUID)
 	}
-	return next{path: v.root(), said: "left"}, err
+	return next{path: v.console.root(), said: "left"}, err
 }

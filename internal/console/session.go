@@ -85,7 +85,7 @@ func fieldsOf(form url.Values) []field {
 }
 
 // begin signs in. It is counted before it is read, since anybody may send it.
-func (c Console) begin(w http.ResponseWriter, r *http.Request) {
+func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 	err := c.Limit(w, r)
 	if err == nil {
 		err = c.fromHere(r)
@@ -107,9 +107,9 @@ func (c Console) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.DB.Now())))
-	then := c.within(r.PostForm.Get("then"), c.first(r, identity))
+	then := c.within(r.PostForm.Get("then"), c.landing(r, identity))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
-		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: Frame{Root: c.root(), Home: c.root()}, Path: then, Fields: fieldsOf(sent)}))
+		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
 		return
 	}
 	see(w, then)
@@ -127,7 +127,7 @@ func cannotKeep(r *http.Request) bool {
 }
 
 // end signs out.
-func (c Console) end(w http.ResponseWriter, r *http.Request) {
+func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 	if err := c.fromHere(r); err != nil {
 		c.trouble(w, r, nil, err)
 		return
@@ -137,14 +137,14 @@ func (c Console) end(w http.ResponseWriter, r *http.Request) {
 }
 
 // forget has the browser forget the session.
-func (c Console) forget(w http.ResponseWriter) {
+func (c *Console) forget(w http.ResponseWriter) {
 	gone := c.cookie("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
 }
 
-// first is the path of the page to begin with.
-func (c Console) first(r *http.Request, identity *access.Identity) string {
+// landing is the path of the page to begin with.
+func (c *Console) landing(r *http.Request, identity *access.Identity) string {
 	caller, err := c.Keys.Enter(r.Context(), identity, access.Current)
 	if err != nil {
 		return c.root()
@@ -153,7 +153,7 @@ func (c Console) first(r *http.Request, identity *access.Identity) string {
 }
 
 // within is a path if it leads to a page below the first one, else another.
-func (c Console) within(path, otherwise string) string {
+func (c *Console) within(path, otherwise string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") {
 		return otherwise
@@ -162,7 +162,7 @@ func (c Console) within(path, otherwise string) string {
 }
 
 // cookie holds a session. No script can read it, and no form of another site sends it along.
-func (c Console) cookie(session string) *http.Cookie {
+func (c *Console) cookie(session string) *http.Cookie {
 	name := "foyer"
 	if c.secure {
 		name = "__Host-foyer" // which no other host can set, RFC 6265bis section 4.1.3.2
@@ -174,7 +174,7 @@ func (c Console) cookie(session string) *http.Cookie {
 }
 
 // keyOf is the key that the browser is signed in with.
-func (c Console) keyOf(r *http.Request) (string, error) {
+func (c *Console) keyOf(r *http.Request) (string, error) {
 	cookie, err := r.Cookie(c.cookie("").Name)
 	if err != nil {
 		return "", fault.New(fault.NotAuthenticated, "") // a first visit: nothing is wrong

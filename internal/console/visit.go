@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/access"
@@ -18,11 +17,9 @@ import (
 
 // visit is a request for a page by somebody who is signed in.
 type visit struct {
+	console      *Console
 	request      *http.Request
-	now          time.Time
-	prefix       string // what browsers see before the path
 	home         string // the path of the organization's pages, or of the first page
-	mails        bool   // there is a mail server
 	keyID        int64
 	caller       access.Caller // decides what is offered; what is done, the API does
 	client       *client.Client
@@ -31,7 +28,7 @@ type visit struct {
 }
 
 // visit finds out who makes a request. With an error it may return whom it knows all the same.
-func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
+func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	key, err := c.keyOf(r)
 	if err != nil {
 		return nil, err
@@ -44,7 +41,7 @@ func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{request: r, now: c.Keys.DB.Now(), prefix: c.prefix, home: c.root(), mails: c.Mails, keyID: identity.KeyID, caller: identity.Caller(), client: asked}
+	v := &visit{console: c, request: r, home: c.root(), keyID: identity.KeyID, caller: identity.Caller(), client: asked}
 	if id := r.PathValue("organization"); id != "" {
 		if v.caller, err = c.Keys.Enter(r.Context(), identity, id); err != nil {
 			return v, err
@@ -57,11 +54,8 @@ func (c Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 
 func (v *visit) ctx() context.Context { return v.request.Context() }
 
-// root is the path of the first page, as browsers see it.
-func (v *visit) root() string { return v.prefix + "/console" }
-
 // here is the path of the page itself, as browsers see it.
-func (v *visit) here() string { return v.prefix + unsaid(v.request.URL) }
+func (v *visit) here() string { return v.console.prefix + unsaid(v.request.URL) }
 
 // unsaid is a path with its query, but for what was said there.
 func unsaid(u *url.URL) string {
@@ -156,7 +150,7 @@ type Frame struct {
 
 func (v *visit) frame(section string) Frame {
 	f := Frame{
-		Root: v.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
+		Root: v.console.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
 		Offer: offer(v.caller), Said: said[v.request.URL.Query().Get("said")],
 	}
 	if v.refused != nil {

@@ -112,8 +112,8 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
 	}
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Limit: a.LimitPeer}
-	pages := invitation.Pages{Host: host, Invites: d.Invites}
-	members := console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
+	pages := &invitation.Pages{Host: host, Invites: d.Invites}
+	members := &console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
 	return a.Observe(a.Handler(func(mux *http.ServeMux) {
 		s.pages(mux, d.db, baseURL)
 		pages.Register(mux)

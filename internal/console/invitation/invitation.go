@@ -22,19 +22,18 @@ type Pages struct {
 	markup.Host
 	Invites invite.Service
 
-	accepted *once.Forms[markup.Page]
+	accepted once.Forms[markup.Page]
 }
 
 // Register adds the pages to mux.
-func (p Pages) Register(mux *http.ServeMux) {
-	p.accepted = &once.Forms[markup.Page]{}
+func (p *Pages) Register(mux *http.ServeMux) {
 	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}", "/invite", "/invite/{$}"} { // the last two: a link cut off
 		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
 }
 
 // page answers with what do returns; a fault has a page of its own.
-func (p Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page, error)) http.Handler {
+func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := p.Limit(w, r)
 		var shown markup.Page
@@ -64,7 +63,7 @@ type failure struct {
 // Unwrap gives back the fault alone.
 func (f failure) Unwrap() error { return f.error }
 
-func (p Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
+func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
 	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
@@ -74,7 +73,7 @@ func (p Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error)
 
 // answer accepts or declines, and answers with the page that says so: a redirect
 // could not carry the key, which must not stay in a browser's history.
-func (p Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
+func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
 	if err := r.ParseForm(); err != nil {
 		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
@@ -91,7 +90,7 @@ func (p Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, erro
 	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
 }
 
-func (p Pages) accept(ctx context.Context, token string, names invite.Names, id string) (markup.Page, error) {
+func (p *Pages) accept(ctx context.Context, token string, names invite.Names, id string) (markup.Page, error) {
 	o, err := p.Invites.Open(ctx, token)
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
@@ -103,7 +102,7 @@ func (p Pages) accept(ctx context.Context, token string, names invite.Names, id 
 	return markup.Fill("accepted.html", p.welcome(made)), nil
 }
 
-func (p Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
+func (p *Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
 	o, err := p.Invites.Open(ctx, token)
 	if err == nil {
 		_, err = p.Invites.Decline(ctx, token, id)
@@ -128,7 +127,7 @@ func namesIn(form url.Values) invite.Names {
 }
 
 // unhappy is the page for what went wrong.
-func (p Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
+func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	f, _ := errors.AsType[failure](err)
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
@@ -163,7 +162,7 @@ func invitation(o invite.Opened) Invitation {
 	}
 }
 
-func (p Pages) welcome(made invite.Accepted) Accepted {
+func (p *Pages) welcome(made invite.Accepted) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
