@@ -67,14 +67,8 @@ func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
 			}
 			b = wire.AppendString(append(wire.AppendString(b, f.Name), ':'), f.Text)
 		}
-		b = append(wire.AppendName(append(b, '}'), "source_files"), '[')
-		for i, f := range s.Files {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendFile(b, f)
-		}
-		return append(a.appendBundle(wire.AppendName(append(b, ']'), "bundle"), s), '}')
+		b = wire.AppendList(wire.AppendName(append(b, '}'), "source_files"), s.Files, appendFile)
+		return append(a.appendBundle(wire.AppendName(b, "bundle"), s), '}')
 	})
 }
 

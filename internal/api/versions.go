@@ -78,14 +78,11 @@ func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Call
 		return err
 	}
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
-		b = append(wire.AppendName(append(b, '{'), "files"), '[')
-		for i, f := range files {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = wire.AppendField(append(b, '{'), "filename", f.Name)
-			b = append(wire.AppendField(b, "diff", f.Diff), '}')
-		}
-		return append(b, "]}"...)
+		return append(wire.AppendList(wire.AppendName(append(b, '{'), "files"), files, appendDiff), '}')
 	})
+}
+
+func appendDiff(b []byte, f plugin.FileDiff) []byte {
+	b = wire.AppendField(append(b, '{'), "filename", f.Name)
+	return append(wire.AppendField(b, "diff", f.Diff), '}')
 }

@@ -67,14 +67,10 @@ func WriteError(w http.ResponseWriter, err error) error {
 	faults := fault.Of(err)
 	return Write(w, Status(w, err), func(b []byte) []byte {
 		b = appendFault(append(b, '{'), faults[0])
-		b = append(AppendName(b, "errors"), '[')
-		for i, f := range faults {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendFault(append(b, '{'), f), '}')
-		}
-		return append(b, "]}"...)
+		b = AppendList(AppendName(b, "errors"), faults, func(b []byte, f *fault.Error) []byte {
+			return append(appendFault(append(b, '{'), f), '}')
+		})
+		return append(b, '}')
 	})
 }
 
