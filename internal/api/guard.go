@@ -47,13 +47,10 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 		return access.Caller{RequestID: RequestID(w)}, a.LimitPeer(w, r)
 	}
 	identity, err := a.identify(r)
-	if fault.Is(err, fault.Internal) {
-		return access.Caller{}, err
+	if err != nil && !fault.Is(err, fault.Internal) {
+		err = cmp.Or(a.LimitPeer(w, r), err)
 	}
 	if err != nil {
-		if limited := a.LimitPeer(w, r); limited != nil {
-			return access.Caller{}, limited
-		}
 		return access.Caller{}, err
 	}
 	if err := a.byKey.take(w, identity.KeyID, a.Keys.DB.Now()); err != nil {
@@ -64,14 +61,17 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	return caller, err
 }
 
-// allow returns the caller that an identity is, who may use the route.
+// allow returns the identity as a caller of the route, or why it may not use it.
 func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (access.Caller, error) {
 	if err := identity.Scope.Require(route.Scope); err != nil {
 		return access.Caller{}, err
 	}
-	caller, err := a.enter(r, identity)
-	if err != nil {
-		return access.Caller{}, err
+	caller := identity.Caller()
+	if id := r.PathValue("organization_id"); id != "" {
+		var err error
+		if caller, err = a.Keys.Enter(r.Context(), identity, id); err != nil {
+			return access.Caller{}, err
+		}
 	}
 	return caller, route.may(caller)
 }
@@ -126,14 +126,6 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 		key = ""
 	}
 	return a.Keys.Identify(r.Context(), strings.TrimSpace(key))
-}
-
-// enter returns the caller inside the organization that the path names, if any.
-func (a *API) enter(r *http.Request, identity *access.Identity) (access.Caller, error) {
-	if id := r.PathValue("organization_id"); id != "" {
-		return a.Keys.Enter(r.Context(), identity, id)
-	}
-	return identity.Caller(), nil
 }
 
 // LimitPeer counts a request that has no valid key, and refuses it if its address

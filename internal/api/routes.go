@@ -122,7 +122,7 @@ func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 		mux.Handle(path, h)
 		mux.Handle(path+"/{$}", h)
 	}
-	mux.Handle("/apps/{public_token}/{file}", wire.Methods{http.MethodGet: http.HandlerFunc(a.serveBundle)})
+	mux.Handle("/apps/{public_token}/{file}", wire.Get(http.HandlerFunc(a.serveBundle)))
 	more(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _ = wire.WriteError(w, access.ErrNotFound) })
 	return onlyCleanPaths(mux)
