@@ -58,7 +58,6 @@ type parameter struct {
 type content struct {
 	Ref         string `yaml:"$ref"`
 	Description string
-	Required    bool
 	Content     ordered[media]
 }
 
@@ -68,29 +67,23 @@ type media struct {
 	Examples ordered[example]
 }
 
-type example struct {
-	Summary string
-	Value   yaml.Node
-}
+type example struct{ Value yaml.Node }
 
 type schema struct {
-	Ref                  string `yaml:"$ref"`
-	Type                 oneOrMore
-	Format               string
-	Enum                 []yaml.Node
-	Const                string
-	Default              yaml.Node
-	Description          string
-	Minimum              *int
-	MinLength            *int `yaml:"minLength"`
-	MaxLength            *int `yaml:"maxLength"`
-	MaxItems             *int `yaml:"maxItems"`
-	Items                *schema
-	AllOf                []schema `yaml:"allOf"`
-	OneOf                []schema `yaml:"oneOf"`
-	Required             []string
-	Properties           ordered[schema]
-	AdditionalProperties yaml.Node `yaml:"additionalProperties"`
+	Ref         string `yaml:"$ref"`
+	Type        oneOrMore
+	Format      string
+	Enum        []yaml.Node
+	Const       string
+	Default     yaml.Node
+	Description string
+	Minimum     *int
+	MaxLength   *int `yaml:"maxLength"`
+	Items       *schema
+	AllOf       []schema `yaml:"allOf"`
+	OneOf       []schema `yaml:"oneOf"`
+	Required    []string
+	Properties  ordered[schema]
 }
 
 // oneOrMore is a text or a list of texts, as in type: string and type: [string, 'null'].
