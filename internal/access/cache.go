@@ -35,6 +35,9 @@ type Keys struct {
 	cache cache
 }
 
+// Now is the time that keys are checked by.
+func (k *Keys) Now() time.Time { return k.DB.Now() }
+
 // Identity is whom a key belongs to, and the organizations it opens.
 type Identity struct {
 	KeyID     int64

@@ -35,7 +35,7 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller acc
 	if route.may == nil || r.ContentLength == 0 {
 		return route.do(w, r, caller)
 	}
-	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.DB.Now()}
+	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.Now()}
 	r.Body = body
 	err := route.do(w, r, caller)
 	return cmp.Or(body.refused, err)
@@ -53,7 +53,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	if err != nil {
 		return access.Caller{}, err
 	}
-	if err := a.byKey.take(w, identity.KeyID, a.Keys.DB.Now()); err != nil {
+	if err := a.byKey.take(w, identity.KeyID, a.Keys.Now()); err != nil {
 		return access.Caller{}, err
 	}
 	caller, err := a.allow(r, route, identity)
@@ -102,7 +102,7 @@ func (b *arriving) Read(p []byte) (int, error) {
 
 // admitAgain does nothing for an admission that is as fresh as any on another server.
 func (b *arriving) admitAgain() error {
-	if b.api.Keys.DB.Now().Sub(b.since) < access.MaxAge {
+	if b.api.Keys.Now().Sub(b.since) < access.MaxAge {
 		return nil
 	}
 	identity, err := b.api.identify(b.request)
@@ -131,7 +131,7 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 // LimitPeer counts a request that has no valid key, and refuses it if its address
 // has made too many.
 func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
-	return a.byAddress.take(w, clientAddress(r, a.TrustedProxies), a.Keys.DB.Now())
+	return a.byAddress.take(w, clientAddress(r, a.TrustedProxies), a.Keys.Now())
 }
 
 // fail answers with err.

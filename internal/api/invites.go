@@ -52,7 +52,7 @@ func readInvite(o wire.Object) invite.Draft {
 }
 
 func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	return list(a, a.Invites.List, InviteAppender(a.Keys.DB.Now()))(w, r, c)
+	return list(a, a.Invites.List, InviteAppender(a.Keys.Now()))(w, r, c)
 }
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -68,7 +68,7 @@ func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) error {
-	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.DB.Now())(b, i) })
+	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.Now())(b, i) })
 }
 
 // createInvites makes one invite of an object, or one each of an array's items.
@@ -93,7 +93,7 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return wire.WriteList(w, invites, InviteAppender(a.Keys.DB.Now()))
+	return wire.WriteList(w, invites, InviteAppender(a.Keys.Now()))
 }
 
 func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {

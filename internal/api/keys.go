@@ -11,7 +11,7 @@ import (
 )
 
 func (a *API) getSelf(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	u, err := a.Organizations.User(r.Context(), a.Keys.DB, c.UserID)
+	u, err := a.Organizations.Self(r.Context(), c)
 	if err != nil {
 		return err
 	}

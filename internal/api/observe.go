@@ -22,7 +22,7 @@ const requestIDHeader = "X-Request-Id"
 func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		start := a.Keys.DB.Now()
+		start := a.Keys.Now()
 		rec := &recorder{ResponseWriter: w}
 		id := requestID(r)
 		w.Header()[requestIDHeader] = []string{id}
@@ -30,7 +30,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 			if p := recover(); p != nil {
 				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 			}
-			took := a.Keys.DB.Now().Sub(start)
+			took := a.Keys.Now().Sub(start)
 			seen(r, rec.status, took)
 			if rec.status >= http.StatusBadRequest {
 				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),

@@ -160,7 +160,7 @@ func (c inviteDelete) Run(ctx context.Context, d *server.Domain, out *output) er
 
 // invites shows invites as they are now: an expired one says so.
 func invites(d *server.Domain) view[invite.Invite] {
-	now := d.Keys.DB.Now()
+	now := d.Keys.Now()
 	return view[invite.Invite]{
 		columns: "ID EMAIL LEVEL EXPIRES EXPIRED INVITED-BY MAIL TRIES WHY",
 		row: func(i invite.Invite) []any {

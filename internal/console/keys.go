@@ -71,7 +71,7 @@ func makeKey(v *visit) (next, error) {
 		if err != nil || days < 1 || days > maxKeyDays {
 			return next{}, wrong("days", "Must be a whole number from 1 to "+strconv.Itoa(maxKeyDays)+", or empty.")
 		}
-		ends := v.console.Keys.DB.Now().AddDate(0, 0, days)
+		ends := v.console.Keys.Now().AddDate(0, 0, days)
 		draft.ExpiresAt = &ends
 	}
 	key, err := v.client.CreateKey(v.ctx(), draft)

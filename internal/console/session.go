@@ -106,7 +106,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 		c.trouble(w, r, nil, err)
 		return
 	}
-	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.DB.Now())))
+	http.SetCookie(w, c.cookie(c.Sessions.Seal(key, c.Keys.Now())))
 	then := c.within(r.PostForm.Get("then"), c.landing(r, identity))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
 		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
@@ -179,5 +179,5 @@ func (c *Console) keyOf(r *http.Request) (string, error) {
 	if err != nil {
 		return "", fault.New(fault.NotAuthenticated, "") // a first visit: nothing is wrong
 	}
-	return c.Sessions.Open(cookie.Value, c.Keys.DB.Now())
+	return c.Sessions.Open(cookie.Value, c.Keys.Now())
 }

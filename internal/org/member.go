@@ -27,6 +27,11 @@ func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
 	return Mine{Organization: o, Level: c.Level}, err
 }
 
+// Self returns the user who is a caller.
+func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
+	return findUserByID(ctx, s.DB, c.UserID)
+}
+
 // User returns a user, read with q.
 func (s Service) User(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return findUserByID(ctx, q, id)
