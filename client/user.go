@@ -73,7 +73,7 @@ type KeyDraft struct {
 // NewKey is a key that has just been made, and the one time it is shown.
 type NewKey struct {
 	Key
-	Secret string `json:"key"`
+	APIKey string `json:"key"`
 }
 
 // ListKeys reads one page of one's keys, in the order they were made.

@@ -39,12 +39,12 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	key, secret, err := a.Keys.CreateOwn(r.Context(), c, draft)
+	made, key, err := a.Keys.CreateOwn(r.Context(), c, draft)
 	if err != nil {
 		return err
 	}
 	return writeSecret(w, http.StatusCreated, func(b []byte) []byte {
-		return append(wire.AppendField(appendKeyFields(append(b, '{'), key), "key", secret), '}')
+		return append(wire.AppendField(appendKeyFields(append(b, '{'), made), "key", key), '}')
 	})
 }
 

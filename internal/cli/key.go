@@ -73,16 +73,16 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error
 			return err
 		}
 	}
-	key, secret, err := d.Keys.Create(ctx, access.Draft{
+	made, key, err := d.Keys.Create(ctx, access.Draft{
 		UserID: user.ID, OrganizationID: c.Organization, Scope: scope, ExpiresIn: time.Duration(c.ExpiresIn),
 	})
 	if err != nil {
 		return err
 	}
-	err = out.say(json.RawMessage(appendKey(nil, key, secret)),
-		"Key %d of %s, shown this once: keep it.\n\n  %s", key.ID, key.UserEmail, secret)
+	err = out.say(json.RawMessage(appendKey(nil, made, key)),
+		"Key %d of %s, shown this once: keep it.\n\n  %s", made.ID, made.UserEmail, key)
 	if err != nil {
-		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", key.ID, err, key.ID)
+		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", made.ID, err, made.ID)
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ var keys = view[access.Key]{
 	object: func(b []byte, k access.Key) []byte { return appendKey(b, k, "") },
 }
 
-// appendKey appends a key; the secret is what opens doors, "" once it has been shown.
-func appendKey(b []byte, k access.Key, secret string) []byte {
+// appendKey appends what is kept of a key, and its text, which is "" once it has been shown.
+func appendKey(b []byte, k access.Key, text string) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", k.ID)
-	if secret != "" {
-		b = wire.AppendField(b, "key", secret)
+	if text != "" {
+		b = wire.AppendField(b, "key", text)
 	}
 	b = wire.AppendStrings(b, "scopes", k.Scope.Names())
 	b = wire.AppendField(b, "email", k.UserEmail)

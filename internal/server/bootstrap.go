@@ -30,7 +30,8 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	if err != nil {
 		return err
 	}
-	secret, email := cmp.Or(key, access.NewKey()), cmp.Or(given.Email, firstOwner)
+	key = cmp.Or(key, access.NewKey())
+	email := cmp.Or(given.Email, firstOwner)
 	var made org.Organization
 	var owner org.Membership
 	var settled bool
@@ -44,7 +45,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, made.ID, org.User{Email: email}, access.Owner); err != nil {
 			return bootstrapFault("EMAIL", err)
 		}
-		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, secret); err != nil {
+		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, key); err != nil {
 			return bootstrapFault("KEY", err)
 		}
 		return nil
@@ -52,7 +53,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	if err != nil || settled {
 		return err
 	}
-	return s.welcome(made, owner, secret, baseURL)
+	return s.welcome(made, owner, key, baseURL)
 }
 
 // bootstrapFault names the setting instead of the field.
@@ -64,8 +65,8 @@ func bootstrapFault(setting string, err error) error {
 }
 
 // welcome never shows a key that was given: whoever gave it has it.
-func (s Server) welcome(o org.Organization, owner org.Membership, secret, baseURL string) error {
-	shown, inCommand := secret+"   (shown this once: keep it)", secret
+func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL string) error {
+	shown, inCommand := key+"   (shown this once: keep it)", key
 	switch given := s.Config.Bootstrap; {
 	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
