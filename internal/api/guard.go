@@ -136,7 +136,7 @@ func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
 
 // fail answers with err.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if wire.HungUp(w, r, err) {
+	if wire.DropIfHungUp(w, r, err) {
 		return
 	}
 	a.Report(w, r, err)

@@ -260,7 +260,7 @@ func see(w http.ResponseWriter, path string) {
 
 // trouble is the page for what is not said beside a form.
 func (c *Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err error) {
-	if wire.HungUp(w, r, err) {
+	if wire.DropIfHungUp(w, r, err) {
 		return
 	}
 	if !fault.Is(err, fault.Internal) && !signingIn(r) { // what the API has counted is Internal to us
@@ -302,5 +302,5 @@ func (c *Console) told(w http.ResponseWriter, r *http.Request, err error, shown 
 		shown.RequestID = c.RequestID(w)
 		c.Report(w, r, err)
 	}
-	return wire.Status(w, err)
+	return wire.SetHeaders(w, err)
 }

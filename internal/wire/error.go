@@ -51,10 +51,9 @@ var table = map[fault.Kind]row{
 // statusClientClosed is what is counted when nobody waits for an answer any more.
 const statusClientClosed = 499
 
-// HungUp reports whether err comes of a client that waits no longer: it is no fault of
-// ours or an upstream's then, though it looks like one. The answer is written, and nothing
-// is to be logged.
-func HungUp(w http.ResponseWriter, r *http.Request, err error) bool {
+// DropIfHungUp reports whether err comes of a client that no longer waits, and ends the request
+// if so: though err looks like a fault of ours or an upstream's, it is none and is not logged.
+func DropIfHungUp(w http.ResponseWriter, r *http.Request, err error) bool {
 	if err == nil || r.Context().Err() == nil || table[fault.Of(err)[0].Kind].status < http.StatusInternalServerError {
 		return false
 	}
@@ -65,7 +64,7 @@ func HungUp(w http.ResponseWriter, r *http.Request, err error) bool {
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	faults := fault.Of(err)
-	return Write(w, Status(w, err), func(b []byte) []byte {
+	return Write(w, SetHeaders(w, err), func(b []byte) []byte {
 		b = appendFault(append(b, '{'), faults[0])
 		b = AppendList(AppendName(b, "errors"), faults, func(b []byte, f *fault.Error) []byte {
 			return append(appendFault(append(b, '{'), f), '}')
@@ -74,9 +73,9 @@ func WriteError(w http.ResponseWriter, err error) error {
 	})
 }
 
-// Status sets the headers that the first fault inside err asks for, and returns its
+// SetHeaders sets the headers that the first fault inside err asks for, and returns its
 // status.
-func Status(w http.ResponseWriter, err error) int {
+func SetHeaders(w http.ResponseWriter, err error) int {
 	first := fault.Of(err)[0]
 	status := table[first.Kind].status
 	if status == http.StatusUnauthorized {

@@ -13,7 +13,7 @@ import (
 
 // Who waits no longer is no fault of ours or an upstream's; what they have done wrong
 // stays theirs.
-func TestHungUp(t *testing.T) {
+func TestDropIfHungUp(t *testing.T) {
 	t.Parallel()
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
@@ -34,7 +34,7 @@ func TestHungUp(t *testing.T) {
 			ctx = gone
 		}
 		w := httptest.NewRecorder()
-		got := wire.HungUp(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), tc.err)
+		got := wire.DropIfHungUp(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), tc.err)
 		if got != tc.want || got != (w.Code == 499) {
 			t.Errorf("%v: %t, status %d", tc.err, got, w.Code)
 		}

@@ -41,12 +41,12 @@ func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Pag
 		if err == nil {
 			shown, err = do(w, r)
 		}
-		if wire.HungUp(w, r, err) {
+		if wire.DropIfHungUp(w, r, err) {
 			return
 		}
 		if err != nil {
 			p.Report(w, r, err)
-			status, shown = wire.Status(w, err), p.unhappy(w, err)
+			status, shown = wire.SetHeaders(w, err), p.unhappy(w, err)
 		}
 		p.Write(w, r, templates, status, shown)
 	})
