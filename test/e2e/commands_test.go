@@ -26,9 +26,6 @@ import (
 	"foyer/internal/db"
 )
 
-// patience is how long a script waits for what must come.
-const patience = 30 * time.Second
-
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"serve":      serve,
 	"terminate":  terminate,
@@ -46,24 +43,16 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 
 type runningKey struct{}
 
-// running is the servers that a script has started.
-type running struct{ all []*process }
-
-// process is a server; what it says is in the files NAME.out and NAME.log.
-type process struct {
-	name string
-	cmd  *exec.Cmd
-	done chan error
-}
+// running is the servers that a script has started, by name. What they say is in the
+// files NAME.out and NAME.log.
+type running map[string]*process
 
 func find(ts *testscript.TestScript, name string) *process {
-	for _, p := range slices.Backward(ts.Value(runningKey{}).(*running).all) {
-		if p.name == name {
-			return p
-		}
+	p := ts.Value(runningKey{}).(running)[name]
+	if p == nil {
+		ts.Fatalf("no server is named %s", name)
 	}
-	ts.Fatalf("no server is named %s", name)
-	return nil
+	return p
 }
 
 // serve NAME... [flag...] starts servers at once, waits until they are ready and
@@ -73,45 +62,33 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	if names < 0 {
 		names = len(args)
 	}
-	var started []*process
 	for _, name := range args[:names] {
-		started = append(started, start(ts, name, args[names:]))
+		start(ts, name, args[names:])
 	}
-	for _, p := range started {
-		base := "http://" + waitForAddress(ts, p)
+	for _, name := range args[:names] {
+		base, err := find(ts, name).awaitURL()
+		ts.Check(err)
 		ts.Setenv("URL", base)
-		ts.Setenv("URL_"+p.name, base)
+		ts.Setenv("URL_"+name, base)
 		awaitStatus(ts, http.StatusOK, patience, func() (*http.Request, error) {
 			return http.NewRequest(http.MethodGet, base+"/readyz", nil)
 		})
 	}
 }
 
-func start(ts *testscript.TestScript, name string, flags []string) *process {
-	program, err := exec.LookPath(binary + "/foyer")
-	ts.Check(err)
+func start(ts *testscript.TestScript, name string, flags []string) {
 	out, err := os.Create(ts.MkAbs(name + ".out"))
 	ts.Check(err)
 	log, err := os.Create(ts.MkAbs(name + ".log"))
 	ts.Check(err)
-	p := &process{name: name, cmd: exec.Command(program, append([]string{"serve"}, flags...)...), done: make(chan error, 1)}
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = ts.MkAbs("."), out, log
-	p.cmd.Env = environment(ts)
-	ts.Check(p.cmd.Start())
-	ended := make(chan struct{})
-	go func() {
-		p.done <- p.cmd.Wait()
+	p, err := startProcess(environment(ts), ts.MkAbs("."), out, log, flags...)
+	ts.Check(err)
+	ts.Defer(func() {
+		p.kill()
 		out.Close()
 		log.Close()
-		close(ended)
-	}()
-	ts.Defer(func() {
-		p.cmd.Process.Kill() // no effect once it has ended
-		<-ended
 	})
-	r := ts.Value(runningKey{}).(*running)
-	r.all = append(r.all, p)
-	return p
+	ts.Value(runningKey{}).(running)[name] = p
 }
 
 // environment is the variables of a script that foyer reads.
@@ -125,51 +102,16 @@ func environment(ts *testscript.TestScript) []string {
 	return env
 }
 
-var listening = regexp.MustCompile(`"msg":"listening","address":"([^"]+)"`)
-
-func waitForAddress(ts *testscript.TestScript, p *process) string {
-	for deadline := time.Now().Add(patience); ; pause() {
-		if m := listening.FindStringSubmatch(ts.ReadFile(p.name + ".log")); m != nil {
-			return m[1]
-		}
-		select {
-		case err := <-p.done:
-			ts.Fatalf("%s has ended: %v\n%s", p.name, err, ts.ReadFile(p.name+".log"))
-		default:
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s does not listen:\n%s", p.name, ts.ReadFile(p.name+".log"))
-		}
-	}
-}
-
 // pause is the time between two looks at something that another process does.
 func pause() { time.Sleep(10 * time.Millisecond) }
 
 // terminate NAME ends a server as a service manager would. It must exit with 0.
 func terminate(ts *testscript.TestScript, _ bool, args []string) {
-	p := find(ts, args[0])
-	ts.Check(p.cmd.Process.Signal(syscall.SIGTERM))
-	p.awaitEnd(ts)
+	ts.Check(find(ts, args[0]).stop())
 }
 
 // crash NAME ends a server as a power failure would.
-func crash(ts *testscript.TestScript, _ bool, args []string) {
-	p := find(ts, args[0])
-	ts.Check(p.cmd.Process.Kill())
-	<-p.done
-}
-
-func (p *process) awaitEnd(ts *testscript.TestScript) {
-	select {
-	case err := <-p.done:
-		if err != nil {
-			ts.Fatalf("%s: %v\n%s", p.name, err, ts.ReadFile(p.name+".log"))
-		}
-	case <-time.After(patience):
-		ts.Fatalf("%s does not end", p.name)
-	}
-}
+func crash(ts *testscript.TestScript, _ bool, args []string) { find(ts, args[0]).kill() }
 
 // sql STATEMENT changes the database behind foyer's back.
 func sql(ts *testscript.TestScript, _ bool, args []string) {
@@ -286,7 +228,7 @@ func unfinished(ts *testscript.TestScript, _ bool, args []string) {
 	if response.StatusCode != http.StatusCreated {
 		ts.Fatalf("status %d", response.StatusCode)
 	}
-	p.awaitEnd(ts)
+	ts.Check(p.awaitEnd())
 }
 
 func awaitClosed(ts *testscript.TestScript, address string) {

@@ -80,6 +80,6 @@ func setUp(e *testscript.Env, engine string) error {
 		e.Setenv("FOYER_DATABASE", dbtest.Postgres(e.T().(testing.TB)))
 		e.Setenv("FOYER_SECRET", "0123456789abcdef0123456789abcdef")
 	}
-	e.Values[runningKey{}] = &running{}
+	e.Values[runningKey{}] = running{}
 	return nil
 }

@@ -1,16 +1,10 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"foyer/internal/access"
@@ -20,11 +14,8 @@ import (
 // instance is a server of the built program, for tests that a script cannot tell.
 type instance struct {
 	*testing.T
+	*process
 	url string
-	cmd *exec.Cmd
-	mu  sync.Mutex
-	log bytes.Buffer
-	eof chan struct{} // closed when the program has ended
 }
 
 // settings are variables of the program, without FOYER_.
@@ -45,61 +36,27 @@ func newSettings(t *testing.T, engine, smtp string) settings {
 // launch starts a server and returns once it listens.
 func launch(t *testing.T, s settings) *instance {
 	t.Helper()
-	i := &instance{T: t, cmd: exec.Command(filepath.Join(binary, "foyer"), "serve"), eof: make(chan struct{})}
+	var env []string
 	for name, value := range s {
-		i.cmd.Env = append(i.cmd.Env, "FOYER_"+name+"="+value)
+		env = append(env, "FOYER_"+name+"="+value)
 	}
-	stderr, err := i.cmd.StderrPipe()
+	p, err := startProcess(env, "", nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := i.cmd.Start(); err != nil {
+	t.Cleanup(p.kill)
+	i := &instance{T: t, process: p}
+	if i.url, err = p.awaitURL(); err != nil {
 		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	go i.follow(stderr, address)
-	t.Cleanup(i.kill)
-	select {
-	case i.url = <-address:
-	case <-i.eof:
-		t.Fatalf("the server has ended:\n%s", i.said())
 	}
 	return i
 }
 
-func (i *instance) follow(stderr io.Reader, address chan<- string) {
-	defer close(i.eof)
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		i.mu.Lock()
-		i.log.WriteString(lines.Text() + "\n")
-		i.mu.Unlock()
-		if m := regexp.MustCompile(`"msg":"listening","address":"([^"]+)"`).FindStringSubmatch(lines.Text()); m != nil {
-			address <- "http://" + m[1]
-		}
-	}
-}
-
-func (i *instance) said() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.String()
-}
-
-// kill ends the program as a power failure would.
-func (i *instance) kill() {
-	i.cmd.Process.Kill()
-	<-i.eof
-	i.cmd.Wait()
-}
-
-// stop ends the program as a service manager would.
+// stop ends the program as a service manager would. It must exit with 0.
 func (i *instance) stop() {
 	i.Helper()
-	i.cmd.Process.Signal(syscall.SIGTERM)
-	<-i.eof
-	if err := i.cmd.Wait(); err != nil {
-		i.Errorf("%v\n%s", err, i.said())
+	if err := i.process.stop(); err != nil {
+		i.Error(err)
 	}
 }
 
