@@ -45,7 +45,7 @@ type Change struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// ActivityFilter chooses activity. Its zero value is all of it.
+// ActivityFilter chooses activity. Its zero value chooses all.
 type ActivityFilter struct {
 	AppID int64  // 0: of every app
 	User  string // an e-mail address; empty: by everybody

@@ -53,7 +53,7 @@ type AppDraft struct {
 	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
 }
 
-// AppPatch is what to change of an app. A nil field stays as it is; the JSON
+// AppPatch is what to change in an app. A nil field stays as it is; the JSON
 // null, [Null], clears a JSON field.
 type AppPatch struct {
 	PluginType   *string         `json:"plugin_type,omitempty"`
@@ -105,14 +105,14 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 	return o.at.call(ctx, http.MethodDelete, appPath(id), nil, nil, nil)
 }
 
-// CheckForUpdates looks where the app comes from for its newest version, which
-// is then in LatestTag.
+// CheckForUpdates asks the app's upstream for its newest version, which is then
+// in LatestTag.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, error) {
 	return ask[App](ctx, o.at, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil)
 }
 
-// Upgrade is where to move an app to, and what to change of it. With neither a
-// Tag nor a Version that is the newest tag.
+// Upgrade is where to move an app to, and what to change in it. With neither a
+// Tag nor a Version it goes to the newest tag.
 type Upgrade struct {
 	AppPatch
 	// Version is the number of a version that the server holds.
@@ -121,8 +121,8 @@ type Upgrade struct {
 	AcceptChanged bool `json:"accept_changed,omitempty"`
 }
 
-// UpgradeApp moves an installed app to another version. Of an app that is not
-// installed from anywhere it changes what the patch says.
+// UpgradeApp moves an installed app to another version. For an app without an
+// upstream it changes what the patch says.
 func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
 	return ask[App](ctx, o.at, http.MethodPost, appPath(id)+"/upgrade", nil, to)
 }

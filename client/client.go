@@ -10,11 +10,11 @@
 //		…
 //	}
 //
-// What a server refuses is an [*Error]. Nothing is ever tried twice: an Error
-// says in RetryAfter when trying again makes sense.
+// What a server refuses is an [*Error]. The client never retries: RetryAfter of an
+// Error says when trying again makes sense.
 //
-// The module has no address of its own to be fetched from: a program that uses the
-// package names a checkout of foyer in its go.mod, with
+// The module cannot be fetched: a program that uses the package names a checkout of
+// foyer in its go.mod, with
 //
 //	require foyer v0.0.0
 //	replace foyer => ../foyer
@@ -144,7 +144,7 @@ func ask[T any](ctx context.Context, e endpoint, method, path string, query url.
 
 func (e endpoint) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	path = e.path + path
-	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would be the path of something else
+	if strings.Contains(path, "//") || strings.HasSuffix(path, "/") { // it would be another path
 		return nil, fmt.Errorf("%s %s: an id is empty", method, path)
 	}
 	address := e.client.base + path
@@ -172,7 +172,7 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 	return request, nil
 }
 
-// readAll reads an answer, and fails when it is larger than any true one.
+// readAll reads an answer, and fails if it is larger than any real one.
 func readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxAnswerBytes+1))
 	if err == nil && len(text) > maxAnswerBytes {

@@ -25,14 +25,14 @@ type Fault struct {
 type Error struct {
 	Fault // the first of Errors
 
-	// Errors is every fault found; empty when the answer is not foyer's own,
-	// but that of a proxy.
+	// Errors is every fault found; empty when the answer is a proxy's, not
+	// foyer's.
 	Errors []Fault `json:"errors"`
 	// Status is the HTTP status.
 	Status int `json:"-"`
 	// RequestID names the request in the server's log.
 	RequestID string `json:"-"`
-	// RetryAfter is after what time to try again; 0 if the server does not say.
+	// RetryAfter is how long to wait; 0 if the server does not say.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -51,16 +51,16 @@ func (e *Error) Error() string {
 	return strings.Join(faults, "; ")
 }
 
-// IsNotFound says whether err is that there is no such organization or object,
-// or that it is somebody else's.
+// IsNotFound says whether err means that there is no such organization or object,
+// or that it is another's.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// IsDenied says whether err is that the key's scopes or its user's level do not
-// reach.
+// IsDenied says whether the scopes of the key or the level of its user are too
+// low.
 func IsDenied(err error) bool { return hasStatus(err, http.StatusForbidden) }
 
-// IsThrottled says whether err is that there were too many requests, invites
-// or mails; it goes away by itself.
+// IsThrottled says whether there were too many requests, invites or mails; it
+// goes away by itself.
 func IsThrottled(err error) bool { return hasStatus(err, http.StatusTooManyRequests) }
 
 func hasStatus(err error, status int) bool {

@@ -24,7 +24,7 @@ type Invite struct {
 	ID          string `json:"id"`
 	TargetEmail string `json:"target_email"`
 	FirstName   string `json:"first_name"`
-	// EmailingAttemptMade says whether a mail server was asked to deliver it.
+	// EmailingAttemptMade is whether a mail server was asked to deliver it.
 	EmailingAttemptMade bool      `json:"emailing_attempt_made"`
 	Level               Level     `json:"level"`
 	IsExpired           bool      `json:"is_expired"`

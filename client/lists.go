@@ -21,10 +21,10 @@ type ExportApp struct {
 type CatalogApp struct {
 	App
 	Installed bool `json:"installed"` // by the organization
-	Verified  bool `json:"verified"`  // by who keeps the catalog
+	Verified  bool `json:"verified"`  // by its keeper
 }
 
-// UnusedApp is an app whose bundle nobody asked for in the last 30 days.
+// UnusedApp is an app whose bundle nobody loaded in the last 30 days.
 type UnusedApp struct {
 	App
 	LastUsedAt *time.Time `json:"last_used_at"` // nil: never
@@ -37,7 +37,7 @@ const (
 )
 
 // ListExportsUnsubscribeConfigs reads one page of the apps that would stop with
-// a paid export plan.
+// a paid export plan. foyer has none: this is for clients of services that do.
 func (o *Organization) ListExportsUnsubscribeConfigs(ctx context.Context, r Range) (AppPage[ExportApp], error) {
 	return ask[AppPage[ExportApp]](ctx, o.at, http.MethodGet, exports, r.addTo(url.Values{}), nil)
 }

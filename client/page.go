@@ -65,10 +65,10 @@ func all[T any](ctx context.Context, e endpoint, path string, query url.Values) 
 	}
 }
 
-// following takes only the query from the address of the page after the one of
+// following takes only the query from the address of the page after that of
 // query. The rest is how the server calls itself, which need not be how we
-// reach it, and the key must not go anywhere else. A page that is not further
-// on is an error, or the list would never end.
+// reach it, and the key must go nowhere else. A page that is not further on is
+// an error, or the list would never end.
 func following(query url.Values, next string) (url.Values, error) {
 	u, err := url.Parse(next)
 	if err != nil {

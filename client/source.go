@@ -37,7 +37,7 @@ type Bundle struct {
 	Size      int64  `json:"size"` // in bytes
 }
 
-// SourcePatch is what to change of an app and its files.
+// SourcePatch is what to change in an app and its files.
 type SourcePatch struct {
 	AppPatch
 	// Source is the new text of each file by its name; nil deletes the file.
@@ -50,8 +50,8 @@ func (o *Organization) GetSource(ctx context.Context, id int64) (AppSource, erro
 	return ask[AppSource](ctx, o.at, http.MethodGet, appPath(id)+"/source", nil, nil)
 }
 
-// UpdateSource sets and deletes files of an app. A file that does not compile
-// is no error: it is stored, and SourceFiles says what is wrong with it.
+// UpdateSource sets and deletes files of an app. A file that does not compile is
+// not an error: it is stored, and SourceFiles says what is wrong.
 func (o *Organization) UpdateSource(ctx context.Context, id int64, patch SourcePatch) (AppSource, error) {
 	return ask[AppSource](ctx, o.at, http.MethodPatch, appPath(id)+"/update_source", nil, patch)
 }

@@ -47,7 +47,7 @@ func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
 	return ask[OrganizationInfo](ctx, o.at, http.MethodGet, "", nil, nil)
 }
 
-// Self reads the user whom the key belongs to.
+// Self reads the user of the key.
 func (c *Client) Self(ctx context.Context) (User, error) {
 	return ask[User](ctx, c.at(self), http.MethodGet, "", nil, nil)
 }
@@ -62,15 +62,15 @@ type Key struct {
 	LastUsedAt     *time.Time `json:"last_used_at"` // to the hour; nil: never
 }
 
-// KeyDraft is a key to make. Scopes are needed; what else is zero is as for the
-// key asking.
+// KeyDraft is a key to make. Scopes are needed; what else is zero is as in the
+// key in use.
 type KeyDraft struct {
 	Scopes         []string   `json:"scopes"`
 	OrganizationID string     `json:"organization_id,omitempty"`
 	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
 }
 
-// NewKey is a key that has just been made, and the one time it is shown.
+// NewKey is a key that was just made, with its text, shown only now.
 type NewKey struct {
 	Key
 	APIKey string `json:"key"`
