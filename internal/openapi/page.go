@@ -28,8 +28,8 @@ func PagePolicy() string {
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// Page turns a YAML document into one HTML page that needs no script and
-// nothing from elsewhere. Its commands are for the server at baseURL.
+// Page turns a YAML document into one HTML page that needs no script and loads
+// nothing. Its commands are for the server at baseURL.
 func Page(source []byte, baseURL string) ([]byte, error) {
 	var doc document
 	if err := yaml.Unmarshal(source, &doc); err != nil {

@@ -16,7 +16,7 @@ func (d *document) isObject(name string) bool {
 	return err == nil && (len(s.Properties) > 0 || len(s.AllOf) > 0) && !strings.HasSuffix(name, "Fields")
 }
 
-// resolve follows a reference. What stands beside it wins.
+// resolve follows a reference. What is beside it wins.
 func (d *document) resolve(s schema) (schema, error) {
 	if s.Ref == "" {
 		return s, nil
@@ -28,8 +28,8 @@ func (d *document) resolve(s schema) (schema, error) {
 	return found, err
 }
 
-// fields lists the properties of an object, those it takes over first; of a
-// choice, those of the first choice.
+// fields lists the properties of an object, inherited ones first; of a choice,
+// those of the first choice.
 func (d *document) fields(s schema) ([]fieldView, error) {
 	s, err := d.resolve(s)
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *document) describeChoice(choices []schema) (typeView, error) {
 	return all, nil
 }
 
-// listed is what the enums of choices list, or nothing when one of them is no enum.
+// listed is what the enums of choices list; nothing if one is not an enum.
 func (d *document) listed(choices []schema) ([]yaml.Node, error) {
 	var all []yaml.Node
 	for _, choice := range choices {

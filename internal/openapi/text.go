@@ -23,7 +23,7 @@ type span struct {
 	Code, Strong, Emph bool
 }
 
-// blocks reads the little of Markdown that the descriptions use: ## headings,
+// blocks reads the bit of Markdown that the descriptions use: ## headings,
 // paragraphs, - lists, `code`, **strong** and *emphasis*.
 func blocks(markdown string) []block {
 	var all []block

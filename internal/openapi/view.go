@@ -48,8 +48,8 @@ func (d *document) resolveParameter(p parameter) (parameter, error) {
 	return d.Components.Parameters.named(p.Ref)
 }
 
-// pasted is what stands for p in a command: its example, or a shell variable
-// where no example would fit a second server.
+// pasted is what stands for p in a command: its example, or a shell variable if
+// no example would fit another server.
 func (p parameter) pasted() string {
 	return cmp.Or(p.Example.Value, "$"+strings.ToUpper(p.Name))
 }
@@ -81,7 +81,7 @@ func (d *document) request(v *operationView, path string, op *operation) error {
 }
 
 // curl is the request as a command line to paste. The shell fills in $FOYER,
-// $KEY and what path has of variables.
+// $KEY and the variables in path.
 func curl(method, path string, needsKey bool, body string) string {
 	line := fmt.Sprintf("curl \"$FOYER%s\"", path)
 	if method != "GET" {
@@ -119,8 +119,8 @@ func (d *document) answer(v *operationView, status string, r content) error {
 	return nil
 }
 
-// objects is every schema with fields. Which of them are required is said where
-// a request takes them; in answers all of them are there.
+// objects is every schema with fields. Which are required is said where a request
+// takes them; answers have all.
 func (d *document) objects() ([]objectView, error) {
 	var all []objectView
 	for _, s := range d.Components.Schemas {

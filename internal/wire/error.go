@@ -48,7 +48,7 @@ var table = map[fault.Kind]row{
 	fault.UpstreamUnavailable:  {http.StatusBadGateway, serverError, "upstream_unavailable"},
 }
 
-// statusClientClosed is what is counted when nobody waits for an answer any more.
+// statusClientClosed is counted when nobody waits for the answer any more.
 const statusClientClosed = 499
 
 // DropIfHungUp reports whether err comes of a client that no longer waits, and ends the request
@@ -98,5 +98,5 @@ func appendFault(b []byte, f *fault.Error) []byte {
 	return AppendField(b, "attr", f.Field)
 }
 
-// seconds rounds up, so that whoever waits so long has waited enough.
+// seconds rounds up, so that who waits as long has waited enough.
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

@@ -10,7 +10,7 @@ import (
 // MaxDepth is how many levels deep an object or array in a field may be nested.
 const MaxDepth = 64
 
-// find returns the value of a member; "": it has none.
+// find returns the value of a member; "": there is none.
 func (o Object) find(name string) value {
 	for _, m := range o {
 		if m.Name == name {
@@ -20,7 +20,7 @@ func (o Object) find(name string) value {
 	return ""
 }
 
-// field finds what all kinds of fields have in common: absent, null, or a value.
+// field finds out what any kind of field may be: absent, null, or a value.
 func field[T any](o Object, name string) (patch.Field[T], value) {
 	v := o.find(name)
 	if v == "" {

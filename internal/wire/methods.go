@@ -7,11 +7,11 @@ import (
 	"foyer/internal/fault"
 )
 
-// Methods answers one path; HEAD goes where GET does. ServeMux's own methods would
-// not do: to it, PATCH of a fixed name is PATCH of the {id} beside it.
+// Methods answers one path; HEAD goes where GET does. ServeMux's own methods do
+// not fit: to it, PATCH of a fixed name is PATCH of the {id} beside it.
 type Methods map[string]http.Handler
 
-// Get answers a path that has the method GET alone.
+// Get answers a path that has only the method GET.
 func Get(h http.Handler) Methods { return Methods{http.MethodGet: h} }
 
 // ServeHTTP answers 405 to a method that the path does not have.
@@ -29,8 +29,8 @@ func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = WriteError(w, fault.New(fault.MethodNotAllowed, "%s is not allowed here: use %s.", printable(r.Method), allowed))
 }
 
-// Known reports whether a method is one of RFC 9110 or RFC 5789. Others are made up by
-// clients, who may write anything there, of any length.
+// Known reports whether a method is one of RFC 9110 or RFC 5789. Clients may make up
+// others, of any length.
 func Known(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

@@ -15,13 +15,13 @@ func (o Object) Object(name string) patch.Field[Object] {
 		return wrong[Object](name, "an object", v)
 	}
 	inner, err := v.members()
-	if err != nil { // too many: it was parsed before
+	if err != nil { // too many; it was parsed before
 		return refused[Object](fault.Invalid, name, fault.Of(err)[0].Detail)
 	}
 	return patch.Of(inner)
 }
 
-// Text reads a member that is a string, or null; name is what is blamed if it is neither.
+// Text reads a member that is a string or null; otherwise it blames name.
 func (m Member) Text(name string) patch.Field[string] {
 	return Object{{Name: name, value: m.value}}.Text(name)
 }

@@ -41,7 +41,7 @@ func ReadPage(r *http.Request) (page.Page, error) {
 		if !ok {
 			faults.Add(fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page."))
 		}
-		if offset == strconv.Itoa(p.Offset) { // else the offset was changed, and says what is wanted
+		if offset == strconv.Itoa(p.Offset) { // otherwise the offset was changed, and counts
 			p.After = name
 		}
 	}
@@ -67,7 +67,7 @@ func malformedQuery(query string) error {
 	return fault.New(fault.Invalid, "The query string has too many parameters.")
 }
 
-// maxNumber stands for all greater ones; adding a limit to it does not overflow.
+// maxNumber stands for all greater ones; adding a limit does not overflow.
 const maxNumber = math.MaxInt / 20
 
 // wholeNumber reads only digits: no sign, no exponent, no white space.

@@ -1,6 +1,6 @@
 // Package wire turns request bodies and query parameters into values, and values,
-// pages and errors into responses. It is the one place that knows JSON's grammar
-// and the one where a fault becomes an HTTP status.
+// pages and errors into responses. Only here is JSON's grammar known, and does a
+// fault become an HTTP status.
 package wire
 
 import (
@@ -48,7 +48,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 }
 
 // ReadObjects reads a body that is one object or an array of at most limit
-// objects; many tells the two apart. An item that is none has a fault on its index.
+// objects; many tells which. An item that is not one has a fault on its index.
 func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []patch.Field[Object], many bool, err error) {
 	body, err := readBody(w, r, MaxBody)
 	switch {
@@ -66,7 +66,7 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []p
 	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
 }
 
-// readBody returns the JSON value that a request has; "": it has no body.
+// readBody returns the JSON value of a request; "": it has no body.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
 	if r.ContentLength == 0 {
 		return "", nil
@@ -77,7 +77,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 		}
 	}
 	if r.ContentLength > limit {
-		if r.Header.Get("Expect") == "" { // else it has not begun to send
+		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
 			discard(r)
 		}
 		return "", tooLarge(limit)
@@ -100,11 +100,11 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 	return parse(buf.b)
 }
 
-// discard reads what is left of a body, within bounds: a client that sends all of it
-// before it looks would find the connection reset, and not the answer.
+// discard reads the rest of a body, within bounds: a client that sends all of it before
+// it reads would find the connection reset, and no answer.
 func discard(r *http.Request) {
 	const most = 32 << 20                     // bytes
-	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again with the answer
+	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again later
 }
 
 func tooLarge(limit int64) error {
@@ -121,8 +121,8 @@ func checkMediaType(header string) error {
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
 }
 
-// parse checks that a body is one JSON value; an empty body is none. IsValid is the
-// quick way, but does not say what is wrong: only a small body is worth a try.
+// parse checks that a body is one JSON value; an empty one is not. IsValid is quick but
+// does not say what is wrong: only a small body is worth a try.
 func parse(body []byte) (value, error) {
 	const small = 64 << 10 // bytes
 	if len(body) == 0 {
@@ -179,7 +179,7 @@ func syntaxFault(body []byte, err error) error {
 	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
 }
 
-// topField is the field of a body that a pointer goes into; items of an array are none.
+// topField is the field of a body that a pointer goes into; an array item is not one.
 func topField(body []byte, p jsontext.Pointer) string {
 	if bytes.HasPrefix(bytes.TrimLeft(body, space), []byte("{")) {
 		for name := range p.Tokens() {
@@ -189,8 +189,8 @@ func topField(body []byte, p jsontext.Pointer) string {
 	return ""
 }
 
-// maxMembers is how many fields an object may have that is read field by field: a
-// body of 10 MiB could have a million.
+// maxMembers limits the fields of an object that is read field by field: a body of
+// 10 MiB could have a million.
 const maxMembers = 1000
 
 var errTooMany = fault.New(fault.Invalid, "Must have at most %d fields.", maxMembers)

@@ -2,8 +2,8 @@ package wire
 
 import "net/http"
 
-// Secret keeps what h answers out of caches, whatever the method, and the path,
-// which holds a secret, from the sites that an answer leads to.
+// Secret keeps what h answers out of caches, whatever the method, and hides the path,
+// which holds a secret, from sites that are linked to.
 func Secret(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

@@ -19,7 +19,7 @@ func (v value) kind() byte {
 	return '0'
 }
 
-// kindWord is what a value is called in the text of an error.
+// kindWord is what the text of an error calls a value.
 func (v value) kindWord() string {
 	switch v.kind() {
 	case 'n':
@@ -45,8 +45,8 @@ func (v value) name() string {
 	return v.text()
 }
 
-// text is what a string stands for, in memory of its own: it may be kept for long,
-// and must not keep a body.
+// text is what a string stands for, in its own memory: it may be kept for long, and
+// must not keep the body.
 func (v value) text() string {
 	if plain, ok := v.plain(); ok {
 		return strings.Clone(plain)
@@ -163,11 +163,11 @@ func (v value) compact() (text string, depth int) {
 		return strings.Clone(string(v)), depth
 	}
 	out.WriteString(string(v[done:]))
-	return strings.Clone(out.String()), depth // without the room for the white space
+	return strings.Clone(out.String()), depth // without room for the white space
 }
 
-// hasNUL looks in all strings of a value for the escape of U+0000, not for the same
-// letters after an escaped backslash. JSON has no other way to write that character.
+// hasNUL looks in all strings of a value for the escape of U+0000, which is not the
+// same letters after an escaped backslash. JSON can write NUL in no other way.
 func (v value) hasNUL() bool {
 	for s := string(v); ; {
 		i := strings.IndexByte(s, '\\')

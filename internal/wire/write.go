@@ -35,7 +35,7 @@ func WriteNothing(w http.ResponseWriter) error {
 
 // AppendString appends s as a JSON string.
 func AppendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // fails on what is not UTF-8, which ReadObject refuses; U+FFFD stands for it then
+	b, _ = jsontext.AppendQuote(b, s) // fails on what is not UTF-8, which ReadObject refuses, and writes U+FFFD
 	return b
 }
 
@@ -85,7 +85,7 @@ func AppendTime(b []byte, name string, t time.Time) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, time.RFC3339) // a layout with a fraction takes four times as long
+	b = t.UTC().AppendFormat(b, time.RFC3339) // a layout with a fraction takes 4 times as long
 	point := len(b) - len("Z")
 	b = strconv.AppendInt(b[:point], int64(1_000_000+t.Nanosecond()/1000), 10) // six digits after one that makes room
 	b[point] = '.'

@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Checker holds answers against one document. It may be used from several
+// Checker checks answers against one document. It may be used from several
 // goroutines at once.
 type Checker struct {
 	doc      description
@@ -59,8 +59,8 @@ func (noLoader) Load(url string) (any, error) {
 }
 
 // Check fails the test unless the document describes the answer: its status,
-// headers, media type and body. The body is given because whoever made the
-// request has read it already.
+// headers, media type and body. The body is given because the caller has
+// already read it.
 func (c *Checker) Check(tb testing.TB, method, path string, status int, header http.Header, body []byte) {
 	tb.Helper()
 	if err := c.check(method, path, status, header, body); err != nil {
@@ -77,7 +77,7 @@ func (c *Checker) CheckValue(tb testing.TB, place string, text []byte) {
 	}
 }
 
-// Fits returns what keeps a JSON text from fitting the schema at a place of the document.
+// Fits returns why a JSON text does not fit the schema at a place of the document.
 func (c *Checker) Fits(place string, text []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Checker) checkHeaders(at string, found response, headers http.Header) e
 	return nil
 }
 
-// value is the text of a header as what its schema speaks of.
+// value is a header's text as the type in its schema.
 func (h header) value(text string) any {
 	if number, err := strconv.Atoi(text); err == nil && h.Schema.Type == "integer" {
 		return number
@@ -138,7 +138,7 @@ func (h header) value(text string) any {
 	return text
 }
 
-// validate holds a value against the schema at a place of the document.
+// validate checks a value against the schema at a place of the document.
 func (c *Checker) validate(place string, value any) error {
 	schema, err := c.schema(place)
 	if err != nil {
@@ -160,8 +160,8 @@ func (c *Checker) schema(place string) (*jsonschema.Schema, error) {
 	return schema, err
 }
 
-// find returns the described answer and its place in the document. What no
-// operation describes can only be 404 on an unknown path, and 405 on a known one.
+// find returns the described answer and its place in the document. Without one,
+// only 404 on an unknown path and 405 on a known one are right.
 func (d *description) find(method, path string, status int) (string, response, error) {
 	item, known := d.item(path)
 	described := item[strings.ToLower(strings.Replace(method, http.MethodHead, http.MethodGet, 1))]

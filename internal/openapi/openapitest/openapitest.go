@@ -1,5 +1,5 @@
-// Package openapitest holds what a server answers against its OpenAPI
-// document, so that tests notice when one of them moves without the other.
+// Package openapitest checks what a server answers against its OpenAPI document,
+// so that tests notice when one changes without the other.
 package openapitest
 
 import (
