@@ -68,7 +68,7 @@ var activities = view[activity.Stored]{
 	object: api.AppendActivity,
 }
 
-// who made a change. Whoever declines an invite is no user; the name is their address.
+// who made a change. Who declines an invite is not a user; the name is their address.
 func who(e activity.Stored) string {
 	switch {
 	case e.User.Email != "":

@@ -9,7 +9,7 @@ import (
 	"foyer/internal/server"
 )
 
-// where is the organization that a command is about.
+// where is the organization that a command works on.
 type where struct {
 	Organization string `placeholder:"ID" help:"Its organization. Can be left out if there is only one."`
 }
@@ -30,7 +30,7 @@ func (w where) find(ctx context.Context, d *server.Domain) (org.Organization, er
 	return all[0], nil
 }
 
-// actor is the member as whom a command acts, in an organization.
+// actor is the member that a command acts as, in an organization.
 type actor struct {
 	where
 	As string `placeholder:"EMAIL" help:"Act as this member. Without it, as the owner who joined first."`
@@ -78,8 +78,8 @@ func memberByEmail(members []org.Membership, field, email string) (org.Membershi
 	return org.Membership{}, fault.Field(fault.NotFound, field, "%s is not a member of the organization.", email)
 }
 
-// named says in place of the API's one answer for all that is not there, what is
-// not: whoever works on the database may know.
+// named says what is not there, where the API has one answer for everything: whoever
+// works on the database may know.
 func named(err error, kind string, id any) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.NotFound, "There is no %s %v in this organization.", kind, id)

@@ -33,7 +33,7 @@ type commands struct {
 	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
 	JSON    bool   `name:"json" help:"Answer in JSON."`
 
-	ShowVersion kong.VersionFlag `name:"version" hidden:""` // where others have it
+	ShowVersion kong.VersionFlag `name:"version" hidden:""` // as other programs have it
 
 	Serve        serveCommand         `cmd:"" help:"Start the server."`
 	Organization organizationCommands `cmd:"" help:"Organizations: make one, list them, change settings."`
@@ -76,7 +76,7 @@ func Run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return Refused
 }
 
-// lines is all that is wrong, one thing a line.
+// lines is all that is wrong, one fault per line.
 func lines(err error) []string {
 	if faults, ok := errors.AsType[fault.List](err); ok {
 		all := make([]string, len(faults))
@@ -128,15 +128,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	err = parsed.Run(&output{Writer: stdout, json: c.JSON}, logs{stderr})
 	if e.err != nil {
-		return e.err // as it was, while kong's says for what type of argument it stands
+		return e.err // kong's names the type of an argument
 	}
 	return err
 }
 
 const helpWidth = 120
 
-// founders are the commands that make a database where there is none, beside serve.
-// Others would hide a slip in the path of one.
+// founders are the commands, besides serve, that make a database if there is none.
+// Others would hide a typo in its path.
 var founders = []string{"migrate", "organization create"}
 
 // environment gives commands what they ask for: the settings, the database.

@@ -35,7 +35,7 @@ The server sends the mail, but this command queues it: set FOYER_SMTP as on the 
 }
 
 // warnUnmailed says on standard error that an invite is not mailed because this
-// process, unlike perhaps the server, knows no mail server.
+// process has no mail server, though the server may.
 func warnUnmailed(d *server.Domain, to logs) {
 	if !d.Invites.Mails {
 		fmt.Fprintln(to, "foyer: warning: no mail goes out, since FOYER_SMTP is not set here. Set it as the server has it and run `foyer invite resend`,"+
@@ -86,7 +86,7 @@ func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) erro
 	return invites(d).all(out, all)
 }
 
-// inviteID is an id in the one spelling that is kept; what is no UUID names no invite.
+// inviteID is an id as it is kept; what is not a UUID names no invite.
 type inviteID string
 
 // UnmarshalText implements encoding.TextUnmarshaler.

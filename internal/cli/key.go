@@ -38,7 +38,7 @@ type keyCreate struct {
 	ExpiresIn    lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, for ever."`
 }
 
-// lifetime is a duration that can be given in days too.
+// lifetime is a duration that may be given in days.
 type lifetime time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.

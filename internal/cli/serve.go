@@ -21,8 +21,8 @@ type serveCommand struct {
 	kong.Plugins
 }
 
-// newServeCommand has a flag for each setting that is no secret. The data folder
-// is not among them: every command has that flag.
+// newServeCommand has a flag for each setting that is not secret, except the data
+// folder: every command has that flag.
 func newServeCommand() serveCommand {
 	var flags []reflect.StructField
 	for _, s := range config.Settings {
@@ -44,7 +44,7 @@ func help(s config.Setting) string {
 	return fmt.Sprintf("%s [%s; default %s]", s.Help, s.Variable(), s.Default)
 }
 
-// Help tells of the settings that have no flag.
+// Help names the settings that have no flag.
 func (serveCommand) Help() string {
 	var b strings.Builder
 	b.WriteString(`Every setting is an environment variable (in brackets below) and a flag; the flag wins.

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Listen         string // address, host:port
 	Database       string // sqlite:PATH or postgres://…
-	inDataDir      bool   // Database was not set, and is there
+	inDataDir      bool   // Database was not set: it is there
 	DataDir        string
 	BaseURL        string // without a trailing slash
 	Secret         string // "": the one in the data folder
@@ -41,8 +41,8 @@ type Config struct {
 	Bootstrap      Bootstrap
 }
 
-// Bootstrap fixes what the first start on an empty database makes; what is empty
-// is made at random. Later starts ignore it, so that only the first one checks it.
+// Bootstrap sets what the first start on an empty database makes; what is empty is
+// made at random. Later starts ignore it, so only the first one checks it.
 type Bootstrap struct {
 	Organization, Key, Email string
 
@@ -101,7 +101,7 @@ func lookUp(s Setting, getenv func(string) string, flags map[string]string) (val
 	return s.Default, s.Variable(), nil
 }
 
-// readSecret refuses an empty file: it is a secret that failed to arrive.
+// readSecret refuses an empty file: its secret never arrived.
 func readSecret(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -154,8 +154,8 @@ func (c *Config) CheckDatabase() error {
 	return nil
 }
 
-// DatabasePath is the file that a SQLite database is, from the root where that is
-// known: who is in another folder than they think shall see it.
+// DatabasePath is the file of a SQLite database, absolute if possible: whoever is in
+// the wrong folder shall see it.
 func (c *Config) DatabasePath() string {
 	path := strings.TrimPrefix(c.Database, "sqlite:")
 	if whole, err := filepath.Abs(path); err == nil {
@@ -164,8 +164,8 @@ func (c *Config) DatabasePath() string {
 	return path
 }
 
-// baseHost is the host of the base url; baseURL and address have seen to it that
-// there is one.
+// baseHost is the host of the base url; baseURL and address made sure that there is
+// one.
 func (c *Config) baseHost() string {
 	base, err := url.Parse(c.Base(c.Listen))
 	if err != nil {
@@ -185,12 +185,12 @@ func (c *Config) DatabaseSetting() string {
 	return "FOYER_DATABASE"
 }
 
-// CatalogIsFile reports whether the catalog is a file of this machine.
+// CatalogIsFile reports whether the catalog is a file on this machine.
 func (c *Config) CatalogIsFile() bool {
 	return c.Catalog != "" && !strings.HasPrefix(c.Catalog, "https://")
 }
 
-// SQLite reports whether the database is a file of this machine.
+// SQLite reports whether the database is a file on this machine.
 func (c *Config) SQLite() bool { return strings.HasPrefix(c.Database, "sqlite:") }
 
 // Base is the base url of a server that listens on address.

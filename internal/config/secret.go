@@ -14,8 +14,8 @@ import (
 var ErrNoSecret = errors.New("FOYER_SECRET: must be set with PostgreSQL, the same on every server: 32 characters or more")
 
 // ServerSecret returns the secret that links and sealed texts are derived from:
-// the setting or, with SQLite, the one in the data folder, which is made by
-// whoever asks first. It must never be logged; that it was made just now should be.
+// the setting or, with SQLite, the one in the data folder, which is made when first
+// asked for. It must never be logged; that it was just made should be.
 func (c *Config) ServerSecret() (text string, made bool, err error) {
 	if c.Secret != "" {
 		return c.Secret, false, nil
@@ -41,8 +41,8 @@ func (c *Config) ServerSecret() (text string, made bool, err error) {
 	return text, made, nil
 }
 
-// makeSecret writes a new secret beside its place and links it there, which one
-// of several starters can do, and which leaves no half-written one.
+// makeSecret writes a new secret beside its place and links it there: only one of
+// several starters can, and none is left half-written.
 func makeSecret(path string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err

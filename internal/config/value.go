@@ -62,7 +62,7 @@ func secret(s string) error {
 }
 
 func baseURL(c *Config, value string) error {
-	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // headers of mails hold it
+	if strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) { // mail headers hold it
 		return errors.New("must be ASCII: write a host like bücher.example as xn--bcher-kva.example, and what else is not ASCII as %XX")
 	}
 	u, err := url.Parse(value)
@@ -79,8 +79,8 @@ func baseURL(c *Config, value string) error {
 	return nil
 }
 
-// linkHost reports whether a link can lead to a url's host and port: url.Parse lets
-// almost anything pass for these.
+// linkHost reports whether a link can lead to a url's host and port: url.Parse takes
+// almost anything for these.
 func linkHost(u *url.URL) bool {
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {

@@ -25,9 +25,8 @@ func Tasks() map[string]sandbox.Task {
 	return map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
 }
 
-// Apps puts together what the life of an app needs; without a secret, all but
-// upstreams with credentials. Children that it starts are this program again, whose
-// main must know Tasks.
+// Apps puts together what apps need; without a secret, all except upstreams with
+// credentials. Its children are this program again, whose main must know Tasks.
 func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.Service, error) {
 	sealer, err := newSealer(secret)
 	if err != nil {

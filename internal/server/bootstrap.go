@@ -19,7 +19,7 @@ const (
 )
 
 // bootstrap makes an organization, its owner and a key on an empty database, and
-// tells of them once.
+// shows them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
 	if settled, err := orgs.Any(ctx, d.db); err != nil || settled {

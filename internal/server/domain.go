@@ -42,8 +42,8 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	return domain, nil
 }
 
-// newDomain needs no secret, since most commands do not: a server is refused
-// without one by config.CheckServer.
+// newDomain needs no secret, since most commands do not: config.CheckServer refuses
+// a server without one.
 func newDomain(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger) (*Domain, error) {
 	secret, made, err := c.ServerSecret()
 	if err != nil && !errors.Is(err, config.ErrNoSecret) {
@@ -94,7 +94,7 @@ func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) (
 	return activity.List(ctx, d.db, f, p)
 }
 
-// Migrations names the steps that the schema of the database has taken.
+// Migrations names the migrations that the database has had.
 func (d *Domain) Migrations(ctx context.Context) ([]string, error) { return d.db.Applied(ctx) }
 
 // Backup copies the SQLite database that the settings name to a new file, while
@@ -103,11 +103,11 @@ func Backup(ctx context.Context, c config.Config, path string) error {
 	return db.Backup(ctx, c.Database, path)
 }
 
-// ErrExists is what Restore says where there is a database already.
+// ErrExists is what Restore says if there is already a database.
 var ErrExists = db.ErrExists
 
 // Restore puts a backup in the place of the SQLite database that the settings
-// name, which must not be in use. With replace, that may be one that is there.
+// name, which must not be in use. Only replace lets it be there already.
 func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
 	return db.Restore(ctx, path, c.Database, replace)
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// limitMemory has Go collect garbage in time for the memory that the process's cgroup
-// may take, which it does not ask for itself, unless the environment names a limit. A
-// tenth is left to what is not Go's, as SQLite's memory.
+// limitMemory has Go collect garbage in time for the memory limit of the process's
+// cgroup, which Go does not look up itself, unless the environment names a limit. A
+// tenth is left for memory that is not Go's, such as SQLite's.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" { //nolint:forbidigo // a setting of Go, not of foyer
 		return
@@ -21,7 +21,7 @@ func limitMemory() {
 	}
 }
 
-// unlimited is less than what version 1 says without a limit: 2^63 but for a page.
+// unlimited is less than version 1 says without a limit: 2^63 minus a page.
 const unlimited = 1 << 62
 
 // memoryLimit returns the least number of bytes that the cgroups in a file (see
@@ -45,7 +45,7 @@ func memoryLimit(self, root string) int64 {
 	return limit
 }
 
-// leastUpward returns the least number in the files of a name from group up to root.
+// leastUpward returns the least number in files called name from group up to root.
 func leastUpward(root, group, name string) int64 {
 	least := int64(math.MaxInt64)
 	for {

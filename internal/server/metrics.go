@@ -55,7 +55,7 @@ func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
 	m.requests.WithLabelValues(method(r), r.Pattern, strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// method is a label: of what clients may make up, there must be a bounded number.
+// method is a label: clients may make up methods, but labels must be few.
 func method(r *http.Request) string {
 	if wire.Known(r.Method) {
 		return r.Method
@@ -67,7 +67,7 @@ func gauge(name, help string, value func() int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 }
 
-// countTimeout keeps a database that hangs from holding up all metrics.
+// countTimeout keeps a hanging database from holding up all metrics.
 const countTimeout = 2 * time.Second
 
 func jobsWaiting(ctx context.Context, jobs *job.Queue) prometheus.Collector {

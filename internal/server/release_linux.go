@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// releaseProgram gives the pages of the program back to the kernel, which brings
-// those that are used again back from its cache. A start touches nearly all of a
-// program (the tables of each package are made and checked), serving a third of it,
-// and what was touched once would count as foyer's memory for good.
+// releaseProgram gives the pages of the program back to the kernel, which reloads
+// those that are used again from its cache. A start touches nearly all of a program
+// (the tables of each package are made and checked), serving a third of it, and what
+// was touched once would count as foyer's memory for good.
 func releaseProgram() error {
 	program, err := os.Executable()
 	if err != nil {
@@ -38,9 +38,9 @@ func releaseProgram() error {
 // mapping is a range of addresses.
 type mapping struct{ start, end uintptr }
 
-// unchanged returns where the parts of a file are mapped that can be read, not
-// written, and have no page that was changed after it was read: a page that was
-// would be lost. The format is that of proc(5).
+// unchanged returns where those parts of a file are mapped that can be read, not
+// written, and have no changed page, which would be lost. The format is that of
+// proc(5).
 func unchanged(smaps io.Reader, file string) ([]mapping, error) {
 	var found []mapping
 	var current *mapping
@@ -56,14 +56,14 @@ func unchanged(smaps io.Reader, file string) ([]mapping, error) {
 		case current == nil:
 		case fields[0] == "Anonymous:" && fields[1] != "0":
 			current = nil
-		case fields[0] == "Swap:" && fields[1] == "0": // comes later, and is where changed pages may be, too
+		case fields[0] == "Swap:" && fields[1] == "0": // comes later: changed pages may be there too
 			found = append(found, *current)
 		}
 	}
 	return found, lines.Err()
 }
 
-// parseRange returns nil for what is no range.
+// parseRange returns nil for what is not a range.
 func parseRange(text string) *mapping {
 	from, to, _ := strings.Cut(text, "-")
 	start, startErr := strconv.ParseUint(from, 16, strconv.IntSize)

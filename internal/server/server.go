@@ -31,24 +31,24 @@ const (
 	idleTimeout    = 2 * time.Minute  // between requests of a connection
 	maxHeaderBytes = 64 << 10
 	grace          = 30 * time.Second // for requests in flight at the end
-	flushEvery     = 10 * time.Second // of what is only noted in memory
-	startOver      = time.Second      // after it listens: by then what only a start needs has been used
+	flushEvery     = 10 * time.Second // of what is noted only in memory
+	startOver      = time.Second      // after it listens: by then the start is over
 )
 
 // ballastSize is how many bytes are set aside and never touched, so that they take
-// no memory. Go collects garbage when the heap has doubled: one of 3 MB, which is all
-// that foyer needs, dozens of times a second under load. With these it looks larger.
+// no memory. Go collects garbage when the heap has doubled: foyer needs only 3 MB,
+// so dozens of times a second under load. With these the heap looks larger.
 const ballastSize = 8 << 20
 
 // Server is foyer, ready to run.
 type Server struct {
 	Config config.Config
 	Log    *slog.Logger
-	Stdout io.Writer // where the first start tells its key
+	Stdout io.Writer // where the first start shows its key
 }
 
-// Run serves until ctx is done. It stops in the order of need: first the
-// listener, then what requests feed, last the database.
+// Run serves until ctx is done. It stops the listener first, then what requests
+// feed, and the database last.
 func (s Server) Run(ctx context.Context) (err error) {
 	limitMemory()
 	d, err := Open(ctx, s.Config, s.Log)
@@ -62,7 +62,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
 	defer ln.Close()
-	if s.Config.CatalogIsFile() { // an address may be down for a while; a file that is wrong stays wrong
+	if s.Config.CatalogIsFile() { // an address may be down for a while; a wrong file stays wrong
 		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
 			return fmt.Errorf("FOYER_CATALOG: %w", err)
 		}
@@ -94,8 +94,8 @@ func (s Server) Run(ctx context.Context) (err error) {
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
 }
 
-// maxClockAhead is how far clocks may be apart before it is told: jobs belong to who has
-// taken them for 25 seconds, over and over.
+// maxClockAhead is how far apart clocks may be without a warning: a server takes a job
+// for 25 seconds at a time.
 const maxClockAhead = 5 * time.Second
 
 // compareClocks warns when servers that share a database may not agree on what time it is.
@@ -137,7 +137,7 @@ func (s Server) pages(mux *http.ServeMux, d *db.DB, baseURL string) {
 	mux.Handle("/{$}", wire.Get(docs))
 }
 
-// readyTimeout is how long a database may take to say that it is there.
+// readyTimeout is how long the database may take to answer.
 const readyTimeout = 5 * time.Second
 
 func (s Server) readyz(d *db.DB) http.HandlerFunc {
@@ -186,7 +186,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 }
 
 // netLog takes the lines that net/http logs. Nearly all are about clients that break
-// something off. That nobody can connect is ours, and soon comes but once a second.
+// off. That nobody can connect is our fault, and soon logged only once a second.
 type netLog struct{ slog.Handler }
 
 func (l netLog) Write(line []byte) (int, error) {
@@ -197,7 +197,7 @@ func (l netLog) Write(line []byte) (int, error) {
 	return slog.NewLogLogger(l, level).Writer().Write(line)
 }
 
-// settle arranges memory for a long time of serving. No start waits for it: to set
+// settle arranges memory for a long time of serving. No start waits for it: setting
 // the ballast aside makes Go collect garbage.
 func (s Server) settle(ctx context.Context) {
 	select {
@@ -213,7 +213,7 @@ func (s Server) settle(ctx context.Context) {
 	runtime.KeepAlive(ballast)
 }
 
-// flush writes down now and then, and at the end, what requests only noted.
+// flush writes now and then, and at the end, what requests only noted.
 func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

@@ -32,7 +32,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 	return nil
 }
 
-// tidy removes what is kept for a time alone.
+// tidy removes what is kept only for a time.
 func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 	return func(ctx context.Context, _ job.Job) error {
 		if err := d.Invites.Tidy(ctx); err != nil {
