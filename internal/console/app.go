@@ -28,13 +28,13 @@ type App struct {
 // upstream reports whether an app comes from somewhere else.
 func upstream(app client.App) bool { return plugin.Type(app.PluginType).Installed() }
 
-// another reports whether the newest version of an app's upstream, as far as it is known, is
-// another than the app is at.
+// another reports whether the newest known version of an app's upstream is not the one that
+// the app is at.
 func another(app client.App) bool {
 	return upstream(app) && app.LatestTag != "" && app.LatestTag != app.Tag
 }
 
-// SavedHere reports whether the app has files that its upstream has not.
+// SavedHere reports whether the app has files that its upstream does not have.
 func (p App) SavedHere() bool {
 	return upstream(p.App) && slices.ContainsFunc(p.Versions, func(v versionRow) bool { return v.Current && v.Commit == "" })
 }
@@ -45,7 +45,7 @@ func (p App) Broken() bool {
 	return slices.ContainsFunc(p.SourceFiles, func(f client.SourceFile) bool { return f.Status == "error" })
 }
 
-// Newest is the address of the bundle that the app has at any time.
+// Newest is the address of the app's current bundle, whichever that is.
 func (p App) Newest() string {
 	return p.Bundle.URL[:strings.LastIndexByte(p.Bundle.URL, '/')] + "/site.js"
 }
@@ -90,7 +90,7 @@ func (v *visit) source() (client.AppSource, error) {
 }
 
 // frameOf is the frame of a page about one app. What another organization shares can be
-// changed there alone.
+// changed only there.
 func (v *visit) frameOf(app client.App) Frame {
 	f := v.frame("apps")
 	f.Offer.ChangeApps = f.Offer.ChangeApps && app.OrganizationID == v.caller.Organization.ID
@@ -174,8 +174,8 @@ func showSource(v *visit) (markup.Page, error) {
 }
 
 // saveFile keeps the text of a file, unless somebody else has changed the file since its page
-// was opened: then they are told, and the next time it is kept. Browsers send every line end as
-// CR LF: a file that has one such keeps them all so, and one that was not touched stays as it was.
+// was opened: then the page says so, and saving again keeps it. Browsers send every line end as
+// CR LF: a file that had any keeps them all, and one that was not edited stays as it was.
 func saveFile(v *visit) (next, error) {
 	name, text := v.filename(), v.typed("text")
 	then, err := v.onApp("saved", func(id int64) error {
@@ -185,7 +185,7 @@ func saveFile(v *visit) (next, error) {
 		}
 		stored, there := app.Source[name]
 		if there && text == lineEnds.Replace(stored) {
-			return nil // it is saved: the form was sent twice, or not touched
+			return nil // it is saved: the form was sent twice, or not edited
 		}
 		switch v.line("sha256") {
 		case fileOf(app, name).SHA256:
@@ -203,7 +203,7 @@ func saveFile(v *visit) (next, error) {
 	return then, err
 }
 
-// filename is that of the form: of a file that is there as it is, of a new one without white
+// filename is the one in the form: of an existing file as it is, of a new one without white
 // space around it.
 func (v *visit) filename() string {
 	name := v.request.PostForm.Get("filename")
@@ -227,7 +227,7 @@ func (v *visit) setFile(id int64, name string, text *string) error {
 // lineEnds makes one of all.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// fileOf is how one of an app's files fared; a zero one if there is none of this name.
+// fileOf is how one of an app's files fared; zero if there is no such file.
 func fileOf(app client.AppSource, name string) client.SourceFile {
 	for _, file := range app.SourceFiles {
 		if file.Filename == name {

@@ -74,10 +74,10 @@ func showActivity(v *visit) (markup.Page, error) {
 	return markup.Fill("activity.html", Activity{l, filter}), err
 }
 
-// Install offers the ways to a new app, from the catalog among them.
+// Install offers the ways to a new app, including the catalog.
 type Install struct {
 	List[client.CatalogApp]
-	CatalogFault string // why there is none now; "" where there is
+	CatalogFault string // why there is none now; "" if there is
 }
 
 // Repository is the address that was typed, as far as it may be shown.

@@ -30,7 +30,7 @@ type Console struct {
 	Mails    bool // there is a mail server
 
 	api    http.Handler
-	prefix string // what browsers see before the path, of the base url
+	prefix string // the base url's path, which browsers see before ours
 	secure bool   // they come by https
 	origin *http.CrossOriginProtection
 	forms  once.Forms[next]
@@ -42,7 +42,7 @@ type Trouble struct {
 	Detail    string  // safe to show, like a fault's
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
-	Lost      bool    // there was one that is too large for that
+	Lost      bool    // there was one, too large for that
 }
 
 // screen is a page, and what the buttons on it do.
@@ -55,7 +55,7 @@ type screen struct {
 // action does what a button says, by its value.
 type action func(*visit) (next, error)
 
-// next is what follows an action: a page that is shown this once, or another to go to. The
+// next is what follows an action: a page that is shown only now, or another to go to. The
 // zero next is the page of the button.
 type next struct {
 	page    *markup.Page
@@ -125,8 +125,8 @@ func (c *Console) Register(mux *http.ServeMux) {
 	}
 }
 
-// private keeps what h answers out of caches, and its address from other sites. With no referrer
-// at all, some browsers would not say where a form comes from.
+// private keeps what h answers out of caches, and its address from other sites. Without any
+// referrer, some browsers would not say where a form comes from.
 func private(h http.Handler) http.Handler {
 	return wire.Secret(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "same-origin")
@@ -157,7 +157,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, status 
 }
 
 // button does what the form of a page asks for, and sends the browser on. What the API
-// refuses is said on the page that the form is on.
+// refuses is shown on the page that the form is on.
 func (c *Console) button(s screen) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, then, err := c.press(w, r, s)
@@ -206,8 +206,8 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	return v, then, err
 }
 
-// fromHere refuses a form that does not come from a page of ours: a browser sends along who is
-// signed in, whoever made the form.
+// fromHere refuses a form that is not from a page of ours: a browser sends the session along,
+// whoever made the form.
 func (c *Console) fromHere(r *http.Request) error {
 	if err := c.origin.Check(r); err != nil {
 		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
@@ -224,7 +224,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return nil
 }
 
-// correctable reports whether what the API refused is better said beside the form.
+// correctable reports whether the API's refusal is better shown beside the form.
 func correctable(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusNotFound, http.StatusInternalServerError:
@@ -233,7 +233,7 @@ func correctable(status int) bool {
 	return true
 }
 
-// goOn sends the browser to a page that can be loaded anew without doing anything again.
+// goOn sends the browser to a page that can be reloaded without doing anything again.
 func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 	path := then.path
 	if path == "" {
@@ -252,18 +252,18 @@ func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 	see(w, path)
 }
 
-// see has the browser get another page of ours.
+// see sends the browser to another page of ours.
 func see(w http.ResponseWriter, path string) {
 	w.Header().Set("Location", path)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// trouble is the page for what is not said beside a form.
+// trouble answers with what is not shown beside a form.
 func (c *Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	if wire.DropIfHungUp(w, r, err) {
 		return
 	}
-	if !fault.Is(err, fault.Internal) && !signingIn(r) { // what the API has counted is Internal to us
+	if !fault.Is(err, fault.Internal) && !signingIn(r) { // what the API counted is Internal to us
 		err = cmp.Or(c.Limit(w, r), err)
 	}
 	shown := Trouble{Frame: c.bare()}

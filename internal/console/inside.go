@@ -15,7 +15,7 @@ type inside struct {
 // RoundTrip implements http.RoundTripper.
 func (i inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := answer{header: http.Header{"X-Request-Id": {i.id}}, status: http.StatusOK}
-	i.api.ServeHTTP(&a, r.Clone(r.Context())) // which notes in it what it finds
+	i.api.ServeHTTP(&a, r.Clone(r.Context())) // the API notes in it what it finds
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), Request: r}, nil
 }
 

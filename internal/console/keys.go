@@ -52,13 +52,13 @@ func (p Keys) Revocable(k client.Key) bool {
 	return err == nil && p.Offer.Caller.MayRevoke(key) == nil
 }
 
-// Key shows a new key, this once.
+// Key shows a new key, only now.
 type Key struct {
 	Frame
 	client.NewKey
 }
 
-// maxKeyDays is how long a key of the console may live that ends at all.
+// maxKeyDays is the longest life of a key made here that ends at all.
 const maxKeyDays = 3650
 
 func makeKey(v *visit) (next, error) {

@@ -47,7 +47,7 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 	return l, nil
 }
 
-// ofApps is how a list under apps is read, whose pages carry an app besides.
+// ofApps reads a list under apps, whose pages have an app besides.
 func ofApps[T any](read func(context.Context, client.Range) (client.AppPage[T], error)) func(context.Context, client.Range) (client.Page[T], error) {
 	return func(ctx context.Context, part client.Range) (client.Page[T], error) {
 		page, err := read(ctx, part)
@@ -66,7 +66,7 @@ func (v *visit) part() (client.Range, error) {
 	return part, nil
 }
 
-// at is the path of this page with its list from another item on.
+// at is the path of this page with its list starting at another item.
 func (v *visit) at(offset int) string {
 	u, query := *v.request.URL, v.request.URL.Query()
 	query.Set("offset", strconv.Itoa(offset))

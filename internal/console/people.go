@@ -26,7 +26,7 @@ func showInvites(v *visit) (markup.Page, error) {
 	return markup.Fill("invites.html", Invites{l, v.console.Mails, invite.MaxBulk}), err
 }
 
-// invitePeople invites each address, of which there is one on a line.
+// invitePeople invites each address, one per line.
 func invitePeople(v *visit) (next, error) {
 	level, err := strconv.Atoi(v.line("level"))
 	if err != nil {
@@ -54,8 +54,8 @@ func invitePeople(v *visit) (next, error) {
 	return next{said: "unmailed"}, err
 }
 
-// nameAddresses has faults that blame the field of a draft, such as 2.target_email, name the
-// address in its place.
+// nameAddresses makes faults that blame the field of a draft, such as 2.target_email, name the
+// address instead.
 func nameAddresses(faults []client.Fault, drafts []client.InviteDraft) {
 	for i, f := range faults {
 		place, _, _ := strings.Cut(f.Attr, ".")
@@ -65,12 +65,12 @@ func nameAddresses(faults []client.Fault, drafts []client.InviteDraft) {
 	}
 }
 
-// addresses are what stands between line breaks, commas and semicolons.
+// addresses are what is between line breaks, commas and semicolons.
 func addresses(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n,; \t", r) })
 }
 
-// onID does something to what the form names by its id.
+// onID does something to what the form's id names.
 func (v *visit) onID(said string, do func(id string) error) (next, error) {
 	id := v.line("id")
 	if uuid.Validate(id) != nil {

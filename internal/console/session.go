@@ -18,21 +18,21 @@ type SignIn struct {
 	Frame
 	Detail string // why, if something was wrong
 	Then   string // where to go on
-	Sent   string // the form that was sent there without being signed in, encoded; may be ""
-	Lost   bool   // there was one that is too large to be kept
+	Sent   string // the form sent there without being signed in, encoded; may be ""
+	Lost   bool   // there was one, too large to be kept
 }
 
 const (
 	sessionPath = "/console/session"
 	endPath     = sessionPath + "/end"
 
-	// maxSessionForm is for a form that was sent without being signed in, once more encoded.
+	// maxSessionForm is for a form sent without being signed in, encoded again.
 	maxSessionForm = 4 * maxForm
 )
 
 func signingIn(r *http.Request) bool { return strings.TrimSuffix(r.URL.Path, "/") == sessionPath }
 
-// signIn is the page that comes in the place of what a request asked for.
+// signIn is the page shown instead of what a request asked for.
 func signIn(r *http.Request, t Trouble) SignIn {
 	s := SignIn{Frame: t.Frame, Detail: t.Detail}
 	if signingIn(r) {
@@ -46,7 +46,7 @@ func signIn(r *http.Request, t Trouble) SignIn {
 	return s
 }
 
-// kept is what a page may hold of a form: all but what may be a credential.
+// kept is what a page may hold of a form: all except possible credentials.
 func kept(form url.Values) url.Values {
 	keep := maps.Clone(form)
 	delete(keep, "key")
@@ -56,13 +56,13 @@ func kept(form url.Values) url.Values {
 	return keep
 }
 
-// harmless reports whether the address of a repository holds nothing that nobody else should see.
+// harmless reports whether the address of a repository holds nothing secret.
 func harmless(address string) bool {
 	_, err := url.Parse(address)
 	return err == nil && !strings.ContainsAny(address, "@?#")
 }
 
-// Again lets somebody send a form again that came when they were signed in no longer.
+// Again lets somebody resend a form that came after their session had ended.
 type Again struct {
 	Frame
 	Path   string
@@ -115,8 +115,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 	see(w, then)
 }
 
-// cannotKeep reports whether a browser would keep no cookie that is meant for https: it came
-// without, and not from the machine itself.
+// cannotKeep reports whether a browser would not keep a cookie that is meant for https: it came
+// without, and not from this machine.
 func cannotKeep(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || origin.Scheme != "http" || origin.Hostname() == "localhost" {
@@ -136,7 +136,7 @@ func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 	see(w, c.root())
 }
 
-// forget has the browser forget the session.
+// forget makes the browser forget the session.
 func (c *Console) forget(w http.ResponseWriter) {
 	gone := c.cookie("")
 	gone.MaxAge = -1
@@ -152,7 +152,7 @@ func (c *Console) landing(r *http.Request, identity *access.Identity) string {
 	return c.root() + "/" + caller.Organization.ID
 }
 
-// within is a path if it leads to a page below the first one, else another.
+// within is path if it leads to a page below the first one, else otherwise.
 func (c *Console) within(path, otherwise string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") {

@@ -52,10 +52,10 @@ const maxLine = 100
 // line is a name, or the like, as it is shown.
 func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
 
-// hashes are those that activity tells of.
+// hashes are those in the activity.
 var hashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-9a-f]{40,}\b`) })
 
-// maxShort is how many bytes of a JSON are looked at to show the beginning.
+// maxShort is how many bytes of JSON are read to show its beginning.
 const maxShort = 4 << 10
 
 // short is JSON on one line, with hashes cut as git cuts them.
@@ -64,14 +64,14 @@ func short(text json.RawMessage) string {
 	return line(hashes().ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
 }
 
-// indent is JSON with a line for each value.
+// indent is JSON with one line per value.
 func indent(text json.RawMessage) (string, error) {
 	var b bytes.Buffer
 	err := json.Indent(&b, text, "", "  ")
 	return code(b.String()), err
 }
 
-// code is text of a program. What would hide or reorder some of it is shown by its number.
+// code is program text. Characters that would hide or reorder it are shown by number.
 func code(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -62,7 +62,7 @@ type fileDiff struct {
 	Cut      bool // there is more than is shown
 }
 
-// diffPart is lines of a unified diff that are of one kind.
+// diffPart is lines of one kind in a unified diff.
 type diffPart struct{ Class, Text string }
 
 func showVersion(v *visit) (markup.Page, error) {
@@ -114,7 +114,7 @@ func (v *visit) currentVersion(id int64) (int64, error) {
 // shownLines is how many lines of a diff a page shows.
 const shownLines = 2000
 
-// read takes over a unified diff, as far as it is shown.
+// read takes a unified diff, as far as it is shown.
 func (f *fileDiff) read(diff string) {
 	shown, begin, end := 0, 0, 0
 	for line := range strings.Lines(diff) {

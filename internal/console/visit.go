@@ -21,13 +21,13 @@ type visit struct {
 	request      *http.Request
 	home         string // the path of the organization's pages, or of the first page
 	keyID        int64
-	caller       access.Caller // decides what is offered; what is done, the API does
+	caller       access.Caller // decides what is offered; the API decides what is done
 	client       *client.Client
 	organization *client.Organization
 	refused      *client.Error // what was wrong with the form
 }
 
-// visit finds out who makes a request. With an error it may return whom it knows all the same.
+// visit finds out who makes a request. Even with an error it may return one.
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) {
 	key, err := c.keyOf(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func (v *visit) ctx() context.Context { return v.request.Context() }
 // here is the path of the page itself, as browsers see it.
 func (v *visit) here() string { return v.console.prefix + unsaid(v.request.URL) }
 
-// unsaid is a path with its query, but for what was said there.
+// unsaid is a path with its query, except what was said there.
 func unsaid(u *url.URL) string {
 	bare, query := *u, u.Query()
 	query.Del("said")
@@ -65,8 +65,8 @@ func unsaid(u *url.URL) string {
 	return bare.RequestURI()
 }
 
-// typed is a field of the form, with line ends as they are in Go. It comes from anywhere: what is
-// not UTF-8 is replaced.
+// typed is a field of the form, with line ends as in Go. It may hold anything: what is not UTF-8
+// is replaced.
 func (v *visit) typed(name string) string {
 	return lineEnds.Replace(strings.ToValidUTF8(v.request.PostForm.Get(name), "\uFFFD"))
 }
@@ -74,7 +74,7 @@ func (v *visit) typed(name string) string {
 // line is a field of the form without white space around it.
 func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
 
-// wrong is what is wrong with a field of a form, told as the API tells it.
+// wrong is a fault in a field of a form, as the API would tell it.
 func wrong(field, detail string) error {
 	f := client.Fault{Attr: field, Detail: detail}
 	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadRequest}
@@ -175,7 +175,7 @@ func (f Frame) Filled(do, name, otherwise string) string {
 	return otherwise
 }
 
-// Sent reports whether the page is shown again since what its form asked for was refused.
+// Sent reports whether the page is shown again because its form was refused.
 func (f Frame) Sent(do string) bool { return f.sent.Get("do") == do }
 
 // Chosen reports whether a box of the form was ticked, which may have been refused.

@@ -60,7 +60,7 @@ type failure struct {
 	names  *invite.Names
 }
 
-// Unwrap gives back the fault alone.
+// Unwrap returns only the fault.
 func (f failure) Unwrap() error { return f.error }
 
 func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
@@ -113,8 +113,8 @@ func (p *Pages) decline(ctx context.Context, token, id string) (markup.Page, err
 	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), nil
 }
 
-// namesIn are the names in a form. It comes from anywhere: NUL, which no database
-// keeps, is a control character and refused as one; what is not UTF-8 is replaced.
+// namesIn are the names in a form, which may hold anything: NUL, which no database
+// keeps, is refused as a control character; what is not UTF-8 is replaced.
 func namesIn(form url.Values) invite.Names {
 	var n invite.Names
 	if form.Has("first_name") {

@@ -15,7 +15,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-// A page goes to strangers: nothing that somebody typed may look like a link there.
+// Strangers see these pages: nothing that somebody typed may look like a link.
 var templates = markup.New(files, template.FuncMap{
 	"line":    func(s string) string { return plaintext.Line(s, maxLine) },
 	"text":    plaintext.Multiline,
@@ -32,7 +32,7 @@ var labels = map[string]string{"first_name": "First name", "last_name": "Last na
 
 // Person is somebody a page names.
 type Person struct {
-	Name  string // "": the address stands for it
+	Name  string // "": the address is shown
 	Email string
 }
 
@@ -65,7 +65,7 @@ func (p Invitation) Fault(field string) string {
 	return p.Faults[i].Detail
 }
 
-// Accepted says what the new member can do now, and shows the key this once.
+// Accepted says what the new member can do now, and shows the key only now.
 type Accepted struct {
 	OrganizationName string
 	OrganizationID   string

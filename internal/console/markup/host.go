@@ -13,7 +13,7 @@ type Host struct {
 	Limit func(w http.ResponseWriter, r *http.Request) error
 }
 
-// Write answers with p. One that cannot be rendered is logged, and told in plain text.
+// Write answers with p. If it cannot be rendered, that is logged and told in plain text.
 func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status int, p Page) {
 	if err := t.Write(w, status, p); err != nil {
 		h.Report(w, r, err)

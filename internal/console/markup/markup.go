@@ -1,4 +1,4 @@
-// Package markup writes the pages that people see: whole HTML documents of one look, which
+// Package markup writes the pages that people see: whole HTML documents in one style, which
 // need no script and allow none.
 package markup
 
@@ -31,9 +31,9 @@ var files embed.FS
 
 var style = mustRead("templates/style.css")
 
-// New returns the templates in a folder "templates", which can call funcs. Texts go into pages
-// as they were typed: it is the templates that pass each through one of these. They are read when
-// the first page is shown.
+// New returns the templates in a folder "templates", which can call funcs. Texts come
+// as they were typed: the templates pass each through one of these. They are read when the first
+// page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
 	return Templates{sync.OnceValue(func() *template.Template {
 		all := template.New("").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Funcs(funcs)
@@ -67,7 +67,7 @@ var policy = func() string {
 }()
 
 // headers keeps a page that holds a secret link or key out of frames and search
-// engines, beside what wire.Secret does.
+// engines, in addition to wire.Secret.
 func headers(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -78,8 +78,8 @@ func headers(w http.ResponseWriter) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// Write answers with p. A page that cannot be rendered is not half sent: then
-// nothing is written and the error is returned.
+// Write answers with p. If it cannot be rendered, nothing is written and the error
+// is returned.
 func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 	body, err := t.Render(p)
 	if err != nil {

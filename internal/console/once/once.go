@@ -1,5 +1,5 @@
-// Package once has what a form asks for done once: a double click sends it twice, and what
-// the browser shows is the second answer.
+// Package once does what a form asks for only once: a double click sends it twice, and the
+// browser shows the second answer.
 package once
 
 import (
@@ -22,10 +22,10 @@ const (
 // Name returns a name for a form that is about to be shown.
 func Name() string { return rand.Text() }
 
-// nameSize is how many characters such a name has.
+// nameSize is the length of such a name.
 const nameSize = 26
 
-// Forms knows what was answered to forms of late, by their names. The zero Forms is ready.
+// Forms remembers recent answers to forms, by their names. The zero Forms is ready.
 type Forms[T any] struct {
 	flight flight.Group[T]
 
@@ -33,7 +33,7 @@ type Forms[T any] struct {
 	answers map[string]answer[T] // by who sent the form, and its name
 }
 
-// answer is what the last content that was sent as a form has led to.
+// answer is what the content last sent as a form led to.
 type answer[T any] struct {
 	content string
 	value   T
@@ -41,7 +41,7 @@ type answer[T any] struct {
 
 // Do returns what do does, or did when the same sender sent the form with the same content last.
 // A form without a name of ours is always done. An error is not remembered. What has begun goes
-// on without the one for whom it began.
+// on even if its sender hangs up.
 func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func(context.Context) (T, error)) (T, error) {
 	if len(form) != nameSize {
 		return do(ctx)
