@@ -36,7 +36,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 	return writeAppPage(w, r, a, first, p, page.Counted(entries, p, count), AppendActivity)
 }
 
-// activityFilter reads what narrows the activity down.
+// activityFilter reads which activity is asked for.
 func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
@@ -50,8 +50,8 @@ func activityFilter(r *http.Request) (app, user string, err error) {
 	return app, user, faults.Err()
 }
 
-// appOf is the app that an entry is about; once deleted, all that is left of it
-// is its id and name.
+// appOf is the app that an entry is about; of a deleted one only its id and name
+// are left.
 func (a *API) appOf(r *http.Request, c access.Caller, e activity.Stored) (plugin.Plugin, error) {
 	id, err := strconv.ParseInt(e.ItemID, 10, 64)
 	if err != nil {

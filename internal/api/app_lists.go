@@ -9,9 +9,9 @@ import (
 	"foyer/internal/wire"
 )
 
-// writeAppPage answers as the contract's lists that are documented with one app:
-// that app's fields (the first item's, or those of an empty app), and in the
-// same object the page.
+// writeAppPage answers like the contract's lists that are documented with one app:
+// that app's fields (the first item's, or an empty app's) and the page, in one
+// object.
 func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
 		b = appendPluginFields(append(b, '{'), first)
@@ -19,7 +19,7 @@ func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first p
 	})
 }
 
-// emptyApp stands where there is no app to show.
+// emptyApp is shown where there is no app.
 func emptyApp(c access.Caller) plugin.Plugin {
 	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
 }

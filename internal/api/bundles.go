@@ -18,7 +18,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	script, pinned, err := a.findBundle(r)
 	if fault.Is(err, fault.NotFound) {
-		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is without a limit
+		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is not limited
 	}
 	if err != nil {
 		a.fail(w, r, err)
@@ -29,7 +29,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		c.body, c.tag, c.coding = script.Gzip, script.SHA256+"-gzip", "gzip"
 	}
-	c.cacheControl = "no-cache" // may be kept, but is asked for each time
+	c.cacheControl = "no-cache" // may be kept, but is checked each time
 	if pinned {
 		c.cacheControl = "public, max-age=31536000, immutable"
 	}
@@ -38,7 +38,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// findBundle returns the bundle that a path names; pinned if it can be no other one.
+// findBundle returns the bundle that a path names; pinned if it never changes.
 func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
 	sum, ok := strings.CutSuffix(r.PathValue("file"), ".js")
 	if pinned = sum != "site"; !pinned {

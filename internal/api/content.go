@@ -12,7 +12,7 @@ import (
 // content is what clients may keep, and ask about again by its tag.
 type content struct {
 	body         []byte
-	tag          string // another one for every other body
+	tag          string // different for each body
 	mediaType    string
 	coding       string // "": none
 	cacheControl string
@@ -43,8 +43,8 @@ func (c content) write(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// names reports whether a condition names any of the tags, or whatever there is. Tags
-// of others may have commas: no part of such a one is one of ours.
+// names reports whether a condition names any of the tags, or is *. Tags of others may
+// have commas: no part of such a tag is one of ours.
 func names(condition []string, tags ...string) bool {
 	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
 		one = strings.Trim(one, " \t")

@@ -30,7 +30,7 @@ func (a *API) protect(route Route) http.Handler {
 	})
 }
 
-// do has a route's handler answer a caller who was admitted.
+// do lets a route's handler answer an admitted caller.
 func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
 	if route.may == nil || r.ContentLength == 0 {
 		return route.do(w, r, caller)
@@ -77,8 +77,8 @@ func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (ac
 }
 
 // arriving is the body of a request whose caller was admitted before it is read. At its
-// end they must still be who they were: by keeping a byte back, somebody could use for
-// a minute what has been taken from them.
+// end they must still be allowed: by holding a byte back, somebody could use a right for
+// a minute after losing it.
 type arriving struct {
 	io.ReadCloser
 	api     *API
@@ -86,7 +86,7 @@ type arriving struct {
 	route   Route
 	caller  access.Caller
 	since   time.Time // when the caller was admitted
-	refused error     // why they are not any more
+	refused error     // why they no longer are
 }
 
 // Read implements io.Reader.
@@ -100,7 +100,7 @@ func (b *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// admitAgain does nothing for an admission that is as fresh as any on another server.
+// admitAgain does nothing if the admission is as fresh as other servers' would be.
 func (b *arriving) admitAgain() error {
 	if b.api.Keys.Now().Sub(b.since) < access.MaxAge {
 		return nil
@@ -143,7 +143,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }
 
-// Report logs what of err is not the caller's doing and is not shown to them, with the request's id.
+// Report logs the hidden cause of err, if there is one, with the request's id.
 func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	first := fault.Of(err)[0]
 	if first.Cause == nil {

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/wire"
 )
 
-// InviteAppender returns what appends the invite object of the contract, section 2.2, as it is now.
+// InviteAppender returns what appends the invite object of the contract, section 2.2, as of now.
 func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
 	return func(b []byte, i invite.Invite) []byte {
 		b = wire.AppendField(append(b, '{'), "id", i.ID)
@@ -131,8 +131,8 @@ func AppendLink(b []byte, url string, expires time.Time) []byte {
 	return append(wire.AppendTime(b, "expires_at", expires), '}')
 }
 
-// pathUUID is the UUID in the path; what is none stands for nothing at all, and
-// never reaches the database, which refuses bytes that are not text.
+// pathUUID is the UUID in the path; "" if it is not one, which names nothing, and
+// keeps from the database bytes that are not text.
 func pathUUID(r *http.Request, name string) string {
 	id, err := uuid.Parse(r.PathValue(name))
 	if err != nil {

@@ -48,7 +48,7 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, c access.Caller)
 	})
 }
 
-// lastYear is the last that a time of the API has room for.
+// lastYear is the last year that fits a time in the API.
 const lastYear = 9999
 
 func readKey(o wire.Object) (access.OwnDraft, error) {

@@ -15,8 +15,8 @@ import (
 	"foyer/internal/fault"
 )
 
-// limiter lets each key make so many requests a minute. A key that has been idle
-// may make all of them at once.
+// limiter lets each key make perMinute requests a minute. A key that was idle may
+// make them all at once.
 type limiter[K comparable] struct {
 	perMinute int
 	policy    []string // the header's values
@@ -74,9 +74,9 @@ func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	return b
 }
 
-// clientAddress is where a request comes from: the peer, or, when that is a
-// trusted proxy, the last address in X-Forwarded-For that is not one. An IPv6
-// address counts with its /64, which is what one client has.
+// clientAddress is where a request comes from: the peer or, if that is a trusted
+// proxy, the last address in X-Forwarded-For that is not one. An IPv6 address
+// counts with its /64, which is what one client has.
 func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

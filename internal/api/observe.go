@@ -13,7 +13,7 @@ import (
 	"foyer/internal/wire"
 )
 
-// requestIDHeader carries the id of a request, which is in its log lines too.
+// requestIDHeader carries the id of a request, which its log lines have too.
 const requestIDHeader = "X-Request-Id"
 
 // Observe gives each request its id, logs those that are refused or fail (what
@@ -41,16 +41,16 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 	})
 }
 
-// unknown stands for what a client has made up.
+// unknown stands for what a client made up.
 const unknown = "(unknown)"
 
-// secretive finds paths that hold the token of an invite, or were meant to, or into
-// which somebody has pasted a key.
+// secretive finds paths that hold the token of an invite, or were meant to, or a key
+// that somebody pasted.
 var secretive = regexp.MustCompile(`(?i)invite|signup|foy_`)
 
-// loggedPath is a request's path, unless it may hold what opens a door to whoever
-// reads the log: then it is the route's. A path without a route is not told at all,
-// since it may be that of a link with a slip in it.
+// loggedPath is a request's path, unless it may hold a key or token for whoever reads
+// the log: then it is the route's. A path without a route is not logged at all: it may
+// be a link with a typo in it.
 func loggedPath(r *http.Request) string {
 	switch {
 	case r.Pattern == "" || r.Pattern == "/":
@@ -66,7 +66,7 @@ func loggedPath(r *http.Request) string {
 // maxLoggedPath is how many bytes of a path are logged: a client could fill the disk.
 const maxLoggedPath = 200
 
-// loggedMethod is a request's method, unless it is made up: it may be a key then.
+// loggedMethod is a request's method, unless it is made up: it may be a key.
 func loggedMethod(r *http.Request) string {
 	if wire.Known(r.Method) {
 		return r.Method
@@ -77,7 +77,7 @@ func loggedMethod(r *http.Request) string {
 // RequestID names the request that w answers.
 func RequestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
-// requestID takes over an id that came along, if it is fit to be logged.
+// requestID is the id that came along, if it is fit to be logged.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if fitID(id) {

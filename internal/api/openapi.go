@@ -37,8 +37,8 @@ func Docs(baseURL string) http.Handler {
 	}
 }
 
-// document is a form of the contract. Its body is made when it is first asked
-// for, so that it costs nothing at start.
+// document is a form of the contract. Its body is made when first asked for, so
+// that it costs nothing at start.
 type document struct {
 	contentType string
 	policy      string // Content-Security-Policy, if any

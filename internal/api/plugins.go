@@ -92,5 +92,5 @@ func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	return wire.WriteNothing(w)
 }
 
-// pluginID is the number in the path; what is none stands for no plugin at all.
+// pluginID is the number in the path; 0, which is no plugin, if it is not one.
 func pluginID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }

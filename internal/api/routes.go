@@ -102,8 +102,8 @@ func (a *API) Routes() []Route {
 	}
 }
 
-// Handler serves the routes, each with and without a trailing slash, what more
-// adds to them, and answers in JSON whatever else is asked.
+// Handler serves the routes, each with and without a trailing slash, and what more
+// adds, and answers everything else in JSON.
 func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 	a.byKey, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
 	mux := http.NewServeMux()
@@ -128,7 +128,7 @@ func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 	return onlyCleanPaths(mux)
 }
 
-// onlyCleanPaths keeps from ServeMux the paths that it would redirect.
+// onlyCleanPaths keeps paths from ServeMux that it would redirect.
 func onlyCleanPaths(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; strings.Contains(p, "//") || strings.Contains(p, "/./") || strings.Contains(p, "/../") ||

@@ -9,7 +9,7 @@ import (
 	"foyer/internal/wire"
 )
 
-// showInvite answers what whoever holds an invite's link may know.
+// showInvite answers what the holder of an invite's link may know.
 func (a *API) showInvite(w http.ResponseWriter, r *http.Request, _ access.Caller) error {
 	o, err := a.Invites.Open(r.Context(), r.PathValue("token"))
 	if err != nil {

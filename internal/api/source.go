@@ -34,8 +34,8 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 	return a.writeSource(w, s)
 }
 
-// readEdits reads the members of source, and those of the body itself that have a
-// dot in their name.
+// readEdits reads the members of source, and those of the body whose name has a
+// dot.
 func readEdits(o wire.Object) ([]plugin.Edit, error) {
 	const field = "source"
 	source := o.Object(field)
@@ -43,7 +43,7 @@ func readEdits(o wire.Object) ([]plugin.Edit, error) {
 		return nil, err
 	}
 	edits := make([]plugin.Edit, 0, len(source.Value))
-	if source.Fault != nil { // told with all the others
+	if source.Fault != nil { // told with the others
 		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
 	}
 	for _, m := range source.Value {

@@ -102,7 +102,7 @@ func environment(ts *testscript.TestScript) []string {
 	return env
 }
 
-// pause is the time between two looks at something that another process does.
+// pause is the time between two looks at what another process does.
 func pause() { time.Sleep(10 * time.Millisecond) }
 
 // terminate NAME ends a server as a service manager would. It must exit with 0.
@@ -169,7 +169,7 @@ func request(ts *testscript.TestScript, method, path string, body ...string) (*h
 	return r, nil
 }
 
-// until DURATION METHOD PATH STATUS calls until the status is that, for as long.
+// until DURATION METHOD PATH STATUS calls until it gets STATUS, at most as long.
 func until(ts *testscript.TestScript, _ bool, args []string) {
 	limit, err := time.ParseDuration(args[0])
 	ts.Check(err)
@@ -259,7 +259,7 @@ func field(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(value))
 }
 
-// What is another each time, and what stands for it, as long as it.
+// What is different each time, and what replaces it, equally long.
 var changing = []struct {
 	pattern *regexp.Regexp
 	stands  string

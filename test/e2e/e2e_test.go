@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"foyer/internal/access"
-	_ "foyer/internal/cli" // what is built: when it changes, an earlier result is no longer good
+	_ "foyer/internal/cli" // what is built: when it changes, an earlier result is void
 	"foyer/internal/db/dbtest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/db/dbtest"
 )
 
-// instance is a server of the built program, for tests that a script cannot tell.
+// instance is a server for tests that cannot be scripts.
 type instance struct {
 	*testing.T
 	*process

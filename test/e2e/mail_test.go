@@ -89,7 +89,7 @@ func TestThreeServersMailEachInviteOnce(t *testing.T) {
 	}
 }
 
-// Whoever gets hold of the database alone must not get in.
+// Whoever gets only the database must not get in.
 func TestDatabaseHoldsNoLinkAndNoKey(t *testing.T) {
 	t.Parallel()
 	for _, engine := range engines {

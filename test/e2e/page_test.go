@@ -115,7 +115,7 @@ func TestInvitationInABrowser(t *testing.T) {
 	}
 }
 
-// uuidOf is the id of the member whose address begins so.
+// uuidOf is the id of the member whose address starts so.
 func uuidOf(members, name string) string {
 	return regexp.MustCompile(`\{"id":"([0-9a-f-]{36})","user":\{[^{}]*"email":"` + name).FindStringSubmatch(members)[1]
 }
