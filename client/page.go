@@ -47,14 +47,14 @@ func (r Range) addTo(query url.Values) url.Values {
 // after the first error.
 func all[T any](ctx context.Context, e endpoint, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for next, more := query, true; more; {
+		for next, more := query, true; more; more = next != nil {
 			page, err := ask[Page[T]](ctx, e, http.MethodGet, path, next, nil)
 			for _, result := range page.Results {
 				if !yield(result, nil) {
 					return
 				}
 			}
-			if more = err == nil && page.Next != ""; more {
+			if err == nil {
 				next, err = following(next, page.Next)
 			}
 			if err != nil {
@@ -68,8 +68,11 @@ func all[T any](ctx context.Context, e endpoint, path string, query url.Values) 
 // following takes only the query from the address of the page after that of
 // query. The rest is how the server calls itself, which need not be how we
 // reach it, and the key must go nowhere else. A page that is not further on is
-// an error, or the list would never end.
+// an error, or the list would never end. After the last page it is nil.
 func following(query url.Values, next string) (url.Values, error) {
+	if next == "" {
+		return nil, nil
+	}
 	u, err := url.Parse(next)
 	if err != nil {
 		return nil, fmt.Errorf("next page: %w", err)
