@@ -236,6 +236,7 @@ func TestScopesOfAcceptedKey(t *testing.T) {
 	for scope, want := range map[access.Scope][]bool{
 		access.PluginRead: {true, false, false, false}, access.PluginWrite: {true, true, false, false},
 		access.MemberRead: {false, false, true, false}, access.MemberWrite: {false, false, true, true},
+		access.All: {true, true, true, true},
 	} {
 		got := render(t, markup.Fill("accepted.html", Accepted{Level: "admin", Apps: access.RootApps, Scope: scope}))
 		for i, text := range []string{"See the apps", "Install, edit", "See who is a member", "Invite others"} {
