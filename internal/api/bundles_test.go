@@ -75,7 +75,7 @@ func TestBundleConditions(t *testing.T) {
 	})
 }
 
-// Whoever asks for bundles that do not exist is held to what an address may ask.
+// Asking for bundles that do not exist counts against the address.
 func TestUnknownBundlesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
 		for _, token := range []string{"%ff", "%00", "%ED%A0%80", "unknown", "UNKNOWN"} {

@@ -91,7 +91,7 @@ func TestExamplesOfErrors(t *testing.T) {
 	})
 }
 
-// throttled is what a key gets that has made as many requests as it may.
+// throttled is what a key gets that has used up its requests.
 func (r *rig) throttled() answer {
 	r.t.Helper()
 	limited := *r.api
@@ -107,7 +107,7 @@ func (r *rig) throttled() answer {
 	return answer{w.Code, strings.TrimSuffix(w.Body.String(), "\n"), w.Header()}
 }
 
-// The example of a source is what is made of its files, but for where it is served.
+// The example of a source is what its files become, except where it is served.
 func TestExampleOfSource(t *testing.T) {
 	place := regexp.MustCompile(`"https://[^/]+/apps/[A-Z2-7]{26}/`)
 	doc := readDocument(t)

@@ -13,8 +13,8 @@ import (
 	"foyer/internal/org"
 )
 
-// late is a body that is asked for once its sender is admitted; before it goes,
-// something happens, and time passes.
+// late is a body that is read once its sender is admitted; before it is sent,
+// something happens and time passes.
 type late struct {
 	io.Reader
 	before func()
@@ -28,7 +28,7 @@ func (l *late) Read(p []byte) (int, error) {
 	return l.Reader.Read(p)
 }
 
-// Nobody keeps what they may do by keeping their body back.
+// Nobody keeps a right by holding their body back.
 func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 	each(t, func(r *rig) {
 		var passed atomic.Int64

@@ -82,8 +82,8 @@ func TestPageShowsEveryOperation(t *testing.T) {
 	}
 }
 
-// A request is taken if, and only if, it fits the schema: where the two were not of one
-// mind once.
+// A request is taken if, and only if, it fits the schema: where the two once did not
+// agree.
 func TestSchemasOfRequests(t *testing.T) {
 	const (
 		keys     = "/api/users/@me/keys"

@@ -11,7 +11,7 @@ import (
 	"foyer/internal/org"
 )
 
-// A new name is shown wherever the old one was, whoever remembers what they showed.
+// A new name is shown wherever the old one was, whoever remembers the old one.
 func TestRenamedOrganization(t *testing.T) {
 	each(t, func(r *rig) {
 		shared := apps + r.app(`{"name": "Shared", "is_global": true}`)

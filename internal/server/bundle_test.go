@@ -29,7 +29,7 @@ func (s *running) withSite(t *testing.T, text string) client.AppSource {
 	return must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 }
 
-// siteURL is where an app's current bundle is, whichever that is.
+// siteURL is where an app's current bundle is.
 func siteURL(app client.AppSource) string {
 	return app.Bundle.URL[:strings.LastIndex(app.Bundle.URL, "/")] + "/site.js"
 }
@@ -139,7 +139,7 @@ func until(t *testing.T, deadline time.Duration, holds func() bool) {
 	}
 }
 
-// Asking for a bundle is use, which the next server knows of too.
+// Loading a bundle is use, which the next server knows too.
 func TestUse(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

@@ -12,7 +12,7 @@ import (
 	"foyer/internal/upstream/upstreamtest"
 )
 
-// However often and by how many it is asked, the upstream is once.
+// However often checks are asked for, the upstream is asked once.
 func TestCheckForUpdates(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -44,8 +44,8 @@ func TestCheckForUpdates(t *testing.T) {
 	})
 }
 
-// When the upstream fails the last result is answered with its age, even by a
-// server that was started since.
+// When the upstream fails, the last result is answered with its age, even by a
+// server started since.
 func TestCheckWhenUpstreamFails(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/db/dbtest"
 )
 
-// Clocks that differ are told, with by how much.
+// Clocks that differ are logged, with by how much.
 func TestClocksAreCompared(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, dbtest.Postgres(t))

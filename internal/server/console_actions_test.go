@@ -156,7 +156,7 @@ func TestConsoleKeysOfManyOrganizations(t *testing.T) {
 	v.want(200, "Branch "+strconv.Itoa(page.DefaultLimit)+"</option>", v.get("/console/keys"))
 }
 
-// A form's name stands for that form, sent by whom it was shown to.
+// A form's name counts for that form, from whom it was shown to.
 func TestConsoleFormNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -180,7 +180,7 @@ func TestConsoleFormNames(t *testing.T) {
 	})
 }
 
-// What another organization shares can be looked at, and changed there alone.
+// What another organization shares can be seen here, and changed only there.
 func TestConsoleSharedApp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -94,7 +94,7 @@ func TestConsoleLargeForms(t *testing.T) {
 	})
 }
 
-// What does not come to the API counts too.
+// What never reaches the API counts too.
 func TestConsoleLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -122,7 +122,7 @@ func TestConsoleLimit(t *testing.T) {
 	}
 }
 
-// What a key that has made too many requests sends comes back, unless it is large: then it is
+// A form from a key that has made too many requests comes back, unless it is large: then it is
 // not even read.
 func TestConsoleOverTheRate(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestConsoleOverTheRate(t *testing.T) {
 	v.want(429, "too large to keep", v.post(source, "do", "save", "filename", "a.txt", "text", strings.Repeat("x", 1<<20)))
 }
 
-// A catalog that is away keeps nobody from the other ways to an app.
+// Without the catalog, the other ways to an app still work.
 func TestConsoleWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{Catalog: "https://127.0.0.1:1/catalog.json"})
@@ -186,7 +186,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	})
 }
 
-// An id in a form is one, or names nothing.
+// What is not an id in a form names nothing.
 func TestConsoleIDs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -135,7 +135,7 @@ func join(t *testing.T, s *running) string {
 	return must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})).APIKey
 }
 
-// Whoever follows what is offered to them comes to a page, whatever the texts on it are.
+// Every link that is offered leads to a page, whatever the texts on it are.
 func TestConsoleLinks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -183,7 +183,7 @@ func TestConsoleLinks(t *testing.T) {
 	})
 }
 
-// What a form asks for the API does, or refuses; nothing else is done.
+// The API does or refuses what a form asks for; nothing else is done.
 func TestConsoleForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -233,8 +233,8 @@ func TestConsoleForms(t *testing.T) {
 	})
 }
 
-// Two who edit a file at the same time do not undo what the other did without a word, and lines
-// keep the ends they had.
+// Two who edit a file at the same time do not silently undo each other's work, and lines keep
+// the ends they had.
 func TestConsoleEditsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -322,7 +322,7 @@ func TestConsoleDoubleClick(t *testing.T) {
 	})
 }
 
-// What somebody typed whose session was over meanwhile is not lost.
+// What somebody typed is not lost when their session ends.
 func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -346,7 +346,7 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	})
 }
 
-// Who leaves, or revokes the key that they are signed in with, is told so.
+// Whoever leaves, or revokes the key they signed in with, is told so.
 func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

@@ -79,8 +79,8 @@ func redeclare() string {
 	return text.String()
 }
 
-// Whatever is compiled or unpacked, the server answers others meanwhile, and its
-// own memory stays small.
+// Whatever is compiled or unpacked, the server still answers others, and its own
+// memory stays small.
 func TestHostileWork(t *testing.T) {
 	s, pid := startProcess(t)
 	bomb := upstreamtest.NewHost(t).Repo(t, "bomb")

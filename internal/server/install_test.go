@@ -155,7 +155,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// Why a host cannot be reached is for the operator to know, who finds it in the log.
+// Only the operator is told why a host cannot be reached: in the log.
 func TestUnreachableHost(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {

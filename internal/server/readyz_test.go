@@ -11,7 +11,7 @@ import (
 	"foyer/internal/db/dbtest"
 )
 
-// Who asks whether the database answers is told so even when it does not.
+// Whoever asks whether the database answers is told even when it does not.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {

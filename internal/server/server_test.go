@@ -8,7 +8,7 @@ import (
 	"foyer/internal/config"
 )
 
-// What is asked of no path at all is answered like everything else.
+// A request without a path is answered like any other.
 func TestNoPath(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
@@ -23,7 +23,7 @@ func TestNoPath(t *testing.T) {
 	}
 }
 
-// Whoever opens the address of the server finds what can be asked of it.
+// Whoever opens the server's address finds what can be asked of it.
 func TestFrontPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
