@@ -18,16 +18,12 @@ type OwnDraft struct {
 	ExpiresAt      patch.Field[time.Time] // absent: with the key asking, or never
 }
 
-// Own returns a page of the caller's keys, in the order they were made, and how
-// many there are. A key that is bound to an organization sees only keys that are
-// bound to the same.
-func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) ([]Key, int, error) {
-	n, err := countOwnKeys(ctx, k.DB, c)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	keys, err := listOwnKeys(ctx, k.DB, c, p)
-	return keys, n, err
+// Own returns a page of the caller's keys, in the order they were made. A key that is
+// bound to an organization sees only keys that are bound to the same.
+func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key], error) {
+	return db.Page(ctx, k.DB, p,
+		func(q db.Querier) (int, error) { return countOwnKeys(ctx, q, c) },
+		func(q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
 }
 
 // CreateOwn makes a key that can do no more than the key asking for it, and lives

@@ -139,12 +139,9 @@ type Stored struct {
 	Changes string
 }
 
-// List returns a page of entries, the newest first, and how many there are.
-func List(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, int, error) {
-	n, err := total(ctx, q, f)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	entries, err := list(ctx, q, f, p)
-	return entries, n, err
+// List returns a page of entries, the newest first.
+func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stored], error) {
+	return db.Page(ctx, d, p,
+		func(q db.Querier) (int, error) { return total(ctx, q, f) },
+		func(q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
 }

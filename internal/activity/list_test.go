@@ -65,11 +65,11 @@ func TestListOfAllScopes(t *testing.T) {
 			}
 			var got []string
 			for p := (page.Page{Limit: 7}); p.Offset < len(want); p.Offset += p.Limit {
-				entries, n, err := List(t.Context(), d, f, p)
-				if err != nil || n != len(want) {
-					t.Fatalf("%+v: %d counted, want %d, %v", f, n, len(want), err)
+				found, err := List(t.Context(), d, f, p)
+				if err != nil || found.Count != len(want) {
+					t.Fatalf("%+v: %d counted, want %d, %v", f, found.Count, len(want), err)
 				}
-				for _, e := range entries {
+				for _, e := range found.Items {
 					got = append(got, e.RequestID)
 				}
 			}
@@ -78,8 +78,8 @@ func TestListOfAllScopes(t *testing.T) {
 			}
 		}
 		notOurs := Filter{OrganizationID: ours, Scope: Plugin, ItemID: items[theirs][0]}
-		if entries, n, err := List(t.Context(), d, notOurs, page.First); len(entries) > 0 || n != 0 || err != nil {
-			t.Errorf("of an app of others: %v, %d, %v", entries, n, err)
+		if found, err := List(t.Context(), d, notOurs, page.First); len(found.Items) > 0 || found.Count != 0 || err != nil {
+			t.Errorf("of an app of others: %+v, %v", found, err)
 		}
 	})
 }

@@ -45,9 +45,9 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 		}
 		holds := func(s activity.Scope, want int) {
 			t.Helper()
-			entries, n, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, Scope: s}, page.First)
-			if err != nil || n != want || len(entries) != want {
-				t.Errorf("%q: %d counted, %d there, want %d, %v", s, n, len(entries), want, err)
+			found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, Scope: s}, page.First)
+			if err != nil || found.Count != want || len(found.Items) != want {
+				t.Errorf("%q: %d counted, %d there, want %d, %v", s, found.Count, len(found.Items), want, err)
 			}
 		}
 		holds(activity.Plugin, fresh)

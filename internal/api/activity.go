@@ -8,7 +8,6 @@ import (
 	"foyer/internal/activity"
 	"foyer/internal/fault"
 	"foyer/internal/org"
-	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
@@ -23,17 +22,17 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	entries, count, err := a.Plugins.Activity(r.Context(), c, app, user, p)
+	found, err := a.Plugins.Activity(r.Context(), c, app, user, p)
 	if err != nil {
 		return err
 	}
 	first := emptyApp(c)
-	if len(entries) > 0 {
-		if first, err = a.appOf(r, c, entries[0]); err != nil {
+	if len(found.Items) > 0 {
+		if first, err = a.appOf(r, c, found.Items[0]); err != nil {
 			return err
 		}
 	}
-	return writeAppPage(w, r, a, first, p, page.Counted(entries, p, count), AppendActivity)
+	return writeAppPage(w, r, a, first, p, found, AppendActivity)
 }
 
 // activityFilter reads which activity is asked for.

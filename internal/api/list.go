@@ -12,14 +12,6 @@ import (
 // reader reads a page of a list.
 type reader[T any] func(context.Context, access.Caller, page.Page) (page.Found[T], error)
 
-// counted is a reader for a list that is read as items, and how many there are in all.
-func counted[T any](read func(context.Context, access.Caller, page.Page) ([]T, int, error)) reader[T] {
-	return func(ctx context.Context, c access.Caller, p page.Page) (page.Found[T], error) {
-		items, count, err := read(ctx, c, p)
-		return page.Counted(items, p, count), err
-	}
-}
-
 // list answers with the page that read reads, each item appended by item.
 func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {

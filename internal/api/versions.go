@@ -7,7 +7,6 @@ import (
 
 	"foyer/internal/access"
 	"foyer/internal/fault"
-	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/plugin"
 	"foyer/internal/wire"
@@ -43,11 +42,11 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	versions, count, current, err := a.Plugins.Versions(r.Context(), c, pluginID(r), p)
+	found, current, err := a.Plugins.Versions(r.Context(), c, pluginID(r), p)
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, page.Counted(versions, p, count), func(b []byte, v plugin.Version) []byte {
+	return wire.WritePage(w, r, a.BaseURL, p, found, func(b []byte, v plugin.Version) []byte {
 		return appendVersion(b, v, v.Number == current)
 	})
 }

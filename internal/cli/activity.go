@@ -51,13 +51,13 @@ func (c activityCommand) Run(ctx context.Context, d *server.Domain, out *output)
 			return err
 		}
 	}
-	entries, _, err := d.Activity(ctx, activity.Filter{
+	found, err := d.Activity(ctx, activity.Filter{
 		OrganizationID: o.ID, Scope: activity.Scope(c.Scope), ItemID: c.Item, UserEmail: c.User,
 	}, page.Page{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
-	return activities.all(out, entries)
+	return activities.all(out, found.Items)
 }
 
 var activities = view[activity.Stored]{

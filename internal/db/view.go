@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+
+	"foyer/internal/page"
 )
 
 // View runs queries that all see the database at the same moment. fn must use q, never
@@ -15,6 +17,22 @@ func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
 		return d.sqlite.readers.view(ctx, counted)
 	}
 	return d.postgres.view(ctx, counted)
+}
+
+// Page reads a page of a list and how long the list is, as of one moment: a change in between
+// could end somebody's walk early, with a count that never was.
+func Page[T any](ctx context.Context, d *DB, p page.Page, count func(Querier) (int, error), list func(Querier) ([]T, error)) (found page.Found[T], err error) {
+	err = d.View(ctx, func(q Querier) error {
+		n, err := count(q)
+		if err != nil || p.Beyond(n) {
+			found = page.Found[T]{Count: n}
+			return err
+		}
+		items, err := list(q)
+		found = page.Counted(items, p, n)
+		return err
+	})
+	return found, err
 }
 
 // moment is the database as a View sees it.

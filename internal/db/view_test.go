@@ -2,10 +2,14 @@ package db_test
 
 import (
 	"errors"
+	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
+	"foyer/internal/page"
 )
 
 // What others commit meanwhile is not seen, and the connection is as good as new after
@@ -29,6 +33,41 @@ func TestView(t *testing.T) {
 			})
 			if !errors.Is(err, failed) {
 				t.Fatalf("got %v, want what the function returned", err)
+			}
+		}
+	})
+}
+
+// What comes between the count and the items of a page is in neither.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		add := func(email string) { exec(t, d, makeUser, email, false, d.Now()) }
+		add("a")
+		add("b")
+		read := func(p page.Page) page.Found[string] {
+			found, err := db.Page(t.Context(), d, p, func(q db.Querier) (int, error) {
+				n, err := db.One(t.Context(), q, db.Value[int], `SELECT COUNT(*) FROM users`)
+				add("new " + strconv.Itoa(n))
+				return n, err
+			}, func(q db.Querier) ([]string, error) {
+				return db.All(t.Context(), q, db.Value[string], `SELECT email FROM users ORDER BY id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return found
+		}
+		for _, test := range []struct {
+			p    page.Page
+			want page.Found[string]
+		}{
+			{page.First, page.Found[string]{Items: []string{"a", "b"}, Count: 2}},
+			{page.Page{Limit: 1, Offset: 1}, page.Found[string]{Items: []string{"b"}, Count: 3, More: true}},
+			{page.Page{Limit: 1, Offset: 4}, page.Found[string]{Count: 4}},
+		} {
+			if diff := cmp.Diff(test.want, read(test.p)); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", test.p, diff)
 			}
 		}
 	})

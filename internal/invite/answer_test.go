@@ -179,11 +179,11 @@ func TestAcceptsAtTheSameTime(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		_, entries, err := activity.List(r.Context(), r.db, activity.Filter{
+		entries, err := activity.List(r.Context(), r.db, activity.Filter{
 			OrganizationID: r.owner.Organization.ID, Scope: activity.Membership, ItemID: members[len(members)-1].User.UUID,
 		}, page.First)
-		if done != 1 || len(members) != 2 || entries != 1 || err != nil {
-			r.Errorf("%d accepted, %d members, %d entries, %v", done, len(members), entries, err)
+		if done != 1 || len(members) != 2 || entries.Count != 1 || err != nil {
+			r.Errorf("%d accepted, %d members, %d entries, %v", done, len(members), entries.Count, err)
 		}
 	})
 }

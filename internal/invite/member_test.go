@@ -33,10 +33,10 @@ func TestAddMemberTakesTheInviteBack(t *testing.T) {
 		if _, err := r.invites.Open(r.Context(), r.mailedToken(theirs)); err != nil {
 			r.Errorf("the link of another organization: %v", err)
 		}
-		told, _, err := activity.List(r.Context(), r.db, activity.Filter{
+		found, err := activity.List(r.Context(), r.db, activity.Filter{
 			OrganizationID: r.owner.Organization.ID, Scope: activity.Invite, ItemID: ours.ID,
 		}, page.First)
-		if err != nil || len(told) != 2 || told[0].Verb != activity.Deleted || told[0].User.ID != 0 || told[0].Name != "ada@x.example" {
+		if told := found.Items; err != nil || len(told) != 2 || told[0].Verb != activity.Deleted || told[0].User.ID != 0 || told[0].Name != "ada@x.example" {
 			r.Errorf("told: %+v, %v", told, err)
 		}
 	})

@@ -64,10 +64,10 @@ func TestResendBesideDelete(t *testing.T) {
 				}
 			})
 			both.Wait()
-			told, _, err := activity.List(r.Context(), r.db, activity.Filter{
+			found, err := activity.List(r.Context(), r.db, activity.Filter{
 				OrganizationID: r.owner.Organization.ID, Scope: activity.Invite, ItemID: made.ID,
 			}, page.First)
-			if err != nil || len(told) < 2 || told[0].Verb != activity.Deleted {
+			if told := found.Items; err != nil || len(told) < 2 || told[0].Verb != activity.Deleted {
 				r.Fatalf("after it was deleted: %+v, %v", told, err)
 			}
 		}

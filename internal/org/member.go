@@ -11,14 +11,11 @@ import (
 )
 
 // Mine returns a page of the organizations that a caller's key opens, in the
-// order of joining, and how many there are.
-func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) ([]Mine, int, error) {
-	n, err := countMine(ctx, s.DB, c)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	all, err := listMine(ctx, s.DB, c, p)
-	return all, n, err
+// order of joining.
+func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.Found[Mine], error) {
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countMine(ctx, q, c) },
+		func(q db.Querier) ([]Mine, error) { return listMine(ctx, q, c, p) })
 }
 
 // Here returns the organization that a caller is in.
@@ -53,15 +50,11 @@ func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
 	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
 }
 
-// MemberPage returns a page of the members, in the order of joining, and how many
-// there are.
-func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) ([]Membership, int, error) {
-	n, err := countMembers(ctx, s.DB, c.Organization.ID)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	members, err := pageOfMembers(ctx, s.DB, c.Organization.ID, p)
-	return members, n, err
+// MemberPage returns a page of the members, in the order of joining.
+func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) (page.Found[Membership], error) {
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countMembers(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Membership, error) { return pageOfMembers(ctx, q, c.Organization.ID, p) })
 }
 
 // MayManageMembers reports whether a caller may change members at all.

@@ -16,18 +16,18 @@ type Offer struct {
 	Verified  bool // by whoever keeps the catalog
 }
 
-// Catalogued returns a page of the catalog, in its order, and how many apps it has.
-func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) ([]Offer, int, error) {
+// Catalogued returns a page of the catalog, in its order.
+func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (page.Found[Offer], error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
+		return page.Found[Offer]{}, err
 	}
 	entries, err := s.Catalog.Entries(ctx)
 	if err != nil || len(entries) <= p.Offset {
-		return nil, len(entries), err
+		return page.Found[Offer]{Count: len(entries)}, err
 	}
 	keys, err := listURLKeys(ctx, s.DB, c.Organization.ID)
 	if err != nil {
-		return nil, 0, err
+		return page.Found[Offer]{}, err
 	}
 	installed := make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -39,7 +39,7 @@ func (s Service) Catalogued(ctx context.Context, c access.Caller, p page.Page) (
 		offers[i] = offer(c, e)
 		offers[i].Installed = installed[e.Key()]
 	}
-	return offers, len(entries), nil
+	return page.Counted(offers, p, len(entries)), nil
 }
 
 func offer(c access.Caller, e upstream.Entry) Offer {

@@ -31,8 +31,8 @@ func (r rig) offering(list string) rig {
 func TestCatalogShowsNoCredentials(t *testing.T) {
 	each(t, func(r rig) {
 		r = r.offering(`[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`)
-		offers, _, err := r.Catalogued(r.Context(), r.caller, page.First)
-		if err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
+		found, err := r.Catalogued(r.Context(), r.caller, page.First)
+		if offers := found.Items; err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
 			r.Errorf("%+v, %v", offers, err)
 		}
 	})

@@ -38,9 +38,9 @@ func TestSetCredentials(t *testing.T) {
 		if err != nil || given.URL != repo.URL || given.Revision <= p.Revision {
 			r.Fatalf("got %+v, %v", given, err)
 		}
-		entries, n, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
-		if err != nil || n != 2 || entries[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":null}]` {
-			r.Errorf("%d entries, %+v, %v", n, entries, err)
+		entries, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
+		if err != nil || entries.Count != 2 || entries.Items[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":null}]` {
+			r.Errorf("%+v, %v", entries, err)
 		}
 		if p, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.Tag != "v2.0.0" {
 			r.Errorf("with the new token: %+v, %v", p, err)

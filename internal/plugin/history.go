@@ -16,10 +16,9 @@ import (
 	"foyer/internal/page"
 )
 
-// Versions returns a page of a plugin's versions, the newest first, how many there
-// are, and the number of the current one. Only its own organization is told who made
-// the versions of a global plugin.
-func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (versions []Version, count int, current int64, err error) {
+// Versions returns a page of a plugin's versions, the newest first, and the number of the
+// current one. Only its own organization is told who made the versions of a global plugin.
+func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
 	err = s.DB.View(ctx, func(q db.Querier) error {
 		plugin, err := s.get(ctx, q, c, id)
 		if err != nil {
@@ -30,18 +29,20 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 			return err
 		}
 		current = o.Current
-		if count, err = countVersions(ctx, q, id); err != nil || count <= p.Offset {
+		count, err := countVersions(ctx, q, id)
+		if err != nil {
 			return err
 		}
-		versions, err = listVersions(ctx, q, id, p)
+		versions, err := listVersions(ctx, q, id, p)
 		if plugin.OrganizationID != c.Organization.ID {
 			for i := range versions {
 				versions[i].CreatedBy = org.User{}
 			}
 		}
+		found = page.Counted(versions, p, count)
 		return err
 	})
-	return versions, count, current, err
+	return found, current, err
 }
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")

@@ -52,9 +52,9 @@ func TestChangedElsewhere(t *testing.T) {
 		if _, err := r.Update(r.Context(), r.caller, p.ID, named("gone")); !fault.Is(err, fault.NotFound) {
 			r.Errorf("changed what is gone: %v", err)
 		}
-		_, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
-		if n := r.count(`SELECT COUNT(*) FROM activity WHERE scope = 'Plugin'`); err != nil || entries != 6 || n != entries {
-			r.Errorf("%d entries of activity, %d are counted: %v", n, entries, err)
+		entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
+		if n := r.count(`SELECT COUNT(*) FROM activity WHERE scope = 'Plugin'`); err != nil || entries.Count != 6 || n != entries.Count {
+			r.Errorf("%d entries of activity, %d are counted: %v", n, entries.Count, err)
 		}
 	})
 }

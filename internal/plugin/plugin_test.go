@@ -120,10 +120,11 @@ func TestPrune(t *testing.T) {
 		for i := range maxSaved + 5 {
 			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
 		}
-		versions, count, current, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
-		if err != nil || count != maxSaved+1 || current != maxSaved+6 {
-			r.Fatalf("%d versions, at %d: %v", count, current, err)
+		found, current, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
+		if err != nil || found.Count != maxSaved+1 || current != maxSaved+6 {
+			r.Fatalf("%d versions, at %d: %v", found.Count, current, err)
 		}
+		versions := found.Items
 		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 7 {
 			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
 		}
@@ -185,13 +186,13 @@ func TestSaveTheSame(t *testing.T) {
 		r.save(p.ID, "a.md", patch.Of("a"))
 		before := r.save(p.ID, "a.md", patch.Of("a"))
 		after := r.save(p.ID, "b.md", patch.Field[string]{Null: true})
-		_, count, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
-		if err != nil || count != 1 || before.Revision != after.Revision {
-			r.Errorf("%d versions: %v", count, err)
+		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		if err != nil || found.Count != 1 || before.Revision != after.Revision {
+			r.Errorf("%d versions: %v", found.Count, err)
 		}
-		_, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
-		if err != nil || entries != 2 {
-			r.Errorf("%d entries: %v", entries, err)
+		entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
+		if err != nil || entries.Count != 2 {
+			r.Errorf("%d entries: %v", entries.Count, err)
 		}
 	})
 }

@@ -150,16 +150,13 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 }
 
 // Exporting returns a page of the plugins that would stop with a paid export plan.
-func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
+		return page.Found[Plugin]{}, err
 	}
-	n, err := countExporting(ctx, s.DB, c.Organization.ID)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	plugins, err := listExporting(ctx, s.DB, c.Organization.ID, p)
-	return plugins, n, err
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countExporting(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Plugin, error) { return listExporting(ctx, q, c.Organization.ID, p) })
 }
 
 // unusedAfter is how long after its bundle was last asked for a plugin counts as unused.
@@ -167,24 +164,21 @@ const unusedAfter = 30 * 24 * time.Hour
 
 // Unused returns a page of the organization's own plugins that nobody uses. Use
 // that Bundles has not written down yet does not count.
-func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) ([]Plugin, int, error) {
+func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
+		return page.Found[Plugin]{}, err
 	}
 	since := s.DB.Now().Add(-unusedAfter)
-	n, err := countUnused(ctx, s.DB, c.Organization.ID, since)
-	if err != nil || n <= p.Offset {
-		return nil, n, err
-	}
-	plugins, err := listUnused(ctx, s.DB, c.Organization.ID, since, p)
-	return plugins, n, err
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countUnused(ctx, q, c.Organization.ID, since) },
+		func(q db.Querier) ([]Plugin, error) { return listUnused(ctx, q, c.Organization.ID, since, p) })
 }
 
-// Activity returns a page of what was done to the organization's plugins, and how
-// many entries there are; only about one plugin or by one user, if given.
-func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) ([]activity.Stored, int, error) {
+// Activity returns a page of what was done to the organization's plugins; only about one
+// plugin or by one user, if given.
+func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) (page.Found[activity.Stored], error) {
 	if err := MayRead(c); err != nil {
-		return nil, 0, err
+		return page.Found[activity.Stored]{}, err
 	}
 	return activity.List(ctx, s.DB, activity.Filter{
 		OrganizationID: c.Organization.ID, Scope: activity.Plugin, ItemID: itemID, UserEmail: userEmail,

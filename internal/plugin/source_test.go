@@ -24,9 +24,9 @@ func TestSourceDuringDelete(t *testing.T) {
 					if found := err == nil && len(s.Files) == 1; !found && !fault.Is(err, fault.NotFound) {
 						r.Errorf("source %+v, %v", s, err)
 					}
-					versions, count, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
-					if found := err == nil && len(versions) == 1 && count == 1; !found && !fault.Is(err, fault.NotFound) {
-						r.Errorf("%d versions, %d counted, %v", len(versions), count, err)
+					versions, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+					if found := err == nil && len(versions.Items) == 1 && versions.Count == 1; !found && !fault.Is(err, fault.NotFound) {
+						r.Errorf("%d versions, %d counted, %v", len(versions.Items), versions.Count, err)
 					}
 				})
 			}

@@ -161,12 +161,12 @@ func TestUpgradeTogether(t *testing.T) {
 			if err != nil || second.Tag != "v2.0.0" || second.Name != "y" {
 				r.Errorf("the second: %+v, %v", second, err)
 			}
-			_, versions, current, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
-			if err != nil || versions != i+2 || current != int64(i+2) {
-				r.Errorf("at %d of %d versions, %v", current, versions, err)
+			versions, current, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+			if err != nil || versions.Count != i+2 || current != int64(i+2) {
+				r.Errorf("at %d of %d versions, %v", current, versions.Count, err)
 			}
-			if _, entries, err := r.Activity(r.Context(), r.caller, "", "", page.First); err != nil || entries != i+2 {
-				r.Errorf("%d entries of activity, %v", entries, err)
+			if entries, err := r.Activity(r.Context(), r.caller, "", "", page.First); err != nil || entries.Count != i+2 {
+				r.Errorf("%d entries of activity, %v", entries.Count, err)
 			}
 		}
 	})

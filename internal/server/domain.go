@@ -90,7 +90,7 @@ func newLinks(secret, baseURL string) (invite.Links, error) {
 func (d *Domain) Close() error { return d.db.Close() }
 
 // Activity returns a page of what was done in an organization, whatever its scope.
-func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) ([]activity.Stored, int, error) {
+func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) (page.Found[activity.Stored], error) {
 	return activity.List(ctx, d.db, f, p)
 }
 
