@@ -16,7 +16,7 @@ run: build
 
 test: setup build lint unit budget fuzz
 
-setup: # PostgreSQL's server programs, Chromium, git, curl
+setup: # PostgreSQL's server programs, Chromium, git, curl, jq
 	scripts/setup
 
 lint:

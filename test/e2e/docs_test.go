@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/access"
+	"foyer/internal/upstream/upstreamtest"
+)
+
+// What the pages for newcomers show works as it stands there.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "banner")
+	for _, tag := range []string{"v1.0.0", "v1.1.0"} {
+		repo.Tag(t, tag, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "site.ts": "// " + tag}))
+	}
+	for _, page := range []struct {
+		file, heading string
+		want          []string // among what the commands print
+		refused       int      // of what they ask for
+	}{
+		{"README.md", "## Try it", []string{`"bundle":{"url":"http://127.0.0.1:`, "ada@example.com", "/invite/"}, 0},
+		{"docs/api.md", "## Common jobs", []string{`"attr":"2.target_email"`, `"latest_tag":"v1.1.0"`, "-// v1.0.0", "/invite/", `"key":"foy_`}, 1},
+	} {
+		t.Run(page.file, func(t *testing.T) {
+			t.Parallel()
+			key, dir := access.NewKey(), t.TempDir()
+			if err := os.Symlink(binary, filepath.Join(dir, "bin")); err != nil {
+				t.Fatal(err)
+			}
+			p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0", "FOYER_BOOTSTRAP_KEY=" + key, "FOYER_UPSTREAM_ALLOW=127.0.0.0/8"}, dir, nil, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.kill)
+			url, err := p.awaitURL()
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := strings.NewReplacer(
+				"make run\n", "",
+				"foy_…", key,
+				"http://127.0.0.1:8000", url,
+				"https://git.example.com/team/banner.git", repo.URL,
+				"invite link ID", "invite link $(bin/foyer --json invite list | jq -r .[0].id)",
+			).Replace(commandsIn(t, page.file, page.heading))
+			sh := exec.Command("sh", "-eu", "-c", script)
+			sh.Dir = dir
+			shown, err := sh.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s\n%s", err, script, shown)
+			}
+			for _, want := range page.want {
+				if !strings.Contains(string(shown), want) {
+					t.Errorf("no %s in\n%s", want, shown)
+				}
+			}
+			if n := strings.Count(string(shown), `"errors":[`); n != page.refused {
+				t.Errorf("%d requests are refused, want %d:\n%s", n, page.refused, shown)
+			}
+		})
+	}
+}
+
+// commandsIn returns the commands of a section of a page, as a script.
+func commandsIn(t *testing.T, file, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, section, _ = strings.Cut(section, "```sh\n")
+	var script strings.Builder
+	for block := range strings.SplitSeq(section, "```sh\n") {
+		commands, _, _ := strings.Cut(block, "```")
+		script.WriteString(commands)
+	}
+	return script.String()
+}
