@@ -3,8 +3,6 @@
 package access
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -116,23 +114,10 @@ var levels = map[string]Level{
 
 // ParseLevel reads a level's number or name; if it is neither, the fault names field.
 func ParseLevel(field, text string) (Level, error) {
-	l, ok := levels[text]
-	if !ok {
-		l, ok = levels[digits(text)]
+	if l, ok := levels[text]; ok {
+		return l, nil
 	}
-	if !ok {
-		return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
-	}
-	return l, nil
-}
-
-// digits is 8 for 8.0 and 8e0, which are the same number in JSON; "" if text is no number.
-func digits(text string) string {
-	var n float64
-	if json.Unmarshal([]byte(text), &n) != nil {
-		return ""
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64)
+	return 0, fault.Field(fault.InvalidChoice, field, "Must be 1 (member), 8 (admin) or 15 (owner).")
 }
 
 func (l Level) String() string {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"foyer/internal/fault"
@@ -52,19 +54,29 @@ func (o Object) Text(name string) patch.Field[string] {
 	return unquoted(name, v)
 }
 
-// Choice reads a string, or a number as it is spelled: for values that have both
-// a number and a name.
+// Choice reads a string, or a number as a text: for values that have both a number and
+// a name.
 func (o Object) Choice(name string) patch.Field[string] {
 	f, v := field[string](o, name)
 	switch {
 	case v == "":
 		return f
 	case v.kind() == '0':
-		return patch.Of(strings.Clone(string(v)))
+		return patch.Of(decimal(string(v)))
 	case v.kind() != '"':
 		return wrong[string](name, "a number or a string", v)
 	}
 	return unquoted(name, v)
+}
+
+// decimal writes a whole number in digits only, also one that is spelled 8.0 or 8e0; any other
+// number stays as it is.
+func decimal(number string) string {
+	const exact = 1 << 53 // below, a float64 holds every whole number
+	if n, err := strconv.ParseFloat(number, 64); err == nil && strings.ContainsAny(number, ".eE") && n == math.Trunc(n) && math.Abs(n) < exact {
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return strings.Clone(number)
 }
 
 func unquoted(name string, v value) patch.Field[string] {

@@ -129,7 +129,7 @@ func TestFields(t *testing.T) {
 	if f := o.Text("absent"); f.Set {
 		t.Errorf("absent: %+v", f)
 	}
-	if f := o.Choice("number"); f.Value != "1e3" {
+	if f := o.Choice("number"); f.Value != "1000" {
 		t.Errorf("number: %+v", f)
 	}
 	if f := o.Bool("yes"); !f.Value {
@@ -178,4 +178,21 @@ func FuzzReadObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{
+		"8": "8", "8.0": "8", "8e0": "8", "80E-1": "8", "1.5e+1": "15", "-0.0": "0", "9007199254740991.0": "9007199254740991",
+		"8.5": "8.5", "-8": "-8", "1e999": "1e999", "1e16": "1e16", "12345678901234567890": "12345678901234567890",
+		`"8.0"`: "8.0", `" 8"`: " 8", `"admin"`: "admin",
+	} {
+		o, err := read(`{"level":` + number + `}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := o.Choice("level"); f.Fault != nil || f.Value != want {
+			t.Errorf("%s: %+v, want %q", number, f, want)
+		}
+	}
 }
