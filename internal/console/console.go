@@ -300,7 +300,7 @@ func (c *Console) told(w http.ResponseWriter, r *http.Request, err error, shown 
 	shown.Detail = first.Detail
 	if first.Cause != nil {
 		shown.RequestID = c.RequestID(w)
-		c.Report(w, r, err)
 	}
+	c.Report(w, r, err)
 	return wire.SetHeaders(w, err)
 }

@@ -7,6 +7,7 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/console/markup"
+	"foyer/internal/page"
 )
 
 // Keys lists the keys of whoever looks at them.
@@ -22,14 +23,8 @@ func showKeys(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	var organizations []client.OrganizationInfo
-	for o, err := range v.client.AllOrganizations(v.ctx()) {
-		if err != nil {
-			return markup.Page{}, err
-		}
-		organizations = append(organizations, o)
-	}
-	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), organizations}), nil
+	organizations, err := v.client.ListOrganizations(v.ctx(), client.Range{Limit: page.MaxLimit})
+	return markup.Fill("keys.html", Keys{l, v.keyID, v.caller.Scope.Choices(), organizations.Results}), err
 }
 
 // Opens is what a key opens, in words.

@@ -26,7 +26,7 @@ func showInvites(v *visit) (markup.Page, error) {
 	return markup.Fill("invites.html", Invites{l, v.console.Mails, invite.MaxBulk}), err
 }
 
-// invitePeople invites each address, one per line.
+// invitePeople invites each of the addresses.
 func invitePeople(v *visit) (next, error) {
 	level, err := strconv.Atoi(v.line("level"))
 	if err != nil {
