@@ -159,7 +159,7 @@ func (k *Keys) Change(ctx context.Context, fn func(*db.Tx) error) error {
 }
 
 // Version changes with each change to keys, memberships, organizations or users that
-// this server has heard of. What was read after Version was holds until it changes.
+// this server has heard of. What is read after asking for it holds until it changes.
 func (k *Keys) Version() int64 { return k.cache.generation.Load() }
 
 // verify makes sure that what is in memory is at most MaxAge behind the database.

@@ -173,7 +173,7 @@ func Lock(ctx context.Context, t *Tx, name string) error {
 }
 
 // LockRows locks the rows of a SELECT until this transaction ends. It does not wait
-// itself: on PostgreSQL the lock is held once the next statement returns.
+// itself: on PostgreSQL the next statement does, and sees what others committed before.
 func LockRows(ctx context.Context, t *Tx, query string, args ...any) error {
 	return t.lock(ctx, query+t.ForUpdate, args...)
 }

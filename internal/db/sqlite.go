@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// On every connection a commit is on disk when it returns, and waits for locks of other
-// processes.
+// On every connection a commit is on disk when it returns, and statements wait for locks of
+// other processes.
 var (
 	sqlitePragmas = []string{
 		"busy_timeout = 10000", // the first: see openOwn

@@ -141,8 +141,8 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
-// countUse counts n more uses of a brake and reports whether that is within the limit.
-// A day that began at or before dayBefore begins anew.
+// countUse counts n more uses of a brake if the limit allows them, and reports whether it
+// did. A day that began at or before dayBefore begins anew.
 func countUse(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
 	if n > limit {
 		return false, nil

@@ -47,7 +47,7 @@ func Cut[T any](items []T, p Page, count int, name func(T) string) Found[T] {
 
 // Counted makes a page out of its items, from a list of count that has no names to go on after.
 func Counted[T any](items []T, p Page, count int) Found[T] {
-	more := len(items) > 0 && p.Offset+len(items) < count // the list may have become shorter meanwhile
+	more := len(items) > 0 && p.Offset+len(items) < count // no page leads to itself
 	return Found[T]{Items: items, Count: count, More: more}
 }
 
