@@ -3,7 +3,9 @@ package db_test
 import (
 	"context"
 	"net/url"
+	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -116,7 +118,8 @@ func TestRefusedDatabases(t *testing.T) {
 	}
 }
 
-// Who changes the schema may be another than who uses it.
+// Who changes the schema may be another than who uses it, with the rights that
+// docs/operating.md grants.
 func TestRoleThatMayNotCreate(t *testing.T) {
 	t.Parallel()
 	address := dbtest.Postgres(t)
@@ -126,11 +129,36 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := path.Base(u.Path) + "_clerk"
-	administer(t, address, `CREATE ROLE `+role+` LOGIN`,
-		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO `+role)
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := regexp.MustCompile(`(?m)^ *((?:GRANT|ALTER DEFAULT).* TO )foyer;`).FindAllSubmatch(text, -1)
+	if len(grants) == 0 {
+		t.Fatal("no grants are documented")
+	}
+	statements := []string{`CREATE ROLE ` + role + ` LOGIN`}
+	for _, m := range grants {
+		statements = append(statements, string(m[1])+role)
+	}
+	administer(t, address, statements...)
 	t.Cleanup(func() { administer(t, address, `DROP OWNED BY `+role, `DROP ROLE `+role) })
 	u.User = url.User(role)
-	dbtest.Open(t, conns(t, u.String(), "5"))
+	d := dbtest.Open(t, conns(t, u.String(), "5"))
+	exec(t, d, makeUser, "ada", false, d.Now())
+	err = d.InTx(t.Context(), func(tx *db.Tx) error {
+		var id int64
+		if err := db.InsertLater(t.Context(), tx, &id, makeUser, "ben", false, d.Now()); err != nil {
+			return err
+		}
+		return db.Run(t.Context(), tx, `DELETE FROM users WHERE id = `+tx.LastID("users"))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 1 {
+		t.Errorf("%d users, %v", n, err)
+	}
 }
 
 func TestClockAhead(t *testing.T) {
