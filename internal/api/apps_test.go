@@ -125,7 +125,7 @@ func TestGlobalApps(t *testing.T) {
 		if got := r.send(r.otherKey, "GET", theirs+id, ""); got.status != 200 {
 			r.t.Errorf("get: %d", got.status)
 		}
-		const foreign = "This app belongs to another organization, which alone may change it."
+		const foreign = "This app belongs to another organization, and only that one may change it."
 		for _, c := range [][2]string{{"PATCH", id}, {"DELETE", id}, {"POST", id + "/upgrade"}, {"PATCH", id + "/update_source"}} {
 			r.compare(c[0]+" "+c[1], r.send(r.otherKey, c[0], theirs+c[1], ""), 403, denied(foreign))
 		}

@@ -15,7 +15,7 @@ type backupCommand struct {
 
 // Help says what a backup is.
 func (backupCommand) Help() string {
-	return `The copy is consistent, and readable by its owner alone. It does not hold the secret: keep that apart from it.
+	return `The copy is consistent, and readable only by its owner. It does not hold the secret: keep that apart from it.
 Run this as the service's user, with its settings. For PostgreSQL, use pg_dump.
 
 Example:

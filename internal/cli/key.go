@@ -14,7 +14,7 @@ import (
 )
 
 type keyCommands struct {
-	Create   keyCreate   `cmd:"" help:"Make a key and show it, this once."`
+	Create   keyCreate   `cmd:"" help:"Make a key and show it; it is not shown again."`
 	Generate keyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
 	List     keyList     `cmd:"" help:"List all keys, without the keys themselves."`
 	Revoke   keyRevoke   `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
@@ -80,7 +80,7 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error
 		return err
 	}
 	err = out.say(json.RawMessage(appendKey(nil, made, key)),
-		"Key %d of %s, shown this once: keep it.\n\n  %s", made.ID, made.UserEmail, key)
+		"Key %d of %s, shown only now: keep it.\n\n  %s", made.ID, made.UserEmail, key)
 	if err != nil {
 		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", made.ID, err, made.ID)
 	}

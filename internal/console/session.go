@@ -94,7 +94,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 		err = read(w, r, maxSessionForm)
 	}
 	if err == nil && c.secure && cannotKeep(r) {
-		err = fault.New(fault.Denied, "One can sign in by https alone: open %s/console.", c.BaseURL)
+		err = fault.New(fault.Denied, "You can sign in only over https: open %s/console.", c.BaseURL)
 	}
 	if err != nil {
 		c.trouble(w, r, nil, err)

@@ -76,7 +76,7 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 		}
 		o, wrong := d.check()
 		if o.email != "" && seen[o.email] {
-			faults.Add(atItem(i, fault.Field(fault.NotUnique, "target_email", "Is there twice in this request.")))
+			faults.Add(atItem(i, fault.Field(fault.NotUnique, "target_email", "Appears twice in this request.")))
 		}
 		seen[o.email] = true
 		faults.Add(atItem(i, wrong.Err()))
@@ -206,7 +206,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	case err != nil:
 		return "", time.Time{}, err
 	case known:
-		return "", time.Time{}, fault.New(fault.Denied, "%s is a user already, whom whoever holds the link would become: the link goes by mail alone.", i.TargetEmail)
+		return "", time.Time{}, fault.New(fault.Denied, "%s is already a user, and whoever holds the link would become them: it goes by mail only.", i.TargetEmail)
 	case i.Expired(s.DB.Now()):
 		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
 	}

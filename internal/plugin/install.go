@@ -97,7 +97,7 @@ func (s Service) insertInstalled(ctx context.Context, tx *db.Tx, c access.Caller
 	return err
 }
 
-var errInstalled = fault.Field(fault.NotUnique, "url", "An app is installed from this url already.")
+var errInstalled = fault.Field(fault.NotUnique, "url", "An app from this url is installed already.")
 
 // remote is where a new plugin comes from: the given url, or that of the catalog's
 // entry with the credentials of the given one. A plugin without a name gets the

@@ -323,7 +323,7 @@ func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int6
 		return Plugin{}, err
 	}
 	if p.OrganizationID != c.Organization.ID {
-		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, which alone may change it.")
+		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, and only that one may change it.")
 	}
 	return p, nil
 }

@@ -66,7 +66,7 @@ func bootstrapFault(setting string, err error) error {
 
 // welcome never shows a key that was given: whoever gave it has it.
 func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL string) error {
-	shown, inCommand := key+"   (shown this once: keep it)", key
+	shown, inCommand := key+"   (shown only now: keep it)", key
 	switch given := s.Config.Bootstrap; {
 	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"

@@ -199,7 +199,7 @@ func TestConsoleSharedApp(t *testing.T) {
 		}
 	}
 	guest.want(200, "with every organization, by", guest.get("/console/@current/apps/"+itoa(id)))
-	guest.want(403, "which alone may change it", guest.post("/console/@current/apps/"+itoa(id), "do", "delete"))
+	guest.want(403, "and only that one may change it", guest.post("/console/@current/apps/"+itoa(id), "do", "delete"))
 }
 
 // ownerElsewhere makes another organization, and returns the key of its owner.

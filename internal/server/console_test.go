@@ -208,7 +208,7 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(404, "<h1>That did not work</h1>", owner.get("/console/@current/nothing/here"))
 		owner.want(400, "Choose a level.", owner.post("/console/@current/members", "do", "level"))
 		owner.want(400, "Choose at least one.", owner.post("/console/keys", "do", "make"))
-		owner.want(400, "ada@x.example: Is there twice", owner.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", "ada@x.example; ada@x.example"))
+		owner.want(400, "ada@x.example: Appears twice", owner.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", "ada@x.example; ada@x.example"))
 		for _, path := range []string{"/console/@current/apps?offset=-1", "/console/@current/apps?offset=x"} {
 			owner.want(400, "whole number", owner.get(path))
 		}

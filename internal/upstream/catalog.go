@@ -58,7 +58,7 @@ func (e Entry) Remote() (Remote, error) {
 	_, place, _ := strings.Cut(e.Key(), "://")
 	host, path, _ := strings.Cut(place, "/")
 	if strings.Contains(host, "npm") && strings.HasPrefix(path, "package/") {
-		return Remote{}, badURL(fmt.Sprintf("%q is an npm package; apps are installed from git repositories alone.", e.Name))
+		return Remote{}, badURL(fmt.Sprintf("%q is an npm package; apps are installed only from git repositories.", e.Name))
 	}
 	return e.remote, nil
 }
@@ -184,7 +184,7 @@ func (c *Catalog) fetch(ctx context.Context) (data []byte, etag string, err erro
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.source, nil)
 	if err != nil {
-		return nil, "", errors.New("FOYER_CATALOG is not a url that can be asked") // err would show its credentials
+		return nil, "", errors.New("FOYER_CATALOG is not a usable url") // err would show its credentials
 	}
 	if c.etag != "" {
 		req.Header.Set("If-None-Match", c.etag)

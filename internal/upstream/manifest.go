@@ -70,7 +70,7 @@ func readStructure(fields map[string]json.RawMessage, key string, to *json.RawMe
 	case raw[0] != '[' && raw[0] != '{':
 		return fmt.Errorf("has a %q that is neither a list nor an object", key)
 	case !jsontext.Value(raw).IsValid(): // encoding/json has let more pass than requests may send
-		return fmt.Errorf("has a %q with a name that is there twice in one object, or with text that is not Unicode", key)
+		return fmt.Errorf("has a %q with a name that appears twice in one object, or with text that is not Unicode", key)
 	}
 	switch depth, nul := measure(raw); {
 	case depth > maxManifestDepth:

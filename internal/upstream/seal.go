@@ -17,7 +17,7 @@ type Sealer struct{ aead cipher.AEAD }
 // errNoSecret is what a nil Sealer has to say.
 var errNoSecret = errors.New("credentials of an upstream are kept sealed, for which FOYER_SECRET must be set")
 
-var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is another than when the app was installed. " +
+var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is not the one that the app was installed with. " +
 	"Set it back, or give them anew (foyer app credentials).")
 
 // NewSealer derives the key from the server's secret (FOYER_SECRET).

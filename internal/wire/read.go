@@ -174,7 +174,7 @@ func syntaxFault(body []byte, err error) error {
 		return tooDeep(topField(body, e.JSONPointer))
 	}
 	if errors.Is(e.Err, jsontext.ErrDuplicateName) {
-		return fault.New(fault.Unparsable, "The body is not valid JSON: %q is there twice.", e.JSONPointer.LastToken())
+		return fault.New(fault.Unparsable, "The body is not valid JSON: %q appears twice.", e.JSONPointer.LastToken())
 	}
 	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
 }

@@ -103,7 +103,7 @@ func TestReadObjectSaysWhatIsWrong(t *testing.T) {
 		`{"a":1,}`:                   "The body is not valid JSON: invalid character ',' at start of value (byte 6).",
 		`{1:2}`:                      "The body is not valid JSON: object member name must be a string (byte 1).",
 		`{"a":[1 2]}`:                "The body is not valid JSON: invalid character '2' after array element (expecting ',' or ']') (byte 8).",
-		`{"a":{"b":1,"b":2}}`:        `The body is not valid JSON: "b" is there twice.`,
+		`{"a":{"b":1,"b":2}}`:        `The body is not valid JSON: "b" appears twice.`,
 		`{}{}`:                       "The body must be one JSON value; something follows it.",
 		"{" + manyFields(1001) + ",": "Must have at most 1000 fields.",
 	} {

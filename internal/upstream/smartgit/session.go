@@ -154,7 +154,7 @@ func (s *Session) request(ctx context.Context, method, path string, content io.R
 	u.RawQuery = strings.Join(query, "&")
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
 	if err != nil {
-		return nil, fault.Field(fault.Invalid, "url", "This is not a url that can be asked.")
+		return nil, fault.Field(fault.Invalid, "url", "This is not a usable url.")
 	}
 	req.Header.Set("User-Agent", "git/"+agent) // some hosts answer only git at this address
 	if s.trusted && (s.remote.Username != "" || s.remote.Password != "") {
