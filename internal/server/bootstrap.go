@@ -84,8 +84,8 @@ Try it, in another terminal:
 
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
-All that can be asked is at %s/docs
-The same by hand, in a browser: sign in with the key at %s/console
+Every operation is described at %s/docs
+In a browser, sign in with the key at %s/console
 
 `, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL, baseURL)
 	if err != nil {
