@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"foyer/internal/db"
@@ -49,10 +48,8 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
 	}
-	key := Key{
-		UserID: c.UserID, OrganizationID: strings.ToLower(d.OrganizationID), Scope: d.Scope,
-		CreatedAt: k.DB.Now(), ExpiresAt: d.ExpiresAt.Or(c.KeyExpires),
-	}
+	key := k.draw(Draft{UserID: c.UserID, OrganizationID: d.OrganizationID, Scope: d.Scope})
+	key.ExpiresAt = d.ExpiresAt.Or(c.KeyExpires)
 	if key.OrganizationID == "" {
 		key.OrganizationID = c.BoundTo
 	}
