@@ -52,8 +52,8 @@ type commands struct {
 const description = `Foyer keeps an organization's frontend apps and its invites behind an HTTP API.
 
 To try it, run "foyer serve" with no setting at all. The other commands work directly on its database, even while
-servers run; FOYER_DATABASE names another. The exit status is 0, 2 if the command line or a
-setting is refused before anything is done, 1 if a command fails later.`
+servers run; FOYER_DATABASE names another. The exit status is 0, 2 if the command line or a setting is refused before
+anything is done, 1 if a command fails later.`
 
 // misuse is an error in how the program was called.
 type misuse struct{ error }

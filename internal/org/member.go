@@ -26,7 +26,7 @@ func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
 
 // Self returns the user who is a caller.
 func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
-	return findUserByID(ctx, s.DB, c.UserID)
+	return s.User(ctx, s.DB, c.UserID)
 }
 
 // User returns a user, read with q.

@@ -73,8 +73,10 @@ func (o Object) Choice(name string) patch.Field[string] {
 // number stays as it is.
 func decimal(number string) string {
 	const exact = 1 << 53 // below, a float64 holds every whole number
-	if n, err := strconv.ParseFloat(number, 64); err == nil && strings.ContainsAny(number, ".eE") && n == math.Trunc(n) && math.Abs(n) < exact {
-		return strconv.FormatInt(int64(n), 10)
+	if strings.ContainsAny(number, ".eE") {
+		if n, err := strconv.ParseFloat(number, 64); err == nil && n == math.Trunc(n) && math.Abs(n) < exact {
+			return strconv.FormatInt(int64(n), 10)
+		}
 	}
 	return strings.Clone(number)
 }
