@@ -27,11 +27,7 @@ func emptyApp(c access.Caller) plugin.Plugin {
 // listUnderApp is list for those lists; app returns the app that an item is about.
 func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-		p, err := wire.ReadPage(r)
-		if err != nil {
-			return err
-		}
-		found, err := read(r.Context(), c, p)
+		p, found, err := read.ask(r, c)
 		if err != nil {
 			return err
 		}
