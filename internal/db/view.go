@@ -22,17 +22,21 @@ func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
 // Page reads a page of a list and how long the list is, as of one moment: a change in between
 // could end somebody's walk early, with a count that never was.
 func Page[T any](ctx context.Context, d *DB, p page.Page, count func(Querier) (int, error), list func(Querier) ([]T, error)) (found page.Found[T], err error) {
-	err = d.View(ctx, func(q Querier) error {
-		n, err := count(q)
-		if err != nil || p.Beyond(n) {
-			found = page.Found[T]{Count: n}
-			return err
-		}
-		items, err := list(q)
-		found = page.Counted(items, p, n)
+	err = d.View(ctx, func(q Querier) (err error) {
+		found, err = PageIn(q, p, count, list)
 		return err
 	})
 	return found, err
+}
+
+// PageIn is Page inside a View.
+func PageIn[T any](q Querier, p page.Page, count func(Querier) (int, error), list func(Querier) ([]T, error)) (page.Found[T], error) {
+	n, err := count(q)
+	if err != nil || p.Beyond(n) {
+		return page.Found[T]{Count: n}, err
+	}
+	items, err := list(q)
+	return page.Counted(items, p, n), err
 }
 
 // moment is the database as a View sees it.

@@ -29,17 +29,14 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 			return err
 		}
 		current = o.Current
-		count, err := countVersions(ctx, q, id)
-		if err != nil {
-			return err
-		}
-		versions, err := listVersions(ctx, q, id, p)
+		found, err = db.PageIn(q, p,
+			func(q db.Querier) (int, error) { return countVersions(ctx, q, id) },
+			func(q db.Querier) ([]Version, error) { return listVersions(ctx, q, id, p) })
 		if plugin.OrganizationID != c.Organization.ID {
-			for i := range versions {
-				versions[i].CreatedBy = org.User{}
+			for i := range found.Items {
+				found.Items[i].CreatedBy = org.User{}
 			}
 		}
-		found = page.Counted(versions, p, count)
 		return err
 	})
 	return found, current, err
