@@ -11,6 +11,7 @@ import (
 	"foyer/internal/db"
 	"foyer/internal/fault"
 	"foyer/internal/flight"
+	"foyer/internal/lastuse"
 )
 
 const (
@@ -207,8 +208,7 @@ type cache struct {
 	generation atomic.Int64 // counts drops, so that nothing read before one is kept after it
 	byHash     map[hash]*Identity
 
-	usedMu sync.Mutex
-	used   map[int64]time.Time // by key, not yet written down
+	uses lastuse.Notes // of keys
 }
 
 func (c *cache) get(h hash) *Identity {
@@ -242,25 +242,5 @@ func (c *cache) noteUse(id *Identity, now time.Time) {
 	if id.usedHour.Swap(hour) == hour {
 		return
 	}
-	c.note(id.KeyID, now.Truncate(time.Hour))
-}
-
-// note remembers a use of a key, unless a later one is noted already.
-func (c *cache) note(key int64, at time.Time) {
-	c.usedMu.Lock()
-	defer c.usedMu.Unlock()
-	if c.used == nil {
-		c.used = map[int64]time.Time{}
-	}
-	if c.used[key].Before(at) {
-		c.used[key] = at
-	}
-}
-
-func (c *cache) takeUsed() map[int64]time.Time {
-	c.usedMu.Lock()
-	defer c.usedMu.Unlock()
-	used := c.used
-	c.used = nil
-	return used
+	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
 }

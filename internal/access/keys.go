@@ -2,8 +2,6 @@ package access
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,23 +80,5 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 // FlushUse writes down when keys were used last. Requests only note it, so that
 // reading costs no write.
 func (k *Keys) FlushUse(ctx context.Context) error {
-	used := k.cache.takeUsed()
-	if len(used) == 0 {
-		return nil
-	}
-	ids := slices.Sorted(maps.Keys(used)) // in one order, or servers would lock each other out
-	err := k.DB.InTx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids {
-			if err := markUsed(ctx, tx, id, used[id]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		for id, at := range used {
-			k.cache.note(id, at)
-		}
-	}
-	return err
+	return k.cache.uses.Flush(ctx, k.DB, markUsed)
 }

@@ -30,10 +30,10 @@ var allowed = map[string][]string{
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
 	// domain
-	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "org", "sandbox", "upstream"},
+	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "lastuse", "org", "sandbox", "upstream"},
 	"invite":   {"access", "activity", "cache", "db", "job", "letter", "mail", "org", "seal"},
 	"org":      {"access", "activity", "address", "db"},
-	"access":   {"cache", "db", "flight", "seal"},
+	"access":   {"cache", "db", "flight", "lastuse", "seal"},
 	"activity": {"db"},
 	// machinery
 	"upstream":  {"fair", "flight", "sandbox", "seal"},
@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"address":   {},
 	"plaintext": {},
 	"job":       {"db"},
+	"lastuse":   {"db"},
 	"db":        {},
 	"cache":     {},
 	"fair":      {},

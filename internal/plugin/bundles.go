@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -130,21 +128,5 @@ func compress(js string) []byte {
 
 // FlushUse writes down which plugins' bundles were asked for.
 func (b *Bundles) FlushUse(ctx context.Context) error {
-	used := b.uses.take()
-	if len(used) == 0 {
-		return nil
-	}
-	ids := slices.Sorted(maps.Keys(used)) // in one order on all servers, which would lock each other out
-	err := b.DB.InTx(ctx, func(tx *db.Tx) error {
-		for _, id := range ids {
-			if err := noteUse(ctx, tx, id, used[id]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		b.uses.putBack(used)
-	}
-	return err
+	return b.uses.pending.Flush(ctx, b.DB, noteUse)
 }

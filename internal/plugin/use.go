@@ -3,6 +3,8 @@ package plugin
 import (
 	"sync"
 	"time"
+
+	"foyer/internal/lastuse"
 )
 
 // useInterval is how precisely the last use of a plugin is kept.
@@ -15,7 +17,7 @@ const maxUses = 100_000
 type uses struct {
 	mu      sync.Mutex
 	noted   map[int64]time.Time // the last use that was noted
-	pending map[int64]time.Time // those of noted that are not written down
+	pending lastuse.Notes
 }
 
 func (u *uses) note(pluginID int64, at time.Time) {
@@ -27,31 +29,6 @@ func (u *uses) note(pluginID int64, at time.Time) {
 	if u.noted == nil || len(u.noted) >= maxUses {
 		u.noted = map[int64]time.Time{}
 	}
-	if u.pending == nil {
-		u.pending = map[int64]time.Time{}
-	}
-	u.noted[pluginID], u.pending[pluginID] = at, at
-}
-
-// take returns what is to be written down, by plugin.
-func (u *uses) take() map[int64]time.Time {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	all := u.pending
-	u.pending = nil
-	return all
-}
-
-// putBack returns what could not be written down.
-func (u *uses) putBack(all map[int64]time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.pending == nil {
-		u.pending = map[int64]time.Time{}
-	}
-	for id, at := range all {
-		if _, newer := u.pending[id]; !newer {
-			u.pending[id] = at
-		}
-	}
+	u.noted[pluginID] = at
+	u.pending.Note(pluginID, at)
 }
