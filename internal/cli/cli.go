@@ -62,8 +62,8 @@ type misuse struct{ error }
 func (m misuse) Unwrap() error { return m.error }
 
 // Run executes one command line and returns the exit code.
-func Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	err := run(ctx, args, getenv, stdout, stderr)
+func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	err := run(ctx, args, environ, stdout, stderr)
 	if err == nil {
 		return OK
 	}
@@ -88,7 +88,7 @@ func lines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
 			return misuse{fmt.Errorf("%q is not UTF-8", arg)}
@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil {
 		return misuse{err}
 	}
-	e := environment{getenv: getenv, flags: flagValues(parsed), founds: slices.Contains(founders, parsed.Command())}
+	e := environment{variables: environ, flags: flagValues(parsed), founds: slices.Contains(founders, parsed.Command())}
 	defer func() { err = errors.Join(err, e.close()) }()
 	if err := errors.Join(
 		parsed.BindSingletonProvider(e.config),
@@ -141,15 +141,15 @@ var founders = []string{"migrate", "organization create"}
 
 // environment gives commands what they ask for: the settings, the database.
 type environment struct {
-	getenv func(string) string
-	flags  map[string]string
-	founds bool // the command is one of founders
-	opened *server.Domain
-	err    error // why a command did not get what it asked for
+	variables []string
+	flags     map[string]string
+	founds    bool // the command is one of founders
+	opened    *server.Domain
+	err       error // why a command did not get what it asked for
 }
 
 func (e *environment) config() (config.Config, error) {
-	c, err := config.Load(e.getenv, e.flags)
+	c, err := config.Load(e.variables, e.flags)
 	if err != nil {
 		e.err = misuse{err}
 	}

@@ -18,10 +18,8 @@ import (
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
-	getenv := func(name string) string {
-		return map[string]string{"FOYER_DATA_DIR": filepath.Join(t.TempDir(), "data")}[name]
-	}
-	code = Run(t.Context(), args, getenv, &out, &complaints)
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	code = Run(t.Context(), args, environ, &out, &complaints)
 	return code, out.String(), complaints.String()
 }
 

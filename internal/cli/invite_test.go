@@ -15,8 +15,12 @@ func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout
 	env["FOYER_DATA_DIR"] = filepath.Join(t.TempDir(), "data")
 	run := func(args ...string) (stdout, stderr string) {
 		t.Helper()
+		var environ []string
+		for name, value := range env {
+			environ = append(environ, name+"="+value)
+		}
 		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), args, func(name string) string { return env[name] }, &out, &complaints); code != OK {
+		if code := Run(t.Context(), args, environ, &out, &complaints); code != OK {
 			t.Fatalf("%v: exit code %d, %s", args, code, complaints.String())
 		}
 		return out.String(), complaints.String()

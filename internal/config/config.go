@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type Config struct {
 	InviteTTL      time.Duration
 	UpstreamAllow  []netip.Prefix
 	Bootstrap      Bootstrap
+	Unknown        []string // variables that look like settings and are none, most likely misspelt
 }
 
 // Bootstrap sets what the first start on an empty database makes; what is empty is
@@ -61,14 +63,19 @@ func (b Bootstrap) GivenKey() (string, error) {
 	return key, nil
 }
 
-// Load reads the settings: flags first, then the environment; getenv is os.Getenv,
-// except in tests. An empty value counts as none. The error names every setting
-// that is wrong, each on a line of its own, and never repeats a secret.
-func Load(getenv func(string) string, flags map[string]string) (Config, error) {
-	var c Config
+// Load reads the settings: flags first, then the environment, which is a list like
+// os.Environ's. An empty value counts as none. The error names every setting that
+// is wrong, each on a line of its own, and never repeats a secret.
+func Load(environ []string, flags map[string]string) (Config, error) {
+	variables := map[string]string{}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		variables[name] = value
+	}
+	c := Config{Unknown: unknown(variables)}
 	var errs []error
 	for _, s := range Settings {
-		value, from, err := lookUp(s, getenv, flags)
+		value, from, err := lookUp(s, variables, flags)
 		if err == nil && value != "" {
 			err = s.set(&c, value)
 		}
@@ -80,25 +87,43 @@ func Load(getenv func(string) string, flags map[string]string) (Config, error) {
 		return Config{}, errors.Join(errs...)
 	}
 	if c.Bootstrap.Key == "" {
-		c.Bootstrap.KeyFile = getenv("FOYER_" + bootstrapKey + "_FILE")
+		c.Bootstrap.KeyFile = variables["FOYER_"+bootstrapKey+"_FILE"]
 	}
 	c.complete()
 	return c, nil
 }
 
 // lookUp returns the text of a setting and what it comes from.
-func lookUp(s Setting, getenv func(string) string, flags map[string]string) (value, from string, err error) {
+func lookUp(s Setting, variables, flags map[string]string) (value, from string, err error) {
 	if v := flags[s.Flag()]; v != "" && !s.Secret {
 		return v, "--" + s.Flag(), nil
 	}
-	if v := getenv(s.Variable()); v != "" {
+	if v := variables[s.Variable()]; v != "" {
 		return v, s.Variable(), nil
 	}
-	if path := getenv(s.Variable() + "_FILE"); s.Secret && s.Name != bootstrapKey && path != "" {
+	if path := variables[s.Variable()+"_FILE"]; s.Secret && s.Name != bootstrapKey && path != "" {
 		v, err := readSecret(path)
 		return v, s.Variable() + "_FILE", err
 	}
 	return s.Default, s.Variable(), nil
+}
+
+// unknown lists the variables that begin as settings do and are none. Kubernetes sets
+// some for a service of the name foyer.
+func unknown(variables map[string]string) []string {
+	known := map[string]bool{}
+	for _, s := range Settings {
+		known[s.Variable()] = true
+		known[s.Variable()+"_FILE"] = s.Secret
+	}
+	var names []string
+	for name, value := range variables {
+		if value != "" && strings.HasPrefix(name, "FOYER_") && !known[name] && !strings.HasPrefix(name, "FOYER_SERVICE_") && !strings.HasPrefix(name, "FOYER_PORT") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // readSecret refuses an empty file: its secret never arrived.

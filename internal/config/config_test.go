@@ -11,11 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lookup is getenv on a fixed environment.
-func lookup(env map[string]string) func(string) string {
-	return func(name string) string { return env[name] }
-}
-
 const goodSecret = "0123456789abcdef0123456789abcdef"
 
 // cases has a row for each setting: how it reads, and what it refuses.
@@ -140,9 +135,9 @@ func TestSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			variable, flag := Settings[i].Variable(), Settings[i].Flag()
-			check := func(how string, want any, env, flags map[string]string) {
+			check := func(how string, want any, env []string, flags map[string]string) {
 				t.Helper()
-				c, err := Load(lookup(env), flags)
+				c, err := Load(env, flags)
 				if err != nil {
 					t.Errorf("%s: %v", how, err)
 				} else if diff := cmp.Diff(want, test.field(c), samePrefix); diff != "" {
@@ -150,21 +145,21 @@ func TestSettings(t *testing.T) {
 				}
 			}
 			check("unset", test.unset, nil, nil)
-			check("empty", test.unset, map[string]string{variable: ""}, map[string]string{flag: ""})
-			check("variable", test.want, map[string]string{variable: test.good}, nil)
+			check("empty", test.unset, []string{variable + "="}, map[string]string{flag: ""})
+			check("variable", test.want, []string{variable + "=" + test.good}, nil)
 			path := filepath.Join(t.TempDir(), "file")
 			if err := os.WriteFile(path, []byte(test.good+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if Settings[i].Secret {
-				check("file", test.want, map[string]string{variable + "_FILE": path}, nil)
+				check("file", test.want, []string{variable + "_FILE=" + path}, nil)
 				check("flag", test.unset, nil, map[string]string{flag: test.good})
 			} else {
-				check("file", test.unset, map[string]string{variable + "_FILE": path}, nil)
-				check("flag", test.want, map[string]string{variable: "not looked at"}, map[string]string{flag: test.good})
+				check("file", test.unset, []string{variable + "_FILE=" + path}, nil)
+				check("flag", test.want, []string{variable + "=not looked at"}, map[string]string{flag: test.good})
 			}
 			for _, good := range test.alsoGood {
-				if _, err := Load(lookup(map[string]string{variable: good}), nil); err != nil {
+				if _, err := Load([]string{variable + "=" + good}, nil); err != nil {
 					t.Errorf("%q: %v", good, err)
 				}
 			}
@@ -177,7 +172,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	for i, test := range cases {
 		s := Settings[i]
 		for _, wrong := range test.wrong {
-			_, err := Load(lookup(map[string]string{s.Variable(): wrong}), nil)
+			_, err := Load([]string{s.Variable() + "=" + wrong}, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), s.Variable()+": ") {
 				t.Errorf("%s=%q: error %v; want one that begins with its name", s.Variable(), wrong, err)
 			}
@@ -187,7 +182,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			if s.Secret {
 				continue
 			}
-			if _, err := Load(lookup(nil), map[string]string{s.Flag(): wrong}); err == nil || !strings.HasPrefix(err.Error(), "--"+s.Flag()+": ") {
+			if _, err := Load(nil, map[string]string{s.Flag(): wrong}); err == nil || !strings.HasPrefix(err.Error(), "--"+s.Flag()+": ") {
 				t.Errorf("--%s=%q: error %v; want one that begins with its name", s.Flag(), wrong, err)
 			}
 		}
@@ -201,15 +196,26 @@ func TestBoundsOfDurations(t *testing.T) {
 		{"FOYER_INVITE_TTL", "FOYER_INVITE_TTL: must be at least 1s and at most 30d"},
 		{"FOYER_ACTIVITY_KEEP", "FOYER_ACTIVITY_KEEP: must be at least 1h"},
 	} {
-		if _, err := Load(lookup(map[string]string{test.variable: "1ms"}), nil); err == nil || err.Error() != test.want {
+		if _, err := Load([]string{test.variable + "=1ms"}, nil); err == nil || err.Error() != test.want {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
 	}
 }
 
+func TestVariablesThatAreNoSetting(t *testing.T) {
+	t.Parallel()
+	c, err := Load([]string{
+		"FOYER_RATE_LIMTI=10", "FOYER_LISTEN_FILE=x", "FOYER_=x", "FOYER_LISTEN=:8000", "FOYER_SECRET_FILE=", "FOYER_NONE=", "FOYERS=1", "PATH=/bin",
+		"FOYER_PORT=tcp://10.0.0.1:80", "FOYER_PORT_80_TCP_ADDR=10.0.0.1", "FOYER_SERVICE_HOST=10.0.0.1", // as Kubernetes does
+	}, nil)
+	if diff := cmp.Diff([]string{"FOYER_", "FOYER_LISTEN_FILE", "FOYER_RATE_LIMTI"}, c.Unknown); err != nil || diff != "" {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := Load(lookup(map[string]string{"FOYER_LISTEN": "x", "FOYER_SMTP": "x", "FOYER_INVITE_TTL": "x"}), nil)
+	_, err := Load([]string{"FOYER_LISTEN=x", "FOYER_SMTP=x", "FOYER_INVITE_TTL=x"}, nil)
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("error %v; want three lines", err)
 	}
@@ -222,12 +228,12 @@ func TestSecretFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{empty, empty + ".none"} {
-		_, err := Load(lookup(map[string]string{"FOYER_SECRET_FILE": path}), nil)
+		_, err := Load([]string{"FOYER_SECRET_FILE=" + path}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "FOYER_SECRET_FILE: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v; want one that names the variable and the file", err)
 		}
 	}
-	c, err := Load(lookup(map[string]string{"FOYER_SECRET": goodSecret, "FOYER_SECRET_FILE": empty}), nil)
+	c, err := Load([]string{"FOYER_SECRET=" + goodSecret, "FOYER_SECRET_FILE=" + empty}, nil)
 	if err != nil || c.Secret != goodSecret {
 		t.Errorf("with both: %v; want the variable to count", err)
 	}
@@ -241,14 +247,14 @@ func TestBootstrapKeyFileIsReadWhenItIsUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{empty, empty + ".none"} {
-		c, err := Load(lookup(map[string]string{"FOYER_BOOTSTRAP_KEY_FILE": path}), nil)
+		c, err := Load([]string{"FOYER_BOOTSTRAP_KEY_FILE=" + path}, nil)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		if _, err := c.Bootstrap.GivenKey(); err == nil || !strings.HasPrefix(err.Error(), "FOYER_BOOTSTRAP_KEY_FILE: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v; want one that names the variable and the file", err)
 		}
-		c, err = Load(lookup(map[string]string{"FOYER_BOOTSTRAP_KEY": "foy_0", "FOYER_BOOTSTRAP_KEY_FILE": path}), nil)
+		c, err = Load([]string{"FOYER_BOOTSTRAP_KEY=foy_0", "FOYER_BOOTSTRAP_KEY_FILE=" + path}, nil)
 		if key := firstKey(c); err != nil || key != "foy_0" {
 			t.Errorf("with both: %v, %v; want the variable to count", key, err)
 		}
@@ -257,7 +263,7 @@ func TestBootstrapKeyFileIsReadWhenItIsUsed(t *testing.T) {
 
 func TestWhatFollows(t *testing.T) {
 	t.Parallel()
-	c, err := Load(lookup(map[string]string{"FOYER_DATA_DIR": "/data", "FOYER_INVITE_LIMIT": "off", "FOYER_MAIL_LIMIT": "5"}), nil)
+	c, err := Load([]string{"FOYER_DATA_DIR=/data", "FOYER_INVITE_LIMIT=off", "FOYER_MAIL_LIMIT=5"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,32 +279,32 @@ func TestCheckServer(t *testing.T) {
 	t.Parallel()
 	const mailServer = "smtp://mail.example.com"
 	tests := map[string]struct {
-		env   map[string]string
+		env   []string
 		from  string
 		names []string // of settings that are wrong
 	}{
 		"nothing set":              {nil, "foyer@127.0.0.1", nil},
-		"localhost":                {map[string]string{"LISTEN": "localhost:1"}, "foyer@localhost", nil},
-		"beyond loopback":          {map[string]string{"LISTEN": ":8000"}, "", []string{"FOYER_BASE_URL"}},
-		"mapped loopback":          {map[string]string{"LISTEN": "[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
-		"beyond, with a base url":  {map[string]string{"LISTEN": ":8000", "BASE_URL": "https://f.example.com"}, "foyer@f.example.com", nil},
-		"mail":                     {map[string]string{"SMTP": mailServer}, "", []string{"FOYER_BASE_URL"}},
-		"mail, address":            {map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
-		"mail, name without a dot": {map[string]string{"SMTP": mailServer, "BASE_URL": "http://intranet"}, "", []string{"FOYER_MAIL_FROM"}},
-		"mail, localhost":          {map[string]string{"SMTP": mailServer, "BASE_URL": "http://localhost:8000"}, "foyer@localhost", nil},
+		"localhost":                {[]string{"FOYER_LISTEN=localhost:1"}, "foyer@localhost", nil},
+		"beyond loopback":          {[]string{"FOYER_LISTEN=:8000"}, "", []string{"FOYER_BASE_URL"}},
+		"mapped loopback":          {[]string{"FOYER_LISTEN=[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
+		"beyond, with a base url":  {[]string{"FOYER_LISTEN=:8000", "FOYER_BASE_URL=https://f.example.com"}, "foyer@f.example.com", nil},
+		"mail":                     {[]string{"FOYER_SMTP=" + mailServer}, "", []string{"FOYER_BASE_URL"}},
+		"mail, address":            {[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
+		"mail, name without a dot": {[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://intranet"}, "", []string{"FOYER_MAIL_FROM"}},
+		"mail, localhost":          {[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://localhost:8000"}, "foyer@localhost", nil},
 		"mail, address, sender": {
-			map[string]string{"SMTP": mailServer, "BASE_URL": "http://10.0.0.1", "MAIL_FROM": "a@example.com"}, "a@example.com", nil,
+			[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://10.0.0.1", "FOYER_MAIL_FROM=a@example.com"}, "a@example.com", nil,
 		},
-		"profiles":             {map[string]string{"PPROF": "on"}, "", []string{"FOYER_PPROF"}},
-		"profiles, metrics":    {map[string]string{"PPROF": "on", "METRICS_LISTEN": "127.0.0.1:0"}, "foyer@127.0.0.1", nil},
-		"PostgreSQL":           {map[string]string{"DATABASE": "postgres://h/d"}, "", []string{"FOYER_SECRET"}},
-		"PostgreSQL, secret":   {map[string]string{"DATABASE": "postgres://h/d", "SECRET": goodSecret}, "foyer@127.0.0.1", nil},
-		"PostgreSQL, and mail": {map[string]string{"DATABASE": "postgres://h/d", "SMTP": mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
+		"profiles":             {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
+		"profiles, metrics":    {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
+		"PostgreSQL":           {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
+		"PostgreSQL, secret":   {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},
+		"PostgreSQL, and mail": {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SMTP=" + mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := Load(func(v string) string { return test.env[strings.TrimPrefix(v, "FOYER_")] }, nil)
+			c, err := Load(test.env, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

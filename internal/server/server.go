@@ -51,6 +51,9 @@ type Server struct {
 // feed, and the database last.
 func (s Server) Run(ctx context.Context) (err error) {
 	limitMemory()
+	for _, name := range s.Config.Unknown {
+		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
+	}
 	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
 		return err
