@@ -97,10 +97,10 @@ func (c *Conn) syncs() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	defer s.finalize()
 	const full = 2
 	row, err := s.Step()
-	synced := row && s.Int(0) >= full
-	return synced, errors.Join(err, s.finalize())
+	return row && s.Int(0) >= full, err
 }
 
 func (g *gatherer) writeFile(tls *libc.TLS, file, data uintptr, size int32, at int64) int32 {

@@ -91,16 +91,15 @@ func (c *Conn) open(path string) error {
 
 // Close closes the connection and its statements.
 func (c *Conn) Close() error {
-	var errs []error
 	for _, s := range c.stmts {
-		errs = append(errs, s.finalize())
+		s.finalize()
 	}
-	errs = append(errs, c.check(lib.Xsqlite3_close(c.tls, c.db)))
+	err := c.check(lib.Xsqlite3_close(c.tls, c.db))
 	if c.log != nil {
 		lib.Xsqlite3_free(c.tls, c.log.front)
 	}
 	c.tls.Close()
-	return errors.Join(errs...)
+	return err
 }
 
 // Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
@@ -134,10 +133,12 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 		return nil, err
 	}
 	if s.stmt == 0 || strings.TrimSpace(libc.GoString(tail)) != "" {
-		return nil, errors.Join(fmt.Errorf("%.100q is not one statement", query), s.finalize())
+		s.finalize()
+		return nil, fmt.Errorf("%.100q is not one statement", query)
 	}
 	if err := s.nameParameters(); err != nil {
-		return nil, errors.Join(err, s.finalize())
+		s.finalize()
+		return nil, err
 	}
 	return s, nil
 }
@@ -148,7 +149,8 @@ func (c *Conn) once(query string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Run(), s.finalize())
+	defer s.finalize()
+	return s.Run()
 }
 
 // Changes is how many rows the last INSERT, UPDATE or DELETE changed.

@@ -109,6 +109,21 @@ func TestErrorHasCode(t *testing.T) {
 	}
 }
 
+// What SQLite says is passed on once.
+func TestErrorIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	c, other := open(t, path), open(t, path)
+	for _, statement := range []string{`CREATE TABLE t (a TEXT)`, `BEGIN`, `SELECT a FROM t`} {
+		if _, err := run(t, other, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Set([]string{"journal_mode = DELETE"}); err == nil || err.Error() != "database is locked (5)" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What Commit has said is on disk is in the files, and whoever opens them sees it: after
 // small transactions and after those that do not fit into memory, of which SQLite
 // changes what it had written to its log already.

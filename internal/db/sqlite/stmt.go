@@ -163,7 +163,7 @@ func (s *Stmt) Text(column int) string {
 	return string(memory(address, int(lib.Xsqlite3_column_bytes(s.conn.tls, s.stmt, int32(column)))))
 }
 
-func (s *Stmt) finalize() error {
+func (s *Stmt) finalize() {
 	s.release()
-	return s.conn.check(lib.Xsqlite3_finalize(s.conn.tls, s.stmt))
+	lib.Xsqlite3_finalize(s.conn.tls, s.stmt) // returns the error that Step returned
 }
