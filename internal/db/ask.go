@@ -18,11 +18,12 @@ func Ask[T any](ctx context.Context, t *Tx, columns func(*T) []any, query string
 	var v T
 	answered, err := false, ErrNoRow
 	p.queue(query, args).Query(func(rows pgx.Rows) error {
-		answered = true
-		return each(rows, func(scan scanner) error {
-			err = scan(columns(&v)...)
-			return err
+		failed := each(rows, func(scan scanner) error {
+			err = nil
+			return scan(columns(&v)...)
 		})
+		answered = failed == nil
+		return failed
 	})
 	return func() (T, error) {
 		if !answered {

@@ -262,6 +262,24 @@ func TestAskAfterFailure(t *testing.T) {
 	})
 }
 
+// A question that fails has no answer: that there is no row would be one.
+func TestAskThatFails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for name, wrong := range map[string]string{"refused": `SELECT ABS(-9223372036854775807 - CAST($1 AS BIGINT))`, "misread": `SELECT 'x' WHERE $1 > 0`} {
+			_ = d.InTx(t.Context(), func(tx *db.Tx) error {
+				first := db.Ask(t.Context(), tx, db.Value[int], `SELECT 1`)
+				second := db.Ask(t.Context(), tx, db.Value[int], wrong, int64(1))
+				_, firstErr := first()
+				if _, err := second(); err == nil || errors.Is(err, db.ErrNoRow) {
+					t.Errorf("%s: got %v", name, err)
+				}
+				return firstErr
+			})
+		}
+	})
+}
+
 func TestReadsAreReadOnly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
