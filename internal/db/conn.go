@@ -41,7 +41,9 @@ func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
 		}
 		c.values = append(c.values, v)
 	}
-	return s, s.Bind(c.values)
+	err = s.Bind(c.values)
+	clear(c.values) // or texts would stay in memory
+	return s, err
 }
 
 func (c *conn) query(_ context.Context, query string, args []any, row func(scan scanner) error) error {

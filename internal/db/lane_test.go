@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"foyer/internal/db"
@@ -127,12 +128,12 @@ func TestLargeBlindTransaction(t *testing.T) {
 func TestNothingIsKeptOfTransactions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		var kept [64]weak.Pointer[string]
+		var kept [64]weak.Pointer[byte]
 		var wg sync.WaitGroup
 		for i := range kept {
 			wg.Go(func() {
 				text := new(strings.Repeat("x", 10_000))
-				kept[i] = weak.Make(text)
+				kept[i] = weak.Make(unsafe.StringData(*text))
 				if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error {
 					return db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE id = $2`, db.Text(text), 0)
 				}); err != nil {
