@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ func Hang(tb testing.TB, d *db.DB) (answers func()) {
 	tb.Helper()
 	var held sync.WaitGroup
 	end := make(chan struct{})
-	for range 100 { // more than it has connections
+	for range 20 + 2*runtime.GOMAXPROCS(0) { // more than it has connections, on either engine
 		held.Go(func() {
 			err := d.View(tb.Context(), func(db.Querier) error {
 				<-end
