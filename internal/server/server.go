@@ -32,6 +32,7 @@ const (
 	maxHeaderBytes = 64 << 10
 	grace          = 30 * time.Second // for requests in flight at the end
 	flushEvery     = 10 * time.Second // of what is noted only in memory
+	flushTime      = 8 * time.Second  // for that
 	startOver      = time.Second      // after it listens: by then the start is over
 )
 
@@ -216,20 +217,29 @@ func (s Server) settle(ctx context.Context) {
 	runtime.KeepAlive(ballast)
 }
 
-// flush writes now and then, and at the end, what requests only noted.
+// flush writes now and then, and at the end, what requests only noted. What could not be
+// written stays noted.
 func (s Server) flush(ctx context.Context, notes ...func(context.Context) error) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
-	for done := false; !done; {
+	for {
 		select {
 		case <-tick.C:
+			s.write(ctx, notes)
 		case <-ctx.Done():
-			done = true
+			s.write(context.WithoutCancel(ctx), notes)
+			return
 		}
-		for _, write := range notes {
-			if err := write(context.WithoutCancel(ctx)); err != nil {
-				s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
-			}
+	}
+}
+
+// write has one time for all notes: a stop waits for them.
+func (s Server) write(ctx context.Context, notes []func(context.Context) error) {
+	limited, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	for _, write := range notes {
+		if err := write(limited); err != nil && ctx.Err() == nil { // else it is tried at the end
+			s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
 		}
 	}
 }

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/db/dbtest"
+)
+
+// No stop waits long for a database that does not answer, also one that comes while
+// notes are written.
+func TestFlushEnds(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		for _, stopAfter := range []time.Duration{flushEvery / 2, flushEvery + flushTime/2} {
+			synctest.Test(t, func(t *testing.T) {
+				d := dbtest.Open(t, url)
+				answers := dbtest.Hang(t, d)
+				begin := time.Now()
+				ctx, stop := context.WithTimeout(t.Context(), stopAfter)
+				defer stop()
+				Server{Log: slog.New(slog.DiscardHandler)}.flush(ctx, d.Ping, d.Ping)
+				if took := time.Since(begin) - stopAfter; took != flushTime {
+					t.Errorf("it took %v", took)
+				}
+				answers()
+			})
+		}
+	})
+}
