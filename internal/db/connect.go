@@ -25,8 +25,8 @@ const (
 	// postgresSilence is how long a host may be silent when a connection is made, tried
 	// or closed, before it counts as lost.
 	postgresSilence = 5 * time.Second
-	// maxAnswer is how long a query or a transaction may take: TCP by itself waits a
-	// quarter of an hour for a host that has vanished.
+	// maxAnswer is how long a query may take, or a transaction once it has a connection:
+	// TCP by itself waits a quarter of an hour for a host that has vanished.
 	maxAnswer = 30 * time.Second
 	// maxMigration is maxAnswer while the schema is brought up to date, which may change
 	// all rows.
@@ -46,7 +46,7 @@ const postgresSession = `
 // postgresDB is a database on a server.
 type postgresDB struct {
 	pool     *pgxpool.Pool
-	patience time.Duration // for a query or a transaction
+	patience time.Duration // maxMigration at first, then maxAnswer
 	parts    chan int      // the free ones, see Tx.Part
 	reads    *queue[*load] // of Quick
 	writes   *queue[*load] // of InBlindTx
