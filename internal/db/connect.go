@@ -117,13 +117,13 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// close says goodbye to the server, if it answers: the pool would wait 15 seconds for
-// each connection to one that does not.
+// close says goodbye to the server, if it answers: a lane would wait 10 seconds for one
+// that does not, and the pool 15 for each connection.
 func (p *postgresDB) close() {
-	p.reads.close()
-	p.writes.close()
 	closed := make(chan struct{})
 	go func() {
+		p.reads.close()
+		p.writes.close()
 		p.pool.Close()
 		close(closed)
 	}()
