@@ -88,8 +88,9 @@ func New(d *db.DB) *Queue {
 	return &Queue{db: d, wake: make(chan struct{}, 1)}
 }
 
-// Put adds a job, to be done once tx has been committed, unless the same one is
-// waiting already.
+// Put adds a job, to be done once tx has been committed, unless the same one is waiting
+// or being done: a try under way may not see what tx changes, so give such work an item
+// of its own.
 func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 	return insert(ctx, tx, kind, item, q.db.Now())
 }
