@@ -189,8 +189,8 @@ func (c *Config) DatabasePath() string {
 	return path
 }
 
-// baseHost is the host of the base url; baseURL and address made sure that there is
-// one.
+// baseHost is the host of the base url; "" if there is none and the server listens on
+// :port, which CheckServer refuses.
 func (c *Config) baseHost() string {
 	base, err := url.Parse(c.Base(c.Listen))
 	if err != nil {

@@ -15,14 +15,14 @@ const goodSecret = "0123456789abcdef0123456789abcdef"
 
 // cases has a row for each setting: how it reads, and what it refuses.
 var cases = []struct {
-	name      string
-	field     func(Config) any
-	unset     any // what it is by default
-	good      string
-	want      any // what good makes of it
-	alsoGood  []string
-	wrong     []string
-	notShared bool // no flag
+	name     string
+	field    func(Config) any
+	unset    any // what it is by default
+	good     string
+	want     any // what good makes of it
+	alsoGood []string
+	wrong    []string
+	secret   bool // no flag
 }{
 	{
 		name: "LISTEN", field: func(c Config) any { return c.Listen },
@@ -30,7 +30,7 @@ var cases = []struct {
 		alsoGood: []string{":8000", "localhost:80"}, wrong: []string{"8000", "localhost", "localhost:http", "localhost:65536", "localhost:-1"},
 	},
 	{
-		name: "DATABASE", field: func(c Config) any { return c.Database }, notShared: true,
+		name: "DATABASE", field: func(c Config) any { return c.Database }, secret: true,
 		unset: "sqlite:foyer-data/foyer.db", good: "postgres://u:p@a,b/foyer", want: "postgres://u:p@a,b/foyer",
 		alsoGood: []string{"sqlite:x.db", "postgresql://h/d"}, wrong: []string{"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://"},
 	},
@@ -47,11 +47,11 @@ var cases = []struct {
 		},
 	},
 	{
-		name: "SECRET", field: func(c Config) any { return c.Secret }, notShared: true,
+		name: "SECRET", field: func(c Config) any { return c.Secret }, secret: true,
 		unset: "", good: goodSecret, want: goodSecret, wrong: []string{"hunter2"},
 	},
 	{
-		name: "SMTP", field: func(c Config) any { return c.SMTP }, notShared: true,
+		name: "SMTP", field: func(c Config) any { return c.SMTP }, secret: true,
 		unset: "", good: "smtp://u:p@mail.example.com:587", want: "smtp://u:p@mail.example.com:587",
 		alsoGood: []string{"smtps://h", "smtp+plain://127.0.0.1:2525"},
 		wrong:    []string{"hunter2", "http://u:hunter2@h", "smtp://", "smtp://u:hunter2%@h", "smtp:hunter2", "smtp://hunter2@h", "smtp://u:hunter2@h/x"},
@@ -107,7 +107,7 @@ var cases = []struct {
 		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
 	},
 	{name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization }, unset: "", good: "acme", want: "acme"},
-	{name: "BOOTSTRAP_KEY", field: firstKey, notShared: true, unset: "", good: "foy_0", want: "foy_0"},
+	{name: "BOOTSTRAP_KEY", field: firstKey, secret: true, unset: "", good: "foy_0", want: "foy_0"},
 	{name: "BOOTSTRAP_EMAIL", field: func(c Config) any { return c.Bootstrap.Email }, unset: "", good: "ada@example.com", want: "ada@example.com"},
 }
 
@@ -122,7 +122,7 @@ func firstKey(c Config) any {
 func TestEverySettingHasACase(t *testing.T) {
 	t.Parallel()
 	for i, s := range Settings {
-		if i >= len(cases) || cases[i].name != s.Name || cases[i].notShared != s.Secret {
+		if i >= len(cases) || cases[i].name != s.Name || cases[i].secret != s.Secret {
 			t.Fatalf("%s: no case, or not in its place", s.Name)
 		}
 	}
