@@ -9,8 +9,8 @@ import (
 	"foyer/internal/patch"
 )
 
-// MaxDepth is how many levels deep an object or array in a field may be nested.
-const MaxDepth = 64
+// maxDepth is how many levels deep an object or array in a field may be nested.
+const maxDepth = 64
 
 // find returns the value of a member; "": there is none.
 func (o Object) find(name string) value {
@@ -137,7 +137,7 @@ func (o Object) JSON(name string) patch.Field[string] {
 	}
 	text, depth := v.compact()
 	switch {
-	case depth > MaxDepth:
+	case depth > maxDepth:
 		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
 	case v.hasNUL():
 		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
@@ -146,5 +146,5 @@ func (o Object) JSON(name string) patch.Field[string] {
 }
 
 func tooDeep(field string) error {
-	return fault.Field(fault.Invalid, field, "Must be nested at most 64 levels deep.")
+	return fault.Field(fault.Invalid, field, "Must be nested at most %d levels deep.", maxDepth)
 }
