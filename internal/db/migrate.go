@@ -53,7 +53,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// checkKnown refuses a schema with migrations that this foyer does not have.
+// checkKnown refuses a schema that a newer foyer has changed.
 func checkKnown(done []string) error {
 	files, err := migrations.ReadDir("migrations") // sorted
 	if err != nil {
