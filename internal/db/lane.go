@@ -58,15 +58,15 @@ func (l lane) travel(ctx context.Context, trip []*load) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrip)
 	defer cancel()
 	err := l.send(ctx, trip)
-	for i, load := range trip {
+	for i, one := range trip {
 		switch {
-		case err == nil || load.answered:
+		case err == nil || one.answered:
 		case refused(err) && len(trip) > 1:
 			if err := l.send(ctx, trip[i:i+1]); err != nil {
-				load.err = err
+				one.err = err
 			}
 		default:
-			load.err = err
+			one.err = err
 		}
 	}
 }
@@ -87,11 +87,11 @@ func refused(err error) bool {
 func (l lane) send(ctx context.Context, trip []*load) error {
 	var batch pgx.Batch
 	var additions []addition
-	for _, load := range trip {
-		for _, s := range load.statements {
-			load.queue(&batch, s)
+	for _, one := range trip {
+		for _, s := range one.statements {
+			one.queue(&batch, s)
 		}
-		additions = append(additions, load.additions...)
+		additions = append(additions, one.additions...)
 	}
 	additions = sum(additions)
 	slices.SortFunc(additions, addition.compare) // the lanes of other servers lock rows in the same order
