@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"foyer/internal/db/queue"
 )
 
 const (
@@ -46,10 +48,10 @@ const postgresSession = `
 // postgresDB is a database on a server.
 type postgresDB struct {
 	pool     *pgxpool.Pool
-	patience time.Duration // maxMigration at first, then maxAnswer
-	parts    chan int      // the free ones, see Tx.Part
-	reads    *queue[*load] // of Quick
-	writes   *queue[*load] // of InBlindTx
+	patience time.Duration       // maxMigration at first, then maxAnswer
+	parts    chan int            // the free ones, see Tx.Part
+	reads    *queue.Queue[*load] // of Quick
+	writes   *queue.Queue[*load] // of InBlindTx
 }
 
 // openPostgres connects to a server; pgx keeps statements prepared by itself.
@@ -122,8 +124,8 @@ func prepareSession(ctx context.Context, conn *pgx.Conn) error {
 func (p *postgresDB) close() {
 	closed := make(chan struct{})
 	go func() {
-		p.reads.close()
-		p.writes.close()
+		p.reads.Close()
+		p.writes.Close()
 		p.pool.Close()
 		close(closed)
 	}()

@@ -23,12 +23,6 @@ func OpenAt(ctx context.Context, url string, names ...string) (*DB, error) {
 	return d, nil
 }
 
-// Batches starts a queue, each of whose batches is served by serve.
-func Batches(serve func()) (do func(context.Context) error, stop func()) {
-	q := startQueue(func([]*turn) { serve() })
-	return func(ctx context.Context) error { return q.do(ctx, &turn{}) }, q.close
-}
-
 // InMigration runs fn as a migration is run.
 func (d *DB) InMigration(ctx context.Context, fn func(*Tx) error) error {
 	return d.inMigration(ctx, fn)

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"foyer/internal/db/queue"
 )
 
 // lane carries to PostgreSQL what needs only one trip there. Loads that come while a
@@ -21,7 +23,7 @@ type lane struct {
 // load is the statements of one caller: all of them hold, or none. It is the session
 // of a blind transaction.
 type load struct {
-	turn
+	queue.Turn
 	statements []statement
 	additions  []addition
 	size       int // of all texts in it, in bytes
@@ -46,10 +48,10 @@ const (
 
 // startLane returns the queue for a lane. A load has been served once its statements are
 // committed or undone, or nobody can know which.
-func startLane(ctx context.Context, pool *pgxpool.Pool) *queue[*load] {
+func startLane(ctx context.Context, pool *pgxpool.Pool) *queue.Queue[*load] {
 	l := lane{pool}
 	ctx = context.WithoutCancel(ctx)
-	return startQueue(func(trip []*load) { l.travel(ctx, trip) })
+	return queue.Start(func(trip []*load) { l.travel(ctx, trip) })
 }
 
 // travel carries loads together. If a statement is refused, all are undone: then each
@@ -63,10 +65,10 @@ func (l lane) travel(ctx context.Context, trip []*load) {
 		case err == nil || one.answered:
 		case refused(err) && len(trip) > 1:
 			if err := l.send(ctx, trip[i:i+1]); err != nil {
-				one.err = err
+				one.Err = err
 			}
 		default:
-			one.err = err
+			one.Err = err
 		}
 	}
 }
@@ -117,7 +119,7 @@ func (l *load) queue(batch *pgx.Batch, s statement) {
 		if rows.Close(); rows.Err() != nil {
 			return rows.Err()
 		}
-		l.err, l.answered = own, l.question
+		l.Err, l.answered = own, l.question
 		return nil
 	})
 }
@@ -176,7 +178,7 @@ func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	if l.size > maxLoad {
 		return d.InTx(ctx, fn)
 	}
-	return classify(d.postgres.writes.do(ctx, l))
+	return classify(d.postgres.writes.Do(ctx, l))
 }
 
 // Quick is q for a question whose answer is one short row, found at once. On PostgreSQL
@@ -192,5 +194,5 @@ type quick struct{ db *DB }
 
 func (q quick) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	q.db.statements.Add(1)
-	return q.db.postgres.reads.do(ctx, &load{statements: []statement{{query, args, row}}, question: true})
+	return q.db.postgres.reads.Do(ctx, &load{statements: []statement{{query, args, row}}, question: true})
 }

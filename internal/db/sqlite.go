@@ -94,6 +94,8 @@ func damaged(path string, err error) error {
 	return err
 }
 
+var errClosed = errors.New("the database is closed")
+
 // readers are connections that only read. Each is opened when it is first needed, and
 // the one used last is used next: it has most of what is needed in memory.
 type readers struct {

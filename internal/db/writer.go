@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"foyer/internal/db/queue"
 )
 
 // writer owns SQLite's one writing connection. Transactions that are waiting share
@@ -16,12 +18,12 @@ import (
 type writer struct {
 	path  string
 	conn  *conn
-	queue *queue[*unit]
+	queue *queue.Queue[*unit]
 }
 
 // unit is one caller's transaction.
 type unit struct {
-	turn
+	queue.Turn
 	tx *Tx
 	fn func(*Tx) error
 }
@@ -32,7 +34,7 @@ func startWriter(ctx context.Context, path string) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{path: path, conn: c}
-	w.queue = startQueue(w.share)
+	w.queue = queue.Start(w.share)
 	return w, nil
 }
 
@@ -59,41 +61,41 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 
 // do has the writer run fn, and returns once that is on disk or undone.
 func (w *writer) do(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
-	return damaged(w.path, w.queue.do(ctx, &unit{tx: tx, fn: fn}))
+	return damaged(w.path, w.queue.Do(ctx, &unit{tx: tx, fn: fn}))
 }
 
 func (w *writer) close() error {
-	w.queue.close()
+	w.queue.Close()
 	return w.conn.Close()
 }
 
 // share runs the units of a batch in one commit.
-func (w *writer) share(batch []*unit) {
+func (w *writer) share(units []*unit) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
-		for _, u := range batch {
-			u.err = err
+		for _, u := range units {
+			u.Err = err
 		}
 		return
 	}
-	for _, u := range batch {
+	for _, u := range units {
 		if broken := w.attempt(u); broken {
-			w.withoutFailed(batch)
+			w.withoutFailed(units)
 			return
 		}
 	}
 	if err := w.commit(); err != nil {
-		for _, u := range batch {
-			u.err = errors.Join(u.err, err)
+		for _, u := range units {
+			u.Err = errors.Join(u.Err, err)
 		}
 	}
 }
 
 // withoutFailed undoes a batch that a unit has broken, and runs the others again, in
 // one commit, or each in its own if that fails.
-func (w *writer) withoutFailed(batch []*unit) {
+func (w *writer) withoutFailed(units []*unit) {
 	var others []*unit
-	for _, u := range batch {
-		if u.err == nil {
+	for _, u := range units {
+		if u.Err == nil {
 			others = append(others, u)
 		}
 	}
@@ -105,7 +107,7 @@ func (w *writer) withoutFailed(batch []*unit) {
 		return
 	}
 	for _, u := range others {
-		u.err = w.together([]*unit{u}) // fails if the batch could not be undone
+		u.Err = w.together([]*unit{u}) // fails if the batch could not be undone
 	}
 }
 
@@ -115,8 +117,8 @@ func (w *writer) together(units []*unit) error {
 		return err
 	}
 	for _, u := range units {
-		if w.attempt(u); u.err != nil {
-			return errors.Join(u.err, w.rollback())
+		if w.attempt(u); u.Err != nil {
+			return errors.Join(u.Err, w.rollback())
 		}
 	}
 	return w.commit()
@@ -126,12 +128,12 @@ func (w *writer) together(units []*unit) error {
 // ends a transaction by itself if, for example, the disk is full.
 func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
-	u.err = safely(func() error { return u.fn(u.tx) })
+	u.Err = safely(func() error { return u.fn(u.tx) })
 	ended := !w.conn.InTransaction()
-	if ended && u.err == nil {
-		u.err = errAborted
+	if ended && u.Err == nil {
+		u.Err = errAborted
 	}
-	if u.err == nil {
+	if u.Err == nil {
 		return false
 	}
 	w.conn.additions = w.conn.additions[:additions]

@@ -1,4 +1,4 @@
-package db_test
+package queue_test
 
 import (
 	"context"
@@ -9,8 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"foyer/internal/db"
+	"foyer/internal/db/queue"
 )
+
+// start starts a queue, each of whose batches is served by serve.
+func start(serve func()) (do func(context.Context) error, stop func()) {
+	q := queue.Start(func([]*queue.Turn) { serve() })
+	return func(ctx context.Context) error { return q.Do(ctx, &queue.Turn{}) }, q.Close
+}
 
 // TestBatches lets clients ask again and again, each a pause after its answer, while a
 // batch takes a millisecond to serve.
@@ -47,9 +53,9 @@ func TestBatches(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				start, batches := time.Now(), 0
+				began, batches := time.Now(), 0
 				slowest := make([]time.Duration, c.clients)
-				do, stop := db.Batches(func() {
+				do, stop := start(func() {
 					batches++
 					time.Sleep(service)
 				})
@@ -68,7 +74,7 @@ func TestBatches(t *testing.T) {
 					})
 				}
 				clients.Wait()
-				if took := time.Since(start); took > c.took {
+				if took := time.Since(began); took > c.took {
 					t.Errorf("it took %v, more than %v", took, c.took)
 				}
 				if slowest := slices.Max(slowest); slowest > c.slowest {
@@ -86,7 +92,7 @@ func TestBatches(t *testing.T) {
 func TestAloneAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		do, stop := db.Batches(func() { time.Sleep(time.Millisecond) })
+		do, stop := start(func() { time.Sleep(time.Millisecond) })
 		defer stop()
 		var clients sync.WaitGroup
 		for range 16 {
@@ -113,7 +119,7 @@ func TestLeaveQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		batches := 0
-		do, stop := db.Batches(func() {
+		do, stop := start(func() {
 			batches++
 			time.Sleep(time.Second)
 		})
@@ -132,10 +138,10 @@ func TestLeaveQueue(t *testing.T) {
 		if err := <-first; err != nil {
 			t.Errorf("who is being served: %v", err)
 		}
-		if err := <-patient; err == nil || err.Error() != "the database is closed" {
+		if err := <-patient; !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("who waits at the end: %v", err)
 		}
-		if err := do(t.Context()); err == nil || err.Error() != "the database is closed" {
+		if err := do(t.Context()); !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("who comes after the end: %v", err)
 		}
 		if batches != 1 {
