@@ -105,7 +105,7 @@ func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, err
 }
 
 // compare lists the differences between two sets of files, by name. Large files take
-// seconds: nobody compares the rest once the caller has gone.
+// seconds: nobody compares the rest once the caller has gone, or no diff fits any more.
 func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, error) {
 	names := maps.Clone(after)
 	maps.Copy(names, before)
@@ -120,8 +120,11 @@ func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, 
 		if had && has && old == text {
 			continue
 		}
-		d := cut(unified(name, old, text, had, has), left)
-		left -= len(d)
+		d := leftOut
+		if left > 0 {
+			whole := unified(name, old, text, had, has)
+			d, left = cut(whole, left), left-len(whole)
+		}
 		all = append(all, FileDiff{name, d})
 	}
 	return all, nil
@@ -143,10 +146,12 @@ func unified(name, old, text string, had, has bool) string {
 	return "--- " + from + "\n+++ " + to + "\n" // an empty file came or went
 }
 
+const leftOut = "\\ The rest is left out: the differences are too long\n"
+
 // cut shortens a diff, between lines, to at most limit bytes and says so.
 func cut(d string, limit int) string {
 	if len(d) <= limit {
 		return d
 	}
-	return d[:strings.LastIndexByte(d[:max(0, limit)], '\n')+1] + "\\ The rest is left out: the differences are too long\n"
+	return d[:strings.LastIndexByte(d[:limit], '\n')+1] + leftOut
 }
