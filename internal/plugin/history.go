@@ -53,8 +53,13 @@ const maxDiffBytes = 4 << 20
 // Diff compares a version with another, file by file: with the one before it if
 // against is 0. Files that are the same are left out.
 func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]FileDiff, error) {
+	end, err := s.Diffs.begin(c.Organization.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	var before, after map[string]string
-	err := s.DB.View(ctx, func(q db.Querier) error {
+	err = s.DB.View(ctx, func(q db.Querier) error {
 		if _, err := s.get(ctx, q, c, id); err != nil {
 			return err
 		}

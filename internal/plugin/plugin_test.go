@@ -58,7 +58,8 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
-		Installs: NewPlaces(16, "Full"), Saves: NewPlaces(16, "Full"), Bundles: NewBundles(d), Memory: NewMemory(),
+		Installs: NewPlaces(16, "Full"), Saves: NewPlaces(16, "Full"), Diffs: NewPlaces(16, "Full"),
+		Bundles: NewBundles(d), Memory: NewMemory(),
 	}}
 	keys := &access.Keys{DB: d}
 	orgs := org.Service{DB: d, Keys: keys}
@@ -217,6 +218,10 @@ func TestBusy(t *testing.T) {
 		r.Installs = NewPlaces(0, "No place")
 		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		r.Diffs = NewPlaces(0, "No place")
+		if _, err = r.Diff(r.Context(), r.caller, p.ID, 1, 0); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
 		}
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Name != "x" || r.count(`SELECT COUNT(*) FROM plugins`) != 1 {

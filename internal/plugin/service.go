@@ -24,6 +24,7 @@ type Service struct {
 	Children *sandbox.Pool // compile; must know bundle.TaskName
 	Installs *Places       // of installs and upgrades
 	Saves    *Places       // of sources that are edited
+	Diffs    *Places       // of versions that are compared
 	Bundles  *Bundles
 	Memory   *Memory
 }

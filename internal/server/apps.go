@@ -18,6 +18,7 @@ const (
 	maxWaiting  = 32 // callers that wait for a child process
 	maxInstalls = 16 // installations at once, each with a pack on disk
 	maxSaves    = 32 // sources that are compiled, or wait for it
+	maxDiffs    = 8  // comparisons at once, each with all files of two versions in memory
 )
 
 // Tasks is the work that is done in child processes of this program.
@@ -40,6 +41,7 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
 		Installs: plugin.NewPlaces(maxInstalls, "Too many apps are being installed"),
 		Saves:    plugin.NewPlaces(maxSaves, "Too many sources are being compiled"),
+		Diffs:    plugin.NewPlaces(maxDiffs, "Too many versions are being compared"),
 		Bundles:  plugin.NewBundles(d),
 		Memory:   plugin.NewMemory(),
 	}, nil
