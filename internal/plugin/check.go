@@ -66,7 +66,8 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 }
 
 // learn stores what the newest tag was at a time, unless what is stored is newer:
-// another server may have asked since. Without an upstream there is no such time.
+// another server may have asked since. Without an upstream there is no such time, and
+// it is the plugin's own tag, which may have changed since.
 func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		if p, err = find(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
@@ -74,6 +75,9 @@ func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest st
 		}
 		if o, err = originOf(ctx, tx, p.OrganizationID, p.ID); err != nil || at.Before(o.CheckedAt) {
 			return err
+		}
+		if o.URLKey == "" {
+			latest = p.Tag
 		}
 		if at.After(o.CheckedAt) {
 			o.CheckedAt = at

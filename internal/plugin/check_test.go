@@ -169,3 +169,24 @@ func TestCheckDuringUpgrade(t *testing.T) {
 		}
 	})
 }
+
+// Without an upstream the newest tag is the plugin's own, also when that changes meanwhile.
+func TestCheckDuringUpdate(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(Draft{Name: patch.Of("x"), Tag: patch.Of("v1")})
+		size, changed := r.Memory.one.Size, false
+		r.Memory.one.Size = func(p Plugin) int { // is asked once the check has read the plugin
+			if !changed {
+				changed = true
+				if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("v2")}); err != nil {
+					r.Error(err)
+				}
+			}
+			return size(p)
+		}
+		r.check(p.ID, "v2", true)
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || !changed || got.Tag != "v2" || got.LatestTag != "v2" {
+			r.Errorf("changed %t, stored %+v, %v", changed, got, err)
+		}
+	})
+}
