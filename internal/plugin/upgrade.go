@@ -276,7 +276,8 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if len(changes) == 0 {
 		return p, nil
 	}
-	return p, s.save(ctx, tx, c, before, &p, activity.Upgraded, changes)
+	err = s.save(ctx, tx, c, before, &p, activity.Upgraded, changes)
+	return p, err
 }
 
 // arrive makes the target the current version of p, and sets what it says of p.
