@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"foyer/internal/access"
@@ -57,8 +58,9 @@ func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(coding, ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			q := strings.ReplaceAll(weight, " ", "")
-			return strings.Trim(q, "q=0.") != "" || q == ""
+			_, weight, _ = strings.Cut(weight, "=")
+			q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+			return err != nil || q > 0
 		}
 	}
 	return false

@@ -75,6 +75,27 @@ func TestBundleConditions(t *testing.T) {
 	})
 }
 
+// A bundle is packed for whoever takes gzip.
+func TestBundleCoding(t *testing.T) {
+	each(t, func(r *rig) {
+		path := r.bundle()
+		for accepted, want := range map[string]string{
+			"":                     "",
+			"identity":             "",
+			"br, GZIP":             "gzip",
+			"gzip;q=0.001":         "gzip",
+			"gzip ; Q = 1.0":       "gzip",
+			"gzip;q=0":             "",
+			"gzip;Q=0.000":         "",
+			"gzip;\tq=0, identity": "",
+		} {
+			if got := r.send("", "GET", path, "", "Accept-Encoding", accepted).header.Get("Content-Encoding"); got != want {
+				r.t.Errorf("%q gets %q", accepted, got)
+			}
+		}
+	})
+}
+
 // Asking for bundles that do not exist counts against the address.
 func TestUnknownBundlesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
