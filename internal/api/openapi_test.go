@@ -90,6 +90,13 @@ func TestSchemasOfRequests(t *testing.T) {
 		schemas  = "#/components/schemas/"
 		activity = "#/paths/~1api~1organizations~1%7Borganization_id%7D~1pipeline_frontend_apps~1activity/get/parameters/"
 	)
+	files := func(n int) string { // members that remove so many
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"f%d.md":null`, i)
+		}
+		return b.String()[1:]
+	}
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)
 		for _, c := range []struct{ method, path, place, body string }{
@@ -103,6 +110,8 @@ func TestSchemasOfRequests(t *testing.T) {
 			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":""}`},
 			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":null}`},
 			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":[]}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{` + files(400) + `}}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{` + files(401) + `}}`},
 			{"GET", apps + "activity?user=a@x.example", activity + "3/schema", `"a@x.example"`},
 			{"GET", apps + "activity?user=a", activity + "3/schema", `"a"`},
 		} {

@@ -23,11 +23,7 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	edits, err := readEdits(o)
-	if err != nil {
-		return err
-	}
-	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), readPlugin(o), edits)
+	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), readPlugin(o), readEdits(o))
 	if err != nil {
 		return err
 	}
@@ -36,12 +32,9 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 
 // readEdits reads the members of source, and those of the body whose name has a
 // dot.
-func readEdits(o wire.Object) ([]plugin.Edit, error) {
+func readEdits(o wire.Object) []plugin.Edit {
 	const field = "source"
 	source := o.Object(field)
-	if err := plugin.MayEdit(len(source.Value)); err != nil {
-		return nil, err
-	}
 	edits := make([]plugin.Edit, 0, len(source.Value))
 	if source.Fault != nil { // told with the others
 		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
@@ -54,7 +47,7 @@ func readEdits(o wire.Object) ([]plugin.Edit, error) {
 			edits = append(edits, plugin.Edit{Field: m.Name, Name: m.Name, Text: m.Text(m.Name)})
 		}
 	}
-	return edits, nil
+	return edits
 }
 
 func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {

@@ -24,14 +24,6 @@ const (
 	maxEdits       = 2 * maxFiles // removes all there are and sets as many
 )
 
-// MayEdit reports whether so many edits may be made at once.
-func MayEdit(edits int) error {
-	if edits > maxEdits {
-		return fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, edits)
-	}
-	return nil
-}
-
 // manifestName is the file that describes a plugin.
 const manifestName = "plugin.json"
 
@@ -63,10 +55,6 @@ func (e Edit) wrong() error {
 // editFaults lists what is wrong with edits by themselves, whatever they change.
 func editFaults(edits []Edit) fault.List {
 	var all fault.List
-	if err := MayEdit(len(edits)); err != nil {
-		all.Add(err)
-		return all
-	}
 	for _, e := range edits {
 		switch {
 		case e.Text.Fault != nil:

@@ -271,6 +271,24 @@ func TestRefusedEdits(t *testing.T) {
 	})
 }
 
+// Too many edits at once are refused before anything is made of them, and on their own.
+func TestTooManyEdits(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		edits := make([]Edit, 401)
+		for i := range edits {
+			edits[i] = Edit{Field: "f.md", Name: fmt.Sprintf("f%d.md", i), Text: patch.Field[string]{Set: true, Null: true}}
+		}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits[:400]); err != nil {
+			r.Error(err)
+		}
+		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named(""), edits)
+		if !fault.Is(err, fault.TooLong) || len(fault.Of(err)) != 1 || fault.Of(err)[0].Field != "source" {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
 // A plugin that gets its first source while it is being removed takes that with it.
 func TestDeleteDuringFirstSave(t *testing.T) {
 	each(t, func(r rig) {

@@ -64,6 +64,9 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	if err := MayManage(c); err != nil {
 		return Sources{}, err
 	}
+	if len(edits) > maxEdits {
+		return Sources{}, fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, len(edits))
+	}
 	d.normalize()
 	var wrong fault.List
 	wrong.Add(d.checkAlone())
