@@ -117,6 +117,25 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 	})
 }
 
+// Whoever asks for a link can do more about it than whoever holds one, and is told so.
+func TestLinkSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		want := func(kind fault.Kind, says string) {
+			r.Helper()
+			_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
+			if !fault.Is(err, kind) || !strings.Contains(err.Error(), says) {
+				r.Errorf("got %v", err)
+			}
+		}
+		r.later(time.Hour)
+		want(fault.Expired, "resend it first")
+		r.join(r.newOrg("Other"), "ada@x.example", access.Member)
+		want(fault.Denied, "is already a user")
+	})
+}
+
 func TestUserKeepsTheirNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

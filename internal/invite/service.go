@@ -202,15 +202,12 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	if i.Level > c.Level {
 		return "", time.Time{}, fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)
 	}
-	switch known, err := userExists(ctx, s.DB, i.TargetEmail); {
-	case err != nil:
-		return "", time.Time{}, err
-	case known:
+	switch o, err := s.opened(ctx, s.DB, i, handed); {
+	case o.KnownUser:
 		return "", time.Time{}, fault.New(fault.Denied, "%s is already a user, and whoever holds the link would become them: it goes by mail only.", i.TargetEmail)
-	case i.Expired(s.DB.Now()):
+	case fault.Is(err, fault.Expired):
 		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
-	}
-	if _, err := s.opened(ctx, s.DB, i, handed); err != nil {
+	case err != nil:
 		return "", time.Time{}, err
 	}
 	return s.Links.url(i, handed), i.ExpiresAt, nil
