@@ -124,7 +124,9 @@ func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) (
 		SELECT `+joinedOrgColumns+`, m.level`+mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-const memberColumns = `m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns
+const selectMember = `
+	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns + `
+	FROM memberships m JOIN users u ON u.id = m.user_id`
 
 func (m *Membership) fields() []any {
 	return append([]any{&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt}, m.User.Fields()...)
@@ -149,14 +151,12 @@ func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
 }
 
 func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {
-	return db.All(ctx, q, (*Membership).fields, `
-		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+	return db.All(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
 }
 
 func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Membership, error) {
-	return db.All(ctx, q, (*Membership).fields, `
-		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+	return db.All(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
 }
 
@@ -165,20 +165,17 @@ func countMembers(ctx context.Context, q db.Querier, organizationID string) (int
 }
 
 func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {
-	return db.One(ctx, q, (*Membership).fields, `
-		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 AND u.uuid = $2`, organizationID, userUUID)
 }
 
 func findMemberByID(ctx context.Context, q db.Querier, organizationID string, userID int64) (Membership, error) {
-	return db.One(ctx, q, (*Membership).fields, `
-		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 AND u.id = $2`, organizationID, userID)
 }
 
 func findMember(ctx context.Context, q db.Querier, organizationID, email string) (Membership, error) {
-	return db.One(ctx, q, (*Membership).fields, `
-		SELECT `+memberColumns+` FROM memberships m JOIN users u ON u.id = m.user_id
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 AND u.email = $2`, organizationID, email)
 }
 
