@@ -245,14 +245,18 @@ func TestLinksThatDoNotWork(t *testing.T) {
 				r.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := r.invites.Resend(r.Context(), r.owner, i.ID); err != nil {
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil {
 			r.Fatal(err)
 		}
-		_, err := r.invites.Open(r.Context(), token)
+		_, err = r.invites.Open(r.Context(), token)
 		r.wantFault(err, fault.NotFound)
+		deleted := r.handed(again)
 		if err := r.invites.Delete(r.Context(), r.owner, i.ID); err != nil {
 			r.Fatal(err)
 		}
+		_, err = r.invites.Open(r.Context(), deleted)
+		r.wantFault(err, fault.NotFound)
 		stranger, err := invite.NewLinks("another secret", baseURL)
 		if err != nil {
 			r.Fatal(err)
