@@ -63,29 +63,33 @@ func TestExamplesOfErrors(t *testing.T) {
 		id, token := r.app(`{"name":"x"}`), r.token(r.invite("a@x.example"))
 		full := *r.api
 		full.Plugins.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
-		got := map[string]answer{
-			"InvalidPage":          r.send(r.key, "GET", apps+"?limit=0", ""),
-			"Invalid":              r.send(r.key, "POST", apps, ""),
-			"NotAuthenticated":     r.send("", "GET", apps, ""),
-			"Denied":               r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, ""),
-			"NotFound":             r.send(r.key, "GET", apps+"99", ""),
-			"MethodNotAllowed":     r.send(r.key, "PUT", apps, ""),
-			"PreconditionFailed":   r.send("", "GET", r.bundle(), "", "If-Match", `"x"`),
-			"TooLarge":             r.send(r.key, "POST", apps, `"`+strings.Repeat("x", 1<<20)+`"`),
-			"UnsupportedMediaType": r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded"),
-			"Throttled":            r.throttled(),
-			"UpstreamUnavailable":  r.send(r.key, "POST", apps, `{"plugin_type":"custom","url":"https://git.invalid/acme/banner"}`),
-			"Busy":                 r.sendTo(r.serve(&full), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`),
+		type refused struct {
+			status int
+			got    answer
+		}
+		all := map[string]refused{
+			"InvalidPage":          {400, r.send(r.key, "GET", apps+"?limit=0", "")},
+			"Invalid":              {400, r.send(r.key, "POST", apps, "")},
+			"NotAuthenticated":     {401, r.send("", "GET", apps, "")},
+			"Denied":               {403, r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, "")},
+			"NotFound":             {404, r.send(r.key, "GET", apps+"99", "")},
+			"MethodNotAllowed":     {405, r.send(r.key, "PUT", apps, "")},
+			"PreconditionFailed":   {412, r.send("", "GET", r.bundle(), "", "If-Match", `"x"`)},
+			"TooLarge":             {413, r.send(r.key, "POST", apps, `"`+strings.Repeat("x", 1<<20)+`"`)},
+			"UnsupportedMediaType": {415, r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded")},
+			"Throttled":            {429, r.throttled()},
+			"UpstreamUnavailable":  {502, r.send(r.key, "POST", apps, `{"plugin_type":"custom","url":"https://git.invalid/acme/banner"}`)},
+			"Busy":                 {503, r.sendTo(r.serve(&full), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`)},
 		}
 		late := r.db.Now().Add(72 * time.Hour)
 		r.db.Now = func() time.Time { return late }
-		got["Expired"] = r.send("", "GET", "/api/signup/"+token, "")
+		all["Expired"] = refused{410, r.send("", "GET", "/api/signup/"+token, "")}
 		r.drop("activity")
-		got["ServerError"] = r.send(r.key, "GET", apps+"activity", "")
+		all["ServerError"] = refused{500, r.send(r.key, "GET", apps+"activity", "")}
 		for name, response := range doc.Components.Responses {
 			example := compact(r.t, response.Content["application/json"].Example)
 			if strings.Contains(example, `"errors":`) {
-				r.compare(name, got[name], got[name].status, example)
+				r.compare(name, all[name].got, all[name].status, example)
 			}
 		}
 	})
