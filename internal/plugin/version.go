@@ -20,7 +20,7 @@ type Version struct {
 	Commit    string // "": saved here, not installed
 	SHA256    string // of the names and sums of its files, in hexadecimal
 	Bundle    Bundle
-	CreatedBy org.User // zero: the operator, or not told
+	CreatedBy org.User // zero: not told
 	CreatedAt time.Time
 
 	id int64

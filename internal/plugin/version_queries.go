@@ -6,6 +6,7 @@ import (
 
 	"foyer/internal/bundle"
 	"foyer/internal/db"
+	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
@@ -60,28 +61,17 @@ func (v *Version) fields() []any {
 	}
 }
 
-// creatorColumns are those of a user, or of none.
-const creatorColumns = `COALESCE(u.id, 0), COALESCE(u.uuid, ''), COALESCE(u.distinct_id, ''), COALESCE(u.email, ''),
-	COALESCE(u.first_name, ''), COALESCE(u.last_name, ''), COALESCE(u.is_email_verified, FALSE)`
-
-func (v *Version) fieldsWithCreator() []any {
-	u := &v.CreatedBy
-	return append(v.fields(), &u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified)
-}
+func (v *Version) fieldsWithCreator() []any { return append(v.fields(), v.CreatedBy.Fields()...) }
 
 func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
 	return db.One(ctx, tx, db.Value[int64], `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
 }
 
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
-	var createdBy any
-	if v.CreatedBy.ID != 0 {
-		createdBy = v.CreatedBy.ID
-	}
 	return db.Insert(ctx, tx, `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, created_by, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Text(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, createdBy, v.CreatedAt)
+		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Text(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, v.CreatedBy.ID, v.CreatedAt)
 }
 
 func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
@@ -104,8 +94,7 @@ func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string
 
 func listVersions(ctx context.Context, q db.Querier, pluginID int64, p page.Page) ([]Version, error) {
 	return db.All(ctx, q, (*Version).fieldsWithCreator, `
-		SELECT `+versionColumns+`, `+creatorColumns+`
-		FROM plugin_versions v LEFT JOIN users u ON u.id = v.created_by
+		SELECT `+versionColumns+`, `+org.UserColumns+` FROM plugin_versions v JOIN users u ON u.id = v.created_by
 		WHERE v.plugin_id = $1 ORDER BY v.number DESC LIMIT $2 OFFSET $3`, pluginID, p.Limit, p.Offset)
 }
 
