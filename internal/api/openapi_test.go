@@ -108,6 +108,10 @@ func TestSchemasOfRequests(t *testing.T) {
 			{"POST", invites, schemas + "InviteDraft", `{"target_email":"a@x.example","level":" 15"}`},
 			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":null}`},
 			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":""}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{"a.md":"version 1"}}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":1}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":"1"}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":"01"}`},
 			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":null}`},
 			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":[]}`},
 			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{` + files(400) + `}}`},
@@ -175,6 +179,26 @@ func checkSchemas(t *testing.T, at string, node any) {
 	}
 }
 
+// No operation has an answer that nothing leads to: what is not found is named in the
+// path, a key of any scope may read, and what has no body has none that is wrong.
+func TestAnswersHaveCauses(t *testing.T) {
+	t.Parallel()
+	doc := readDocument(t)
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		answers := doc.operation(t, o).Responses
+		if _, notFound := answers[404]; notFound != strings.Contains(o.Path, "{") {
+			t.Errorf("%s: 404 is %t", o.ID, notFound)
+		}
+		signup := strings.HasSuffix(o.Path, "/{token}")
+		if _, refused := answers[403]; refused && o.Method == "GET" && o.Scope == "" && !signup {
+			t.Errorf("%s: 403 without a cause", o.ID)
+		}
+		if o.Method == "GET" && strings.HasSuffix(answers[400].Ref, "/Invalid") {
+			t.Errorf("%s: 400 about a body", o.ID)
+		}
+	}
+}
+
 // docJSON is what the tests need of the document.
 type docJSON struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
@@ -204,20 +228,29 @@ func readDocument(t *testing.T) docJSON {
 	return doc
 }
 
+type docOperation struct {
+	RequestBody docReference         `json:"requestBody"`
+	Responses   map[int]docReference `json:"responses"`
+}
+
+type docReference struct {
+	Ref string `json:"$ref"`
+}
+
+func (d docJSON) operation(t *testing.T, o openapitest.Operation) docOperation {
+	t.Helper()
+	var op docOperation
+	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
 // success returns the answer of an operation that worked, and a reference to
 // the body it takes, if any.
 func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, string) {
 	t.Helper()
-	type reference struct {
-		Ref string `json:"$ref"`
-	}
-	var op struct {
-		RequestBody reference         `json:"requestBody"`
-		Responses   map[int]reference `json:"responses"`
-	}
-	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
-		t.Fatal(err)
-	}
+	op := d.operation(t, o)
 	status := slices.Min(slices.Collect(maps.Keys(op.Responses)))
 	name := strings.TrimPrefix(op.Responses[status].Ref, "#/components/responses/")
 	return exampleAnswer{status, d.Components.Responses[name].Content["application/json"].Example}, op.RequestBody.Ref
