@@ -40,10 +40,16 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	return invites, nil
 }
 
+// placeAll makes an invite of each order. All transactions take their locks in this order:
+// people by their addresses, brakes, counts. What the targets are is asked before the
+// brakes and answered after them: in one trip.
 func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders []order, blame func(int, error) error) ([]Invite, error) {
-	targets, err := s.ask(ctx, tx, c, orders)
-	if err != nil {
+	if err := lockTargets(ctx, tx, c.Organization.ID, orders); err != nil {
 		return nil, err
+	}
+	answers := make([]func() (target, error), len(orders))
+	for i, o := range orders {
+		answers[i] = askTarget(ctx, tx, c.Organization.ID, o.email)
 	}
 	if err := s.brake(ctx, tx, c, orders); err != nil {
 		return nil, err
@@ -53,7 +59,11 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 	}
 	invites := make([]Invite, len(orders))
 	for i, o := range orders {
-		if invites[i], err = s.place(ctx, tx, c, by, o, targets[i]); err != nil {
+		t, err := answers[i]()
+		if err != nil {
+			return nil, err
+		}
+		if invites[i], err = s.place(ctx, tx, c, by, o, t); err != nil {
 			return nil, blame(i, err)
 		}
 	}
@@ -80,23 +90,20 @@ func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) 
 	return hosts, err
 }
 
-// ask asks what the target of each order is, in one trip, and makes other transactions
-// that invite the same people, or change their invites, wait. All take locks in the
-// same order: people by their addresses, then brakes, then counts.
-func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) (targets []func() (target, error), err error) {
+// lockTargets makes other transactions that invite the same people, or change their
+// invites, wait.
+func lockTargets(ctx context.Context, tx *db.Tx, organizationID string, orders []order) error {
 	emails := make([]string, len(orders))
 	for i, o := range orders {
 		emails[i] = o.email
 	}
-	for _, email := range slices.Sorted(slices.Values(emails)) {
-		if err := lockTarget(ctx, tx, c.Organization.ID, email); err != nil {
-			return nil, err
+	slices.Sort(emails)
+	for _, email := range emails {
+		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+			return err
 		}
 	}
-	for _, email := range emails {
-		targets = append(targets, askTarget(ctx, tx, c.Organization.ID, email))
-	}
-	return targets, nil
+	return nil
 }
 
 // brake counts the invites and mails of orders.
@@ -114,11 +121,7 @@ func (s Service) brake(ctx context.Context, tx *db.Tx, c access.Caller, orders [
 }
 
 // place makes one invite, in place of a pending one for the same address.
-func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, answer func() (target, error)) (Invite, error) {
-	t, err := answer()
-	if err != nil {
-		return Invite{}, err
-	}
+func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
 	in := by.Organization
 	if !in.Admits(o.email) {
 		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
