@@ -35,14 +35,19 @@ func (m *Move) check() error {
 	return wrong.Err()
 }
 
-// target is the version that an upgrade goes to.
+// target is the version that an upgrade goes to: one that foyer holds, or one that was
+// fetched, to be stored.
 type target struct {
-	held     Version            // zero unless foyer holds it
+	held     Version            // zero: it was fetched
 	broken   bool               // it is held, and its site does not compile
-	manifest *upstream.Manifest // nil: it has none
-	fetched  *fetched           // nil unless it came from the upstream
-	newest   string             // tag of what the upstream said was its newest
-	learned  time.Time          // when it said so; zero: it did not
+	fetched  *fetched           // nil: it is held
+	manifest *upstream.Manifest // nil: a held one has none
+}
+
+// news is the tag that an upstream said was its newest, and when; zero: it did not.
+type news struct {
+	tag string
+	at  time.Time
 }
 
 // Upgrade moves a plugin to another version, possibly an older one. A held one is
@@ -66,13 +71,13 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if o.URLKey == "" && m.Version.Value == "" {
 		return s.change(ctx, c, id, m.Draft, activity.Upgraded)
 	}
-	to, err := s.findTarget(ctx, p, o, m)
+	to, heard, err := s.findTarget(ctx, p, o, m)
 	if err != nil {
 		return Plugin{}, err
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(tx *db.Tx) error {
-		p, err = s.move(ctx, tx, c, id, m, to)
+		p, err = s.move(ctx, tx, c, id, m, to, heard)
 		return err
 	})
 	if err != nil {
@@ -86,28 +91,29 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 // a held version. A held tag that is not the plugin's own is used unasked; otherwise the
 // upstream is asked, and if that fails, a held tag is used as it is, unless the fault is
 // ContentChanged. With AcceptChanged no tag counts as held.
-func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
+func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, heard news, err error) {
 	if m.Version.Value != "" {
-		return s.heldNumber(ctx, p, patch.ID(m.Version.Value))
+		to, err = s.heldNumber(ctx, p, patch.ID(m.Version.Value))
+		return to, news{}, err
 	}
 	tag := m.Tag.Value
 	held, err := installed(ctx, s.DB, p.ID, tag)
 	if err != nil {
-		return target{}, err
+		return target{}, news{}, err
 	}
 	known := held.Number != 0 && !m.AcceptChanged.Value
 	if known && tag != p.Tag {
-		err = to.hold(ctx, s.DB, held)
-		return to, err
+		to, err = hold(ctx, s.DB, held)
+		return to, news{}, err
 	}
-	to, err = s.ask(ctx, p, o, m)
+	to, heard, err = s.ask(ctx, p, o, m)
 	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
-		err = to.hold(ctx, s.DB, held) // what it is now cannot be known, what it was can
+		to, err = hold(ctx, s.DB, held) // what it is now cannot be known, what it was can
 	}
-	return to, err
+	return to, heard, err
 }
 
-func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (to target, err error) {
+func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target, error) {
 	v, err := findVersion(ctx, s.DB, p.ID, number)
 	if errors.Is(err, db.ErrNoRow) {
 		return target{}, errNoVersion
@@ -115,8 +121,7 @@ func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (to tar
 	if err != nil {
 		return target{}, err
 	}
-	err = to.hold(ctx, s.DB, v)
-	return to, err
+	return hold(ctx, s.DB, v)
 }
 
 var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
@@ -133,63 +138,58 @@ func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (V
 	return v, err
 }
 
-// hold makes a held version the target; a saved one may lack a manifest.
-func (to *target) hold(ctx context.Context, q db.Querier, v Version) error {
+// hold returns a held version as a target; a saved one may lack a manifest.
+func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
 	status, err := statuses(ctx, q, v.id)
 	if err != nil {
-		return err
+		return target{}, err
 	}
-	to.held, to.broken = v, status[bundle.Site(status)] == bundle.Failed
-	to.manifest, to.fetched = nil, nil
+	to := target{held: v, broken: status[bundle.Site(status)] == bundle.Failed}
 	text, err := findText(ctx, q, v.id, manifestName)
 	if errors.Is(err, db.ErrNoRow) {
-		return nil
+		return to, nil
 	}
 	if err != nil {
-		return err
+		return target{}, err
 	}
 	m, err := readManifest(text, "version")
 	to.manifest = &m
-	return err
+	return to, err
 }
 
 // ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
-// is held. It returns what was learned even with an error.
-func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, err error) {
+// is held. It returns what it heard even with an error.
+func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, heard news, err error) {
 	remote, err := s.Sealer.Open(p.URL, o.Credentials)
 	if err != nil {
-		return target{}, err
+		return target{}, news{}, err
 	}
 	end, err := s.Installs.begin(p.OrganizationID)
 	if err != nil {
-		return target{}, err
+		return target{}, news{}, err
 	}
 	defer end()
 	repo, err := s.Upstream.Open(ctx, remote)
 	if err != nil {
-		return target{}, err
+		return target{}, news{}, err
 	}
 	if newest, err := repo.Newest(); err == nil {
-		to.newest, to.learned = newest.Tag, repo.Learned
+		heard = news{newest.Tag, repo.Learned}
 	}
 	v, err := repo.Resolve(m.Tag.Value)
 	if err != nil {
-		return to, err
+		return target{}, heard, err
 	}
 	held, err := recognize(ctx, s.DB, p.ID, v.Tag, v.Commit, m.AcceptChanged.Value)
 	if err != nil {
-		return to, err
+		return target{}, heard, err
 	}
 	if held.Number != 0 {
-		err = to.hold(ctx, s.DB, held)
-		return to, err
+		to, err = hold(ctx, s.DB, held)
+		return to, heard, err
 	}
 	f, err := s.bring(ctx, p.OrganizationID, repo, v)
-	if err != nil {
-		return to, err
-	}
-	to.manifest, to.fetched = &f.manifest, &f
-	return to, nil
+	return target{fetched: &f, manifest: &f.manifest}, heard, err
 }
 
 // recognize returns the version that was installed from a commit, zero if the tag
@@ -210,28 +210,28 @@ func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit st
 }
 
 // lock locks the contents if going to the target may add or remove some.
-func (to *target) lock(ctx context.Context, tx *db.Tx) error {
+func (to target) lock(ctx context.Context, tx *db.Tx) error {
 	if to.fetched == nil && !to.broken {
 		return nil
 	}
 	return lockContents(ctx, tx)
 }
 
-// settle turns a fetched target into a held one if another upgrade has stored the same
-// commit meanwhile.
-func (to *target) settle(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) error {
+// settle returns the held version in place of a fetched one if another upgrade has stored
+// the same commit meanwhile.
+func (to target) settle(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) (target, error) {
 	if to.fetched == nil {
-		return nil
+		return to, nil
 	}
 	held, err := recognize(ctx, tx, pluginID, to.fetched.tag, to.fetched.commit, acceptChanged)
 	if err != nil || held.Number == 0 {
-		return err
+		return to, err
 	}
-	return to.hold(ctx, tx, held)
+	return hold(ctx, tx, held)
 }
 
 // move takes a plugin to the target, all at once.
-func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target) (Plugin, error) {
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target, heard news) (Plugin, error) {
 	if err := to.lock(ctx, tx); err != nil {
 		return Plugin{}, err
 	}
@@ -247,7 +247,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if err != nil {
 		return Plugin{}, err
 	}
-	if err := to.settle(ctx, tx, id, m.AcceptChanged.Value); err != nil {
+	if to, err = to.settle(ctx, tx, id, m.AcceptChanged.Value); err != nil {
 		return Plugin{}, err
 	}
 	before := p
@@ -257,17 +257,12 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if p, err = m.changed(p); err != nil {
 		return Plugin{}, err
 	}
-	if to.learned.After(o.CheckedAt) { // it may have been learned again meanwhile
-		p.LatestTag, o.CheckedAt = to.newest, to.learned
+	if heard.at.After(o.CheckedAt) { // it may have been learned again meanwhile
+		p.LatestTag, o.CheckedAt = heard.tag, heard.at
 	}
 	arrived, err := s.arrive(ctx, tx, c, &p, &o, from, to)
 	if err != nil {
 		return Plugin{}, err
-	}
-	if to.broken {
-		if err := keepBundle(ctx, tx, arrived, from.Bundle); err != nil {
-			return Plugin{}, err
-		}
 	}
 	changes := diff(before, p)
 	if arrived.Number != from.Number {
@@ -284,8 +279,8 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 func (s Service) arrive(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target) (v Version, err error) {
 	if f := to.fetched; f != nil {
 		v, err = s.add(ctx, tx, c, o, from, f.version(), f.build)
-	} else {
-		v, err = goTo(ctx, tx, o, to.held.Number)
+	} else if v, err = goTo(ctx, tx, o, to.held.Number); err == nil && to.broken {
+		err = keepBundle(ctx, tx, v, from.Bundle)
 	}
 	if err != nil {
 		return Version{}, err
