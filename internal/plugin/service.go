@@ -191,6 +191,9 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	return s.change(ctx, c, id, d, activity.Updated)
 }
 
+// change has three ways to a plugin, the cheapest first. One in memory is written unread, if
+// its revision is still that on disk (changeKept); otherwise its row is locked (own), and
+// what is in memory is used if it has the revision of the row, else the row is read (recall).
 func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
@@ -234,9 +237,8 @@ func (d *Draft) checkAlone() error {
 	return faults.Err()
 }
 
-// changeKept changes a plugin that is in memory by one statement, which writes nothing
-// if the stored revision is another. A fault, or no change, is left to the ordinary way:
-// what is in memory may be stale.
+// changeKept changes a plugin that is in memory by one statement. A fault, or no change,
+// is left to the ordinary way: what is in memory may be stale.
 func (s Service) changeKept(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb) (p Plugin, changed bool, err error) {
 	kept, _, ok := s.Memory.one.Last(id)
 	if !ok || kept.OrganizationID != c.Organization.ID {
