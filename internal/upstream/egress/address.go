@@ -10,7 +10,9 @@ import (
 // special lists the addresses of the IANA special-purpose registries that do
 // not lead to a public host. Of IPv6 only 2000::/3 is public at all, so that
 // everything outside it (loopback, link-local, private, multicast, NAT64) needs
-// no row of its own.
+// no row of its own. Metadata services of clouds are in these ranges too, but for
+// Azure's platform, on which see
+// https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
 var special = []struct {
 	prefix netip.Prefix
 	what   string
@@ -19,6 +21,7 @@ var special = []struct {
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier NAT)"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "the platform of Azure"},
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
 	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
