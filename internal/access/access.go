@@ -97,7 +97,7 @@ func scopeNames() string { return strings.Join(All.Choices(), ", ") }
 func (s Scope) String() string { return strings.Join(s.Names(), " ") }
 
 // Level is how much a member may do in an organization.
-type Level int
+type Level int32
 
 // The levels of members.
 const (
@@ -162,12 +162,14 @@ type Organization struct {
 }
 
 // Caller is an authenticated user acting inside one organization; on routes that
-// name none, Level and Organization are zero.
+// name none, Level and Organization are zero. Above 128 bytes, each closure that uses
+// one would cost an allocation.
 type Caller struct {
 	UserID       int64
-	Scope        Scope
+	KeyID        int64     // 0: no key, on the command line
 	BoundTo      string    // the one organization that the caller's key opens; "": all of the user's
 	KeyExpires   time.Time // zero: never
+	Scope        Scope
 	Level        Level
 	Organization Organization
 	RequestID    string // of the request that is being answered; "" elsewhere

@@ -120,7 +120,7 @@ func (id *Identity) enter(organizationID string) (Caller, bool) {
 
 // Caller returns the caller that the identity is outside of organizations.
 func (id *Identity) Caller() Caller {
-	return Caller{UserID: id.UserID, Scope: id.Scope, BoundTo: id.boundTo, KeyExpires: id.expiresAt}
+	return Caller{UserID: id.UserID, KeyID: id.KeyID, Scope: id.Scope, BoundTo: id.boundTo, KeyExpires: id.expiresAt}
 }
 
 // load looks a key up in the database.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/db"
@@ -40,7 +41,13 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
 		}
 	}
-	return k.keep(ctx, key)
+	return k.keep(ctx, key, func(tx *db.Tx) error {
+		err := lockKey(ctx, tx, c.KeyID)
+		if errors.Is(err, db.ErrNoRow) {
+			return errBadKey // revoked since it was admitted: what it makes would outlive it
+		}
+		return err
+	})
 }
 
 // limit makes the draft a key, unless it could do what c's cannot.

@@ -44,6 +44,12 @@ func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
 	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys ORDER BY id`)
 }
 
+// lockKey keeps a key from being revoked until this transaction ends; ErrNoRow: it was before.
+func lockKey(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, id)
+	return err
+}
+
 func deleteKey(ctx context.Context, tx *db.Tx, id int64) (int64, error) {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
 }

@@ -34,8 +34,6 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 		var passed atomic.Int64
 		now := r.db.Now()
 		r.db.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
-		waiting := &http.Transport{ExpectContinueTimeout: time.Minute}
-		defer waiting.CloseIdleConnections()
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
 		must := func(err error) {
 			if err != nil {
@@ -68,28 +66,58 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			const text = `{"target_email":"ada@example.com"}`
-			body := &late{Reader: strings.NewReader(text), before: func() {
+			got := r.sendLate(secret, "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com"}`, func() {
 				c.before(key.ID)
 				passed.Add(int64(3 * time.Second))
-			}}
-			req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+"/api/organizations/"+r.org.ID+"/invites/", body)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			req.ContentLength = int64(len(text))
-			req.Header.Set("Authorization", "Bearer "+secret)
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Expect", "100-continue")
-			resp, err := waiting.RoundTrip(req)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			answer, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if err != nil || resp.StatusCode != c.want {
-				r.t.Errorf("%s: %d %s, %v", c.name, resp.StatusCode, answer, err)
+			})
+			if got.status != c.want {
+				r.t.Errorf("%s: %d %s", c.name, got.status, got.body)
 			}
 		}
 	})
+}
+
+// A key that is revoked while it asks for another leaves none behind, however soon it
+// goes on.
+func TestRevokedKeyMakesNone(t *testing.T) {
+	each(t, func(r *rig) {
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		got := r.sendLate(secret, "/api/users/@me/keys", `{"scopes":["*"]}`, func() {
+			if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
+				r.t.Error(err)
+			}
+		})
+		r.compare("a new key", got, 401, r.send(secret, "GET", "/api/users/@me", "").body)
+	})
+}
+
+// sendLate sends a body once its sender is admitted, and before has run.
+func (r *rig) sendLate(key, path, text string, before func()) answer {
+	r.t.Helper()
+	body := &late{Reader: strings.NewReader(text), before: before}
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.ContentLength = int64(len(text))
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Expect", "100-continue")
+	waiting := &http.Transport{ExpectContinueTimeout: time.Minute}
+	defer waiting.CloseIdleConnections()
+	resp, err := waiting.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, strings.TrimSuffix(string(got), "\n"), resp.Header}
 }
