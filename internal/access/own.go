@@ -41,13 +41,24 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
 		}
 	}
-	return k.keep(ctx, key, func(tx *db.Tx) error {
-		err := lockKey(ctx, tx, c.KeyID)
-		if errors.Is(err, db.ErrNoRow) {
-			return errBadKey // revoked since it was admitted: what it makes would outlive it
-		}
+	return k.keep(ctx, key, func(tx *db.Tx) error { return mayAdd(ctx, tx, c, key.CreatedAt) })
+}
+
+// maxOwn is how many keys that have not expired a user may have, if the operator makes
+// no more: each may make as many requests as any other.
+const maxOwn = 100
+
+// mayAdd reports whether c may make another key now, and holds that until tx ends.
+func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
+	switch n, err := lockOwnKeys(ctx, tx, c, now); {
+	case errors.Is(err, db.ErrNoRow):
+		return errBadKey // revoked since it was admitted: what it makes would outlive it
+	case err != nil:
 		return err
-	})
+	case n >= maxOwn:
+		return fault.New(fault.Invalid, "You have %d keys, and at most %d may be valid at a time: revoke one first.", n, maxOwn)
+	}
+	return nil
 }
 
 // limit makes the draft a key, unless it could do what c's cannot.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,12 +43,6 @@ func insertKey(ctx context.Context, tx *db.Tx, k Key, h hash) (Key, error) {
 
 func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
 	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys ORDER BY id`)
-}
-
-// lockKey keeps a key from being revoked until this transaction ends; ErrNoRow: it was before.
-func lockKey(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, id)
-	return err
 }
 
 func deleteKey(ctx context.Context, tx *db.Tx, id int64) (int64, error) {
@@ -106,6 +101,19 @@ func countOwnKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
 func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Key, error) {
 	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` ORDER BY id LIMIT $3 OFFSET $4`,
 		c.UserID, c.BoundTo, p.Limit, p.Offset)
+}
+
+// lockOwnKeys keeps the caller's key from being revoked until this transaction ends, and
+// their user from making others. It counts the user's keys that have not expired.
+// ErrNoRow: the caller's is none any more.
+func lockOwnKeys(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (int, error) {
+	if err := db.Lock(ctx, tx, "keys of "+strconv.FormatInt(c.UserID, 10)); err != nil {
+		return 0, err
+	}
+	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, c.KeyID); err != nil {
+		return 0, err
+	}
+	return db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM keys WHERE user_id = $1 AND (expires_at IS NULL OR expires_at > $2)`, c.UserID, now)
 }
 
 func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {

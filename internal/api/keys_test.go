@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -171,5 +172,50 @@ func TestKeyUseOnTwoServers(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// People have at most 100 keys that have not expired, however many they ask for at once;
+// the operator may give them more.
+func TestKeysOfAUserAreLimited(t *testing.T) {
+	each(t, func(r *rig) {
+		const keys, draft = "/api/users/@me/keys", `{"scopes":["plugin:read"]}`
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		if _, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Second}); err != nil {
+			r.t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+		for range 95 {
+			r.newKey(r.owner, "plugin:read")
+		}
+		statuses := make(chan int, 8)
+		var asking sync.WaitGroup
+		for range cap(statuses) {
+			asking.Go(func() { statuses <- r.send(r.key, "POST", keys, draft).status })
+		}
+		asking.Wait()
+		close(statuses)
+		made := 0
+		for status := range statuses {
+			if status == 201 {
+				made++
+			}
+		}
+		if made != 4 { // with the first one and the 95
+			r.t.Errorf("%d of 8 made a key; 4 should", made)
+		}
+		full := validation("invalid_input", "You have 100 keys, and at most 100 may be valid at a time: revoke one first.", "null")
+		r.compare("one too many", r.send(r.key, "POST", keys, draft), 400, full)
+		r.newKey(r.owner, "plugin:read")
+		more := strings.ReplaceAll(full, "You have 100", "You have 101")
+		r.compare("after one from the operator", r.send(r.key, "POST", keys, draft), 400, more)
+		r.wantStatus(r.otherKey, "POST", keys, draft, 201)
+		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=2", "", 200).body // behind the first and the expired one
+		for _, part := range strings.Split(list, `{"id":`)[1:3] {
+			id, _, _ := strings.Cut(part, ",")
+			r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)
+		}
+		r.wantStatus(r.key, "POST", keys, draft, 201)
 	})
 }
