@@ -24,8 +24,10 @@ func (appCommands) Help() string {
 
     foyer app create --name="Banner" --description="A line on top of every page"
     foyer app create --type=custom --url=https://git.example.com/acme/banner --tag=v1.2.0
-    foyer app credentials 7 --url=https://user:token@git.example.com/acme/banner
+    foyer app credentials 7 --url=- < url-with-credentials
     foyer app list --json
+
+With --url=-, the url is a line of standard input. Others on the machine see what is on a command line: give a url with credentials so.
 `
 }
 
@@ -83,7 +85,7 @@ type appCreate struct {
 	actor
 	Name        *string `help:"Its name: 1 to 200 characters."`
 	Type        *string `help:"Where it comes from: local (the default), source, inline, custom (--url) or repository (--name or --url, as in the catalog)."`
-	URL         *string `name:"url" help:"Git repository to install it from."`
+	URL         *string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
 	Description *string `help:"What it is for."`
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version."`
@@ -91,10 +93,15 @@ type appCreate struct {
 }
 
 // Run registers an app.
-func (c appCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (c appCreate) Run(ctx context.Context, d *server.Domain, out *output, in input) error {
 	by, err := c.caller(ctx, d)
 	if err != nil {
 		return err
+	}
+	if c.URL != nil {
+		if *c.URL, err = in.or(*c.URL); err != nil {
+			return err
+		}
 	}
 	p, err := d.Plugins.Create(ctx, by, plugin.Draft{
 		Type: given(c.Type), URL: given(c.URL), Name: given(c.Name), Description: given(c.Description), Icon: given(c.Icon),
@@ -117,16 +124,20 @@ func given[T any](v *T) patch.Field[T] {
 type appCredentials struct {
 	actor
 	ID  int64  `arg:"" help:"Its id."`
-	URL string `name:"url" required:"" placeholder:"URL" help:"The url it was installed from, with the credentials to ask with from now on."`
+	URL string `name:"url" required:"" placeholder:"URL" help:"The url it was installed from, with the credentials to ask with from now on; - reads it from standard input."`
 }
 
 // Run replaces an app's credentials.
-func (c appCredentials) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (c appCredentials) Run(ctx context.Context, d *server.Domain, out *output, in input) error {
 	by, err := c.caller(ctx, d)
 	if err != nil {
 		return err
 	}
-	p, err := d.Plugins.SetCredentials(ctx, by, c.ID, c.URL)
+	url, err := in.or(c.URL)
+	if err != nil {
+		return err
+	}
+	p, err := d.Plugins.SetCredentials(ctx, by, c.ID, url)
 	if err != nil {
 		return named(err, "app", c.ID)
 	}

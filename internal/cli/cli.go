@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ type misuse struct{ error }
 func (m misuse) Unwrap() error { return m.error }
 
 // Run executes one command line and returns the exit code.
-func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
-	err := run(ctx, args, environ, stdout, stderr)
+func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	err := run(ctx, args, environ, stdin, stdout, stderr)
 	if err == nil {
 		return OK
 	}
@@ -74,6 +75,19 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return Misused
 	}
 	return Refused
+}
+
+// input is where a command reads what must not be on the command line.
+type input struct{ io.Reader }
+
+// or returns the value of a flag, or a line that is read if that is "-".
+func (in input) or(value string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	lines := bufio.NewScanner(in)
+	lines.Scan()
+	return lines.Text(), lines.Err()
 }
 
 // lines is all that is wrong, one fault per line.
@@ -88,7 +102,7 @@ func lines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
 			return misuse{fmt.Errorf("%q is not UTF-8", arg)}
@@ -126,7 +140,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	); err != nil {
 		return err
 	}
-	err = parsed.Run(&output{Writer: stdout, json: c.JSON}, logs{stderr})
+	err = parsed.Run(&output{Writer: stdout, json: c.JSON}, logs{stderr}, input{stdin})
 	if e.err != nil {
 		return e.err // kong's names the type of an argument
 	}

@@ -19,7 +19,7 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
-	code = Run(t.Context(), args, environ, &out, &complaints)
+	code = Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints)
 	return code, out.String(), complaints.String()
 }
 

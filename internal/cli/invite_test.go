@@ -20,7 +20,7 @@ func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout
 			environ = append(environ, name+"="+value)
 		}
 		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), args, environ, &out, &complaints); code != OK {
+		if code := Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints); code != OK {
 			t.Fatalf("%v: exit code %d, %s", args, code, complaints.String())
 		}
 		return out.String(), complaints.String()

@@ -23,7 +23,7 @@ const serveVariable = "FOYER_TEST_SERVE"
 
 func serveIfAsked() {
 	if os.Getenv(serveVariable) != "" {
-		os.Exit(cli.Run(context.Background(), []string{"serve"}, os.Environ(), os.Stdout, os.Stderr))
+		os.Exit(cli.Run(context.Background(), []string{"serve"}, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
 }
 
