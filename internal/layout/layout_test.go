@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
 	// domain
-	"plugin":   {"access", "activity", "bundle", "cache", "db", "flight", "lastuse", "org", "sandbox", "upstream"},
+	"plugin":   {"access", "activity", "bundle", "cache", "db", "fair", "flight", "lastuse", "org", "sandbox", "upstream"},
 	"invite":   {"access", "activity", "cache", "db", "job", "letter", "mail", "org", "seal"},
 	"org":      {"access", "activity", "address", "db"},
 	"access":   {"db", "flight", "lastuse", "seal"},

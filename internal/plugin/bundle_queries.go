@@ -12,12 +12,12 @@ import (
 func findRef(ctx context.Context, q db.Querier, publicToken, sha256 string) (ref, error) {
 	if sha256 == "" {
 		return db.One(ctx, q, (*ref).fields, `
-			SELECT s.plugin_id, v.bundle
+			SELECT s.plugin_id, s.organization_id, v.bundle
 			FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
 			WHERE s.public_token = $1 AND v.bundle IS NOT NULL`, publicToken)
 	}
 	return db.One(ctx, q, (*ref).fields, `
-		SELECT s.plugin_id, v.bundle
+		SELECT s.plugin_id, s.organization_id, v.bundle
 		FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id
 		WHERE s.public_token = $1 AND v.bundle = $2 LIMIT 1`, publicToken, sha256)
 }

@@ -11,16 +11,24 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/cache"
 	"foyer/internal/db"
+	"foyer/internal/fair"
+	"foyer/internal/fault"
 	"foyer/internal/flight"
 )
 
 const (
 	// maxBundleAge is how long a ref in memory may be used.
 	maxBundleAge = time.Second
-	// maxRefBytes bounds the refs in memory, of about 300 bytes each.
+	// maxRefBytes bounds the refs in memory, of about 350 bytes each.
 	maxRefBytes = 3 << 20
 	// maxScriptBytes bounds the bundles in memory.
 	maxScriptBytes = 24 << 20
+
+	// maxLoading is how many bundles that are not in memory are read and compressed at
+	// once, which takes 50 MB for a large one, and maxLoadingWait how many more may wait
+	// for that: a page may have dozens of apps.
+	maxLoading     = 2
+	maxLoadingWait = 200
 )
 
 // Script is a bundle as browsers get it.
@@ -40,6 +48,7 @@ type Bundles struct {
 	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
 	generation atomic.Int64                 // counted up by forget
 	flight     flight.Group[*Script]
+	queue      *fair.Queue // of bundles to load, between organizations
 	uses       uses
 }
 
@@ -48,18 +57,20 @@ func NewBundles(d *db.DB) *Bundles {
 	return &Bundles{
 		DB:      d,
 		scripts: cache.Cache[string, *Script]{MaxBytes: maxScriptBytes, Size: func(s *Script) int { return len(s.JS) + len(s.Gzip) }},
-		refs:    cache.Cache[string, ref]{MaxBytes: maxRefBytes, Size: func(ref) int { return 100 }},
+		refs:    cache.Cache[string, ref]{MaxBytes: maxRefBytes, Size: func(ref) int { return 150 }},
+		queue:   fair.New(maxLoading, maxLoadingWait),
 	}
 }
 
 // ref says that a public token, with or without a sum, stands for a bundle.
 type ref struct {
-	PluginID  int64
-	SHA256    string
-	checkedAt time.Time
+	PluginID       int64
+	OrganizationID string
+	SHA256         string
+	checkedAt      time.Time
 }
 
-func (r *ref) fields() []any { return []any{&r.PluginID, &r.SHA256} }
+func (r *ref) fields() []any { return []any{&r.PluginID, &r.OrganizationID, &r.SHA256} }
 
 // Serve returns the bundle with the given sum, or without one the current bundle, of
 // the plugin with the public token, and counts that as use.
@@ -73,7 +84,7 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 		return nil, access.OrNotFound(err)
 	}
 	b.uses.note(r.PluginID, now)
-	return b.script(ctx, r.SHA256)
+	return b.script(ctx, r)
 }
 
 // isToken reports whether a text can be a public token, see putOrigin. Anything else
@@ -101,21 +112,33 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 // forget makes the next requests ask the database: a plugin has changed.
 func (b *Bundles) forget() { b.generation.Add(1) }
 
-// script returns the bundle with a sum, compressed once for all requests.
-func (b *Bundles) script(ctx context.Context, sha256 string) (*Script, error) {
-	const unchanging = 0 // the version of whatever is named by its sum
-	if s, ok := b.scripts.Get(sha256, unchanging); ok {
+const unchanging = 0 // the version of whatever is named by its sum
+
+// script returns a bundle, compressed once for all requests.
+func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
+	if s, ok := b.scripts.Get(r.SHA256, unchanging); ok {
 		return s, nil
 	}
-	return b.flight.Do(ctx, sha256, func(ctx context.Context) (*Script, error) {
-		js, err := findContent(ctx, b.DB, sha256)
-		if err != nil {
-			return nil, access.OrNotFound(err)
-		}
-		s := &Script{SHA256: sha256, JS: []byte(js), Gzip: compress(js)}
-		b.scripts.Put(sha256, unchanging, s)
-		return s, nil
-	})
+	return b.flight.Do(ctx, r.OrganizationID+" "+r.SHA256, func(ctx context.Context) (*Script, error) { return b.loadInTurn(ctx, r) })
+}
+
+// loadInTurn reads a bundle when fewer than maxLoading are read.
+func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
+	leave, err := b.queue.Enter(ctx, r.OrganizationID)
+	if err != nil {
+		return nil, fault.Later(fault.Busy, 5*time.Second, "Too many bundles are being loaded; try again in a few seconds.")
+	}
+	defer leave()
+	if s, ok := b.scripts.Get(r.SHA256, unchanging); ok {
+		return s, nil // loaded between our look and our turn, for another organization
+	}
+	js, err := findContent(ctx, b.DB, r.SHA256)
+	if err != nil {
+		return nil, access.OrNotFound(err)
+	}
+	s := &Script{SHA256: r.SHA256, JS: []byte(js), Gzip: compress(js)}
+	b.scripts.Put(r.SHA256, unchanging, s)
+	return s, nil
 }
 
 func compress(js string) []byte {
