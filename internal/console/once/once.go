@@ -30,7 +30,7 @@ type Forms[T any] struct {
 	flight flight.Group[T]
 
 	mu      sync.Mutex
-	answers map[string]answer[T] // by who sent the form, and its name
+	answers map[string]*answer[T] // by who sent the form, and its name
 }
 
 // answer is what the content last sent as a form led to.
@@ -48,34 +48,35 @@ func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func
 	}
 	key := sender + " " + form
 	return f.flight.Do(ctx, key+" "+content, func(ctx context.Context) (T, error) {
-		if done, ok := f.recall(key); ok && done.content == content {
+		if done := f.recall(key); done != nil && done.content == content {
 			return done.value, nil
 		}
 		value, err := do(ctx)
 		if err == nil {
-			f.keep(key, answer[T]{content, value})
+			f.keep(key, &answer[T]{content, value})
 		}
 		return value, err
 	})
 }
 
-func (f *Forms[T]) recall(key string) (answer[T], bool) {
+func (f *Forms[T]) recall(key string) *answer[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	done, ok := f.answers[key]
-	return done, ok
+	return f.answers[key]
 }
 
-func (f *Forms[T]) keep(key string, done answer[T]) {
+func (f *Forms[T]) keep(key string, done *answer[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.answers == nil || len(f.answers) >= maxRemembered {
-		f.answers = map[string]answer[T]{}
+		f.answers = map[string]*answer[T]{}
 	}
 	f.answers[key] = done
 	time.AfterFunc(remembered, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.answers, key)
+		if f.answers[key] == done { // else a later answer has taken its place
+			delete(f.answers, key)
+		}
 	})
 }

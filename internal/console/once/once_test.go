@@ -32,6 +32,8 @@ func TestForms(t *testing.T) {
 			{"ada", "", "a", 6, 0},
 			{"ada", "", "a", 7, 0},
 			{"eve", form, "a", 8, remembered},
+			{"eve", form, "b", 9, remembered - time.Second},
+			{"eve", form, "b", 9, 2 * time.Second},
 		} {
 			time.Sleep(tc.after)
 			synctest.Wait()
