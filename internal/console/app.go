@@ -21,6 +21,7 @@ const shownVersions = 10
 type App struct {
 	Frame
 	client.AppSource
+	Current       client.Version // that the app is at
 	Versions      []versionRow
 	VersionsCount int
 }
@@ -36,7 +37,7 @@ func another(app client.App) bool {
 
 // SavedHere reports whether the app has files that its upstream does not have.
 func (p App) SavedHere() bool {
-	return upstream(p.App) && slices.ContainsFunc(p.Versions, func(v versionRow) bool { return v.Current && v.Commit == "" })
+	return upstream(p.App) && p.Current.Version != 0 && p.Current.Commit == ""
 }
 
 // Broken reports whether a file of the app does not compile, so that its bundle, if it has one,
@@ -68,7 +69,13 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	return markup.Fill("app.html", App{Frame: v.frameOf(app.App), AppSource: app, Versions: v.rows(app.ID, versions.Results), VersionsCount: versions.Count}), nil
+	current, err := v.currentVersion(app.ID)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	return markup.Fill("app.html", App{
+		Frame: v.frameOf(app.App), AppSource: app, Current: current, Versions: v.rows(app.ID, versions.Results), VersionsCount: versions.Count,
+	}), nil
 }
 
 // app is the app that the path names.

@@ -74,9 +74,11 @@ func showVersion(v *visit) (markup.Page, error) {
 	if page.Version, page.Against, err = v.compared(); err != nil {
 		return markup.Page{}, err
 	}
-	if page.Current, err = v.currentVersion(page.App.ID); err != nil {
+	current, err := v.currentVersion(page.App.ID)
+	if err != nil {
 		return markup.Page{}, err
 	}
+	page.Current = current.Version
 	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, page.Version, page.Against)
 	if err != nil {
 		return markup.Page{}, err
@@ -101,14 +103,19 @@ func (v *visit) compared() (version, against int64, err error) {
 	return version, against, err
 }
 
-// currentVersion is the number of the version that an app is at.
-func (v *visit) currentVersion(id int64) (int64, error) {
+// currentVersion is the version that an app is at.
+func (v *visit) currentVersion(id int64) (client.Version, error) {
+	return v.findVersion(id, func(version client.Version) bool { return version.Current })
+}
+
+// findVersion is the newest version of an app that is the one sought; zero if none is.
+func (v *visit) findVersion(id int64, sought func(client.Version) bool) (client.Version, error) {
 	for version, err := range v.organization.AllVersions(v.ctx(), id) {
-		if err != nil || version.Current {
-			return version.Version, err
+		if err != nil || sought(version) {
+			return version, err
 		}
 	}
-	return 0, nil
+	return client.Version{}, nil
 }
 
 // shownLines is how many lines of a diff a page shows.
