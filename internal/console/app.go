@@ -220,8 +220,22 @@ func (v *visit) filename() string {
 	return name
 }
 
+// deleteFile removes a file, unless somebody else has changed it since its page was opened.
 func deleteFile(v *visit) (next, error) {
-	then, err := v.onApp("deleted", func(id int64) error { return v.setFile(id, v.filename(), nil) })
+	name := v.filename()
+	then, err := v.onApp("deleted", func(id int64) error {
+		app, err := v.organization.GetSource(v.ctx(), id)
+		if err != nil {
+			return err
+		}
+		switch fileOf(app, name).SHA256 {
+		case "": // it is gone: the form was sent twice
+			return nil
+		case v.line("sha256"):
+			return v.setFile(id, name, nil)
+		}
+		return wrong("", "Somebody else has changed the file since you opened it. It is shown as it is now: delete it again to be rid of it.")
+	})
 	then.path = v.appPath()
 	return then, err
 }

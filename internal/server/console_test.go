@@ -241,29 +241,38 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		id := furnish(t, s)
 		page := "/console/@current/apps/" + itoa(id) + "/source?file=site.ts"
 		v := visit(t, s, s.key)
-		opened := func(shown string) string {
-			return regexp.MustCompile(`name="sha256" value="(\w{64})"`).FindStringSubmatch(shown)[1]
-		}
-		before := opened(v.get(page).body)
+		before := v.opened(page)
 		theirs := "a\r\n"
 		if _, err := s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"site.ts": &theirs}}); err != nil {
 			t.Fatal(err)
 		}
+		undone := v.post(page, "do", "delete", "filename", "site.ts", "sha256", before)
+		v.want(400, "Somebody else has changed the file", undone)
+		v.want(400, "\na\r\n</textarea>", undone)
 		refused := v.post(page, "do", "save", "filename", "site.ts", "sha256", before, "text", "mine\r\n")
 		v.want(400, "\nmine\r\n</textarea>", refused)
 		v.want(400, "Somebody else has changed the file", refused)
 		v.want(400, "There is a file of this name", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
-		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", opened(refused.body), "text", "mine\r\n"))
+		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
 		mixed, spaced := "a\r\nb\nc\rd", "x"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
-		sha := opened(v.get("/console/@current/apps/" + itoa(id) + "/source?file=mixed").body)
+		sha := v.opened("/console/@current/apps/" + itoa(id) + "/source?file=mixed")
 		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
-		v.want(200, "Deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
+		sha = v.opened("/console/@current/apps/" + itoa(id) + "/source?file=%20a%20b%26c.txt")
+		for range 2 {
+			v.want(200, "Deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
+		}
 		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {
 			t.Errorf("%q", source)
 		}
 	})
+}
+
+// opened is the hash of a file on the page about it.
+func (v *visitor) opened(page string) string {
+	v.Helper()
+	return regexp.MustCompile(`name="sha256" value="(\w{64})"`).FindStringSubmatch(v.get(page).body)[1]
 }
 
 func TestConsoleSession(t *testing.T) {
