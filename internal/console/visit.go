@@ -151,10 +151,13 @@ type Frame struct {
 func (v *visit) frame(section string) Frame {
 	f := Frame{
 		Root: v.console.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
-		Offer: offer(v.caller), Said: said[v.request.URL.Query().Get("said")],
+		Offer: offer(v.caller),
+	}
+	if v.request.Method != http.MethodPost { // which goes to the address of the page, with what was said there
+		f.Said = said[v.request.URL.Query().Get("said")]
 	}
 	if v.refused != nil {
-		f.Said, f.Faults, f.sent = "", v.refused.Errors, v.request.PostForm
+		f.Faults, f.sent = v.refused.Errors, v.request.PostForm
 		if len(f.Faults) == 0 {
 			f.Faults = []client.Fault{{Detail: v.refused.Error()}}
 		}

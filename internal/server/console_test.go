@@ -222,6 +222,9 @@ func TestConsoleForms(t *testing.T) {
 				t.Errorf("%s: %d: %s", address, got.status, got.body)
 			}
 		}
+		if said := owner.post("/console/@current/invites?said=resent", "do", "withdraw", "id", "01890000-0000-7000-8000-000000000001"); said.status != 404 || strings.Contains(said.body, "on its way") {
+			t.Errorf("%d: says what was done before:\n%s", said.status, said.body)
+		}
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
 		if said := owner.post(app+"?said=saved", "do", "describe", "name", ""); strings.Contains(said.body, "Saved.") {
 			t.Error("says that it is saved, and is not")
