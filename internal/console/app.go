@@ -139,12 +139,13 @@ func upgradeApp(v *visit) (next, error) {
 	})
 }
 
+// describeApp changes what differs from what the page showed: somebody else may have changed the
+// rest since.
 func describeApp(v *visit) (next, error) {
 	return v.onApp("saved", func(id int64) error {
-		name, description := v.line("name"), v.line("description")
-		patch := client.AppPatch{Name: &name, Description: &description}
-		if offer(v.caller).ShareApps {
-			shared := v.typed("is_global") == "on"
+		patch := client.AppPatch{Name: v.edited("name"), Description: v.edited("description")}
+		if box := v.edited("is_global"); box != nil {
+			shared := *box == "on"
 			patch.IsGlobal = &shared
 		}
 		_, err := v.organization.UpdateApp(v.ctx(), id, patch)

@@ -78,7 +78,7 @@ func screens() map[string]screen {
 		apps:                        {show: showApps},
 		apps + "/new":               {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/unused":            {show: showUnused},
-		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp}},
+		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp}, bytes: maxAppForm},
 		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
 		app + "/versions":           {show: showVersions},
 		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
@@ -96,6 +96,7 @@ func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 
 const (
 	maxForm       = 64 << 10
+	maxAppForm    = 4 * maxForm     // a description twice, each character of which may take twelve bytes
 	maxSourceForm = 6<<20 + maxForm // a file of 1 MiB, each line end of which may take six bytes
 )
 

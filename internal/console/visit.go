@@ -74,6 +74,15 @@ func (v *visit) typed(name string) string {
 // line is a field of the form without white space around it.
 func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
 
+// edited is a field of the form; nil if it is what the page was filled with.
+func (v *visit) edited(name string) *string {
+	now := v.line(name)
+	if now == v.line(name+"_was") {
+		return nil
+	}
+	return &now
+}
+
 // wrong is a fault in a field of a form, as the API would tell it.
 func wrong(field, detail string) error {
 	f := client.Fault{Attr: field, Detail: detail}

@@ -226,11 +226,11 @@ func TestConsoleForms(t *testing.T) {
 			t.Errorf("%d: says what was done before:\n%s", said.status, said.body)
 		}
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
-		if said := owner.post(app+"?said=saved", "do", "describe", "name", ""); strings.Contains(said.body, "Saved.") {
+		if said := owner.post(app+"?said=saved", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "Saved.") {
 			t.Error("says that it is saved, and is not")
 		}
 		made, err := s.ListApps(t.Context(), client.Range{})
-		if err != nil || made.Count != 1 || made.Results[0].Name != "A \uFFFD name" || made.Results[0].Description != "" {
+		if err != nil || made.Count != 1 || made.Results[0].Name != "A \uFFFD name" || made.Results[0].Description != "Two\nlines" {
 			t.Errorf("%+v, %v", made, err)
 		}
 	})

@@ -1,13 +1,44 @@
 package server_test
 
 import (
+	"html"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"foyer/client"
 	"foyer/internal/upstream/upstreamtest"
 )
+
+// Two who describe an app at the same time each change what they have edited.
+func TestConsoleDescribesWhatWasEdited(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Description: "One"}))
+		page := "/console/@current/apps/" + itoa(app.ID)
+		v := visit(t, s, s.key)
+		form := func(changed ...string) []string {
+			t.Helper()
+			sent := append([]string{"do", "describe"}, changed...)
+			for _, shown := range regexp.MustCompile(`name="(\w+_was)" value="([^"]*)"`).FindAllStringSubmatch(v.get(page).body, -1) {
+				sent = append(sent, shown[1], html.UnescapeString(shown[2]))
+			}
+			return sent
+		}
+		named, described := form("name", "Line", "description", "One"), form("name", "Banner", "description", strings.Repeat("ű ", 5000), "is_global", "on")
+		v.want(200, "Saved.", v.post(page, described...))
+		v.want(200, "Saved.", v.post(page, named...))
+		v.want(200, "Saved.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
+		got := must[client.App](t)(s.GetApp(t.Context(), app.ID))
+		if got.Name != "Line" || got.Description != strings.TrimSpace(strings.Repeat("ű ", 5000)) || !got.IsGlobal {
+			t.Errorf("%+v", got)
+		}
+		refused := v.post(page, form("name", strings.Repeat("x", 201), "description", "")...)
+		v.want(400, `name="name_was" value="Line"`, refused)
+	})
+}
 
 // An app says that it has edits of its own also when it went back to an old version with them.
 func TestConsoleEditsOfAnOldVersion(t *testing.T) {
