@@ -45,13 +45,14 @@ func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client
 	}
 }
 
-// Version shows what a version changed.
+// Version shows how a version differs from another.
 type Version struct {
 	Frame
 	App     client.App
 	Version int64
 	Current int64 // the version that the app is at
-	Against int64 // what it is compared with; 0: the one before
+	Against int64 // what it is compared with; 0: nothing, since none before it is kept
+	Chosen  bool  // to compare with that one
 	Files   []fileDiff
 }
 
@@ -73,6 +74,13 @@ func showVersion(v *visit) (markup.Page, error) {
 	}
 	if page.Version, page.Against, err = v.compared(); err != nil {
 		return markup.Page{}, err
+	}
+	if page.Chosen = page.Against != 0; !page.Chosen {
+		before, err := v.findVersion(page.App.ID, func(version client.Version) bool { return version.Version < page.Version })
+		if err != nil {
+			return markup.Page{}, err
+		}
+		page.Against = before.Version
 	}
 	current, err := v.currentVersion(page.App.ID)
 	if err != nil {

@@ -54,7 +54,16 @@ func TestConsoleApp(t *testing.T) {
 		v.want(200, "+export const x: number = ;", v.get(page+"/versions/4?against=1"))
 		v.want(200, "The app is at the version", v.post(page+"/versions/1", "do", "return"))
 		at("v1.0.0")
-		v.want(200, "Compare with version 1,", v.get(page+"/versions/2"))
+		v.want(200, "Compare with version 1,", v.get(page+"/versions/3"))
+		v.want(200, "No version before it is kept", v.get(page+"/versions/1"))
+		for path, shown := range map[string]struct{ against, link string }{
+			"/versions/2":           {"version 1.", "Go to this version"},
+			"/versions/3":           {"version 2.", "?against=1"},
+			"/versions/3?against=1": {"version 1.", `/versions/3"`},
+		} {
+			v.want(200, "Differences from "+shown.against, v.get(page+path))
+			v.want(200, shown.link, v.get(page+path))
+		}
 		v.want(200, "Saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
 			t.Error("not shared")
