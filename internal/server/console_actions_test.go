@@ -48,7 +48,7 @@ func TestConsoleApp(t *testing.T) {
 		text := "export const x: number = ;"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 		broken := v.get(page)
-		v.want(200, "files that were edited here", broken)
+		v.want(200, "Files were edited here since", broken)
 		v.want(200, "of an earlier version, since a file does not compile", broken)
 		v.want(200, "Compare with version 4", v.get(page+"/versions/1"))
 		v.want(200, "+export const x: number = ;", v.get(page+"/versions/4?against=1"))

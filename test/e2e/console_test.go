@@ -42,7 +42,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("overview", "My organization", []string{"owner"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 
 	sees("no-apps", "Apps", []string{"There are no apps yet."}, follow("Apps"))
-	sees("add", "Add an app", nil, follow("Add an app"))
+	sees("none-unused", "Unused apps", []string{"There are no unused apps."}, follow("Unused apps"))
+	sees("add", "Add an app", nil, follow("Apps"), follow("Add an app"))
 	sees("add-wrong", "Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://example.com/x"), press("Install"), waitFor(".alert"))
 	sees("created", "Banner", []string{"Add its first file"}, fill("name", "Banner"), press("Create"))
 	sees("file", "Add a file", nil, follow("Add a file"))
