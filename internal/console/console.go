@@ -40,6 +40,7 @@ type Console struct {
 type Trouble struct {
 	Frame
 	Detail    string  // safe to show, like a fault's
+	Back      string  // the path of a page to go on from
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
 	Lost      bool    // there was one, too large for that
@@ -165,6 +166,9 @@ func (c *Console) button(s screen) http.Handler {
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
 		case ok && correctable(refused.Status):
+			if refused.Status == http.StatusNotFound {
+				refused.Errors = []client.Fault{{Detail: gone}}
+			}
 			v.refused = refused
 			c.show(w, r, v, refused.Status, s.show)
 		case err != nil:
@@ -225,10 +229,13 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return nil
 }
 
+// gone is said of what a button no longer finds.
+const gone = "It is gone: somebody may have answered, withdrawn or deleted it."
+
 // correctable reports whether the API's refusal is better shown beside the form.
 func correctable(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusNotFound, http.StatusInternalServerError:
+	case http.StatusUnauthorized, http.StatusInternalServerError:
 		return false
 	}
 	return true
@@ -273,9 +280,16 @@ func (c *Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err 
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", signIn(r, shown)))
 		return
 	}
+	shown.Back = shown.Home
 	if v != nil {
+		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
+			shown.Detail = gone
+		}
 		v.refused = nil // it is said once
-		shown.Frame = v.frame("")
+		shown.Frame, shown.Back = v.frame(""), v.home
+		if r.PathValue("id") != "" {
+			shown.Back += "/apps"
+		}
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		shown.Fields = fieldsOf(r.PostForm)

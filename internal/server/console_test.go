@@ -203,7 +203,17 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(400, `value="`+strings.Repeat("x", 201)+`"`, owner.post(app, "do", "describe", "name", strings.Repeat("x", 201)))
 		owner.want(400, "does not say what to do", owner.post(app, "do", "constructor"))
 		owner.want(400, "did not arrive as a whole", owner.post(app, "do", strings.Repeat("x", 5<<20)))
-		owner.want(404, "Not found", owner.post(app+"0", "do", "check"))
+		for _, gone := range []shown{
+			owner.post(app+"0", "do", "check"),
+			owner.post("/console/@current/invites", "do", "link", "id", "01890000-0000-7000-8000-000000000001"),
+			owner.post("/console/@current/members", "do", "remove", "id", "01890000-0000-7000-8000-000000000001"),
+			owner.post("/console/keys", "do", "revoke", "id", "12345"),
+		} {
+			owner.want(404, "somebody may have answered, withdrawn or deleted it", gone)
+		}
+		owner.want(404, "eve@x.example", owner.post("/console/@current/invites", "do", "link", "id", "01890000-0000-7000-8000-000000000001"))
+		owner.want(404, `/apps">Go on from here`, owner.post(app+"0", "do", "check"))
+		owner.want(404, `/apps">Go on from here`, owner.get(app+"/versions/12345"))
 		owner.want(404, "Not found", owner.get("/console/01890000-0000-7000-8000-000000000001/apps"))
 		owner.want(404, "<h1>That did not work</h1>", owner.get("/console/@current/nothing/here"))
 		owner.want(400, "Choose a level.", owner.post("/console/@current/members", "do", "level"))
