@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,7 +47,7 @@ func invitePeople(v *visit) (next, error) {
 	}
 	_, err = v.organization.CreateInvites(v.ctx(), drafts)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
-		nameAddresses(refused.Errors, drafts)
+		refused.Errors = ofForm(refused.Errors, drafts)
 	}
 	if mail {
 		return next{said: "invited"}, err
@@ -54,20 +55,23 @@ func invitePeople(v *visit) (next, error) {
 	return next{said: "unmailed"}, err
 }
 
-// nameAddresses makes faults that blame the field of a draft, such as 2.target_email, name the
-// address instead.
-func nameAddresses(faults []client.Fault, drafts []client.InviteDraft) {
-	for i, f := range faults {
-		place, _, _ := strings.Cut(f.Attr, ".")
+// ofForm makes faults in drafts, such as 2.target_email, those of the form: of an address, or of a
+// field that all drafts share, and then once.
+func ofForm(faults []client.Fault, drafts []client.InviteDraft) []client.Fault {
+	var all []client.Fault
+	for _, f := range faults {
+		place, field, _ := strings.Cut(f.Attr, ".")
 		if n, err := strconv.Atoi(place); err == nil && n >= 0 && n < len(drafts) {
-			faults[i].Attr, faults[i].Detail = "addresses", drafts[n].TargetEmail+": "+f.Detail
+			f.Attr = field
+			if field == "target_email" {
+				f.Attr, f.Detail = "addresses", line(drafts[n].TargetEmail)+": "+f.Detail
+			}
+		}
+		if !slices.Contains(all, f) {
+			all = append(all, f)
 		}
 	}
-}
-
-// addresses are what is between line breaks, commas and semicolons.
-func addresses(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n,; \t", r) })
+	return all
 }
 
 // onID does something to what the form's id names.

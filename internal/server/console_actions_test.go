@@ -80,6 +80,31 @@ func TestConsoleApp(t *testing.T) {
 	})
 }
 
+// What is wrong with invites is said once, of the field that it is in.
+func TestConsoleInvitesRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		send := func(addresses, message string) shown {
+			return v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", addresses, "message", message)
+		}
+		long := send("\"Doe, Jane\" <jane@x.example>\nrick@x.example", strings.Repeat("x", 5001))
+		v.want(400, "<li>A message: Must be at most 5000", long)
+		v.want(400, "Nobody was invited.", long)
+		if strings.Count(long.body, "Must be at most 5000") != 1 || strings.Contains(long.body, "@x.example: ") {
+			t.Error(long.body)
+		}
+		v.want(400, "<li>E-mail addresses: Rick Roe: Must be an e-mail address", send("jane@x.example\nRick Roe", ""))
+		if n := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Count; n != 0 {
+			t.Errorf("%d invites", n)
+		}
+		v.want(200, "Invited.", send("Name\tE-mail\nJane Doe\tjane@x.example\u00a0\nRick Roe\tmailto:rick@x.example", ""))
+		if n := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Count; n != 2 {
+			t.Errorf("%d invites", n)
+		}
+	})
+}
+
 // What the buttons on the pages of people and keys do, seen by the API.
 func TestConsolePeople(t *testing.T) {
 	t.Parallel()

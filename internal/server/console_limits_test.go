@@ -77,7 +77,7 @@ func TestConsoleLargeForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, s.key)
-		v.want(400, "At most 100", v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", strings.Repeat("a ", 101), "message", strings.Repeat("m", 50<<10)))
+		v.want(400, "At most 100 fit in one form, not 101.", v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", strings.Repeat("A Name <a@x.example>, ", 101), "message", strings.Repeat("m", 50<<10)))
 		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
 		source := "/console/@current/apps/" + itoa(app.ID) + "/source"
 		large := strings.Repeat("\r\n", 1<<20)

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"":    nil,
+		" \n": nil,
+		"ada@x.org\nbob@x.org, eve@x.org; joe@x.org\tkim@x.org": {"ada@x.org", "bob@x.org", "eve@x.org", "joe@x.org", "kim@x.org"},
+		`"Doe, Jane" <jane@x.org>; Roe, Rick <rick@x.org>`:      {"jane@x.org", "rick@x.org"},
+		"Jane Doe <jane@x.org>":                                 {"jane@x.org"},
+		"Jane Doe <jane@x.org> Rick <rick@x.org> eve@x.org":     {"jane@x.org", "rick@x.org", "eve@x.org"},
+		"<a@x>":                           {"a@x"},
+		"jane@x.org <jane@x.org>":         {"jane@x.org"},
+		"jane@x.org<mailto:jane@x.org>":   {"jane@x.org"},
+		"mailto:jane@x.org":               {"jane@x.org"},
+		"MAILTO:jane@x.org?subject=Hello": {"jane@x.org"},
+		"• jane@x.org\n- rick@x.org\n* eve@x.org\n1. joe@x.org\n•kim@x.org": {"jane@x.org", "rick@x.org", "eve@x.org", "joe@x.org", "kim@x.org"},
+		"Name\tE-mail\r\nJane Doe\tjane@x.org\r\nRick\trick@x.org":          {"jane@x.org", "rick@x.org"},
+		"Email\njane@x.org": {"jane@x.org"},
+		"jane@x.org\u00a0\n\u200brick@x.org\u200b\ufeff": {"jane@x.org", "rick@x.org"},
+		"'jane@x.org'.":                        {"jane@x.org"},
+		"o'neil+a@x.org":                       {"o'neil+a@x.org"},
+		"jane@x.org\n\nnobody":                 {"jane@x.org", "nobody"},
+		"nobody\njane@x.org":                   {"nobody", "jane@x.org"},
+		"janegmail.com\njane@x.org":            {"janegmail.com", "jane@x.org"},
+		"jane@x.org\nRick by mail\n Rick Roe ": {"jane@x.org", "Rick by mail", "Rick Roe"},
+		"jane@x.org, rick.x.org, eve@x.org":    {"jane@x.org", "rick.x.org", "eve@x.org"},
+		"Jane <work>":                          {"Jane <work>"},
+		"@":                                    {"@"},
+	} {
+		if got := addresses(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No address is lost, and none is made of what separates them.
+func FuzzAddresses(f *testing.F) {
+	f.Add("\"Doe, Jane\" <jane@x.org>; mailto:a@x\u00a0\nName\tE-mail\n• b@x, c.d")
+	f.Fuzz(func(t *testing.T, text string) {
+		all := addresses(text)
+		for _, one := range all {
+			if strings.TrimSpace(one) != one || one == "" || strings.Contains(one, "@") && strings.ContainsFunc(one, separates) {
+				t.Errorf("%q has %q", text, one)
+			}
+		}
+		if strings.Contains(text, "@") && len(all) == 0 {
+			t.Errorf("%q has none", text)
+		}
+		if got := addresses(text + "\nlast@x.org"); got[len(got)-1] != "last@x.org" {
+			t.Errorf("%q and another line: %q", text, got)
+		}
+	})
+}
