@@ -353,9 +353,14 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		large := strings.Repeat("<a href=\"x\">\r\n", 500)
 		refused := v.post("/console/@current/apps/new/?said=saved", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
 		v.want(401, `name="then" value="/console/@current/apps/new/"`, refused)
+		v.want(401, "What you sent is kept", refused)
 		v.want(401, "too large to keep", v.post("/console/@current/apps/new", "description", strings.Repeat("x", 70<<10)))
 		v.want(403, "another site", v.send("POST", "/console/@current/apps/new", "do=source", "Sec-Fetch-Site", "cross-site"))
 		mistyped := v.post("/console/session", "key", "foy_", "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(refused.body)[1]))
+		v.want(401, "What you sent is kept", mistyped)
+		if strings.Contains(v.get("/console/@current/apps/new").body, "is kept") {
+			t.Error("says that something is kept of nothing")
+		}
 		again := v.post("/console/session/", "key", s.key, "then", "/console/@current/apps/new", "sent", html.UnescapeString(sent.FindStringSubmatch(mistyped.body)[1]))
 		v.want(200, `<form method="post" action="/console/@current/apps/new">`, again)
 		v.want(200, `name="name" value="A <b>name</b>"`, again)
