@@ -82,11 +82,15 @@ type Install struct {
 
 // Repository is the address that was typed, as far as it may be shown.
 func (p Install) Repository() string {
-	if typed := p.Filled("git", "url", ""); harmless(typed) {
+	typed := p.Filled("git", "url", "")
+	if harmless(typed) {
 		return typed
 	}
-	return ""
+	return withoutSecrets(typed)
 }
+
+// LeftOut reports whether the address that was typed is not shown as a whole.
+func (p Install) LeftOut() bool { return p.Repository() != p.Filled("git", "url", "") }
 
 func showInstall(v *visit) (markup.Page, error) {
 	l, err := list(v, "apps", ofApps(v.organization.ListRepository))
@@ -97,7 +101,13 @@ func showInstall(v *visit) (markup.Page, error) {
 }
 
 func installFromGit(v *visit) (next, error) {
-	return v.create("installed", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
+	then, err := v.create("installed", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Attr == "url" {
+		if ssh := overSSH.FindStringSubmatch(v.line("url")); ssh != nil {
+			return then, wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
+		}
+	}
+	return then, err
 }
 
 func installFromCatalog(v *visit) (next, error) {

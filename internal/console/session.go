@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,25 @@ func kept(form url.Values) url.Values {
 // harmless reports whether the address of a repository holds nothing secret.
 func harmless(address string) bool {
 	_, err := url.Parse(address)
-	return err == nil && !strings.ContainsAny(address, "@?#")
+	return err == nil && !strings.ContainsAny(address, "@?#") || overSSH.MatchString(address)
+}
+
+// overSSH is the address of a repository as git hosts show it for ssh. Its user is everybody's.
+var overSSH = regexp.MustCompile(`^(?:ssh://)?git@([\w.-]+)(?::\d+)?[:/]([^@?#]+)$`)
+
+// withoutSecrets is the address of a repository without what may be secret in it; "" if that
+// cannot be told.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	if strings.Contains(u.String(), "@") {
+		return ""
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
 }
 
 // Again lets somebody resend a form that came after their session had ended.

@@ -227,6 +227,7 @@ func TestConsoleForms(t *testing.T) {
 		}
 		for _, address := range []string{
 			"ssh://user:canary@host/x", "https:///user:canary@host/x", "https:user:canary@host/x", "canary@host/x", "ssh://host/x?token=canary", "ssh://host/x#canary",
+			"git@host:x?canary", "git@canary@host:x", "xgit@canary:x", "ssh://canarygit@host/x", "ssh://canary?x@host", "ssh://canary:1#x@host",
 		} {
 			if got := owner.post("/console/@current/apps/new", "do", "git", "url", address); got.status != 400 || strings.Contains(got.body, "canary") {
 				t.Errorf("%s: %d: %s", address, got.status, got.body)
@@ -235,6 +236,15 @@ func TestConsoleForms(t *testing.T) {
 		if said := owner.post("/console/@current/invites?said=resent", "do", "withdraw", "id", "01890000-0000-7000-8000-000000000001"); said.status != 404 || strings.Contains(said.body, "on its way") {
 			t.Errorf("%d: says what was done before:\n%s", said.status, said.body)
 		}
+		for address, text := range map[string]string{
+			"git@github.com:acme/banner.git":         "write https://github.com/acme/banner.git",
+			"ssh://git@github.com/acme/banner":       "write https://github.com/acme/banner",
+			"ssh://user:canary@host/x?token=canary#": "What may be secret in it is left out",
+		} {
+			owner.want(400, text, owner.post("/console/@current/apps/new", "do", "git", "url", address))
+		}
+		owner.want(400, `value="git@github.com:acme/banner.git"`, owner.post("/console/@current/apps/new", "do", "git", "url", "git@github.com:acme/banner.git"))
+		owner.want(400, `value="ssh://host/x"`, owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x?token=canary#"))
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
 		if said := owner.post(app+"?said=saved", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "Saved.") {
 			t.Error("says that it is saved, and is not")
