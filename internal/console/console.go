@@ -166,10 +166,8 @@ func (c *Console) button(s screen) http.Handler {
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
 		case ok && correctable(refused.Status):
-			if refused.Status == http.StatusNotFound {
-				refused.Errors = []client.Fault{{Detail: gone}}
-			}
-			v.refused = refused
+			v.refuse(*refused)
+			askLater(w, refused)
 			c.show(w, r, v, refused.Status, s.show)
 		case err != nil:
 			c.trouble(w, r, v, err)
@@ -229,9 +227,6 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return nil
 }
 
-// gone is said of what a button no longer finds.
-const gone = "It is gone: somebody may have answered, withdrawn or deleted it."
-
 // correctable reports whether the API's refusal is better shown beside the form.
 func correctable(status int) bool {
 	switch status {
@@ -264,6 +259,13 @@ func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 func see(w http.ResponseWriter, path string) {
 	w.Header().Set("Location", path)
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// askLater passes on when trying again makes sense, if the API has said so.
+func askLater(w http.ResponseWriter, refused *client.Error) {
+	if refused.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds())))
+	}
 }
 
 // trouble answers with what is not shown beside a form.
@@ -303,9 +305,7 @@ func (c *Console) told(w http.ResponseWriter, r *http.Request, err error, shown 
 	refused, ok := errors.AsType[*client.Error](err)
 	if ok {
 		shown.Detail = refused.Detail
-		if refused.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds())))
-		}
+		askLater(w, refused)
 		if refused.Status >= http.StatusInternalServerError {
 			shown.RequestID = c.RequestID(w)
 		}

@@ -31,7 +31,7 @@ var templates = markup.New(files, template.FuncMap{
 	"json":     short,
 	"indent":   indent,
 	"code":     code,
-	"time":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"time":     moment,
 	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"upstream": upstream,
 	"another":  another,
@@ -45,6 +45,8 @@ var labels = map[string]string{
 	"addresses": "E-mail addresses", "level": "They become", "message": "A message",
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it ends",
 }
+
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
 // maxLine is how much of a name is shown, in characters.
 const maxLine = 100

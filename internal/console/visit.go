@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/access"
@@ -87,6 +88,21 @@ func (v *visit) edited(name string) *string {
 func wrong(field, detail string) error {
 	f := client.Fault{Attr: field, Detail: detail}
 	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadRequest}
+}
+
+// gone is said of what a button no longer finds.
+const gone = "It is gone: somebody may have answered, withdrawn or deleted it."
+
+// refuse has the page show what was wrong with its form.
+func (v *visit) refuse(refused client.Error) {
+	if refused.Status == http.StatusNotFound {
+		refused.Errors = []client.Fault{{Detail: gone}}
+	}
+	if refused.RetryAfter > 0 {
+		later := v.console.Keys.Now().Add(refused.RetryAfter + time.Minute).Truncate(time.Minute)
+		refused.Errors = slices.Concat(refused.Errors, []client.Fault{{Detail: "Try again after " + moment(later) + "."}})
+	}
+	v.refused = &refused
 }
 
 // number is the number in the path or the form under a name.

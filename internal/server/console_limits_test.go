@@ -122,6 +122,22 @@ func TestConsoleLimit(t *testing.T) {
 	}
 }
 
+// Whoever reaches the limit of invites is told what it is, and when to try again.
+func TestConsoleOverTheInvitesOfADay(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{InviteLimit: 1})
+	v := visit(t, s, s.key)
+	v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", "ada@x.example")
+	refused := v.post("/console/@current/invites", "do", "invite", "level", "1", "addresses", "eve@x.example")
+	v.want(429, "At most 1 invites a day", refused)
+	if !regexp.MustCompile(`Try again after \d+ \w+ \d{4}, \d\d:\d\d UTC`).MatchString(refused.body) {
+		t.Error(refused.body)
+	}
+	if after := refused.header.Get("Retry-After"); after != "86400" && after != "86399" {
+		t.Errorf("Retry-After: %s", after)
+	}
+}
+
 // A form from a key that has made too many requests comes back, unless it is large: then it is
 // not even read.
 func TestConsoleOverTheRate(t *testing.T) {
