@@ -87,3 +87,32 @@ func TestConsoleInABrowser(t *testing.T) {
 		t.Error("the log has the key")
 	}
 }
+
+// Nothing is cut off on a small screen, or at 200 %.
+func TestConsoleOnASmallScreen(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else."}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"site.ts":"export const x = 1"}}`, 200)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"a.rather.long.name@department.of.example.org"}`, 201)
+	ctx := browser(t)
+	look(ctx, t, "small-sign-in", "Sign in", to(i.url+"/console"))
+	look(ctx, t, "small-overview", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	for page, heading := range map[string]string{
+		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
+		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
+	} {
+		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
+		for _, width := range []int64{640, 360} {
+			if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)); err != nil {
+				t.Fatal(err)
+			}
+			cut, err := chromedp.Run(ctx, chromedp.Evaluate[int](`[document.documentElement, ...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).length`))
+			if err != nil || cut > 0 {
+				t.Errorf("%s at %d: %d parts are cut off, %v", page, width, cut, err)
+			}
+		}
+	}
+}
