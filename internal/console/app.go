@@ -198,7 +198,7 @@ func saveFile(v *visit) (next, error) {
 		switch v.line("sha256") {
 		case fileOf(app, name).SHA256:
 		case "":
-			return wrong("filename", "There is a file of this name: open it to change it.")
+			return wrong("source", "There is a file of this name: open it to change it.")
 		default:
 			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
 		}

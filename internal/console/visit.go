@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -190,9 +191,20 @@ func (v *visit) frame(section string) Frame {
 	return f
 }
 
-// Faulty reports whether a field of the form was refused.
-func (f Frame) Faulty(do, name string) bool {
-	return f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name })
+// Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
+// was refused. The first that was has the focus.
+func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
+	marks := ""
+	if at := slices.IndexFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }); at >= 0 && f.Sent(do) {
+		marks, notes = `aria-invalid="true" `, slices.Concat([]string{"faults"}, notes)
+		if at == 0 {
+			marks += "autofocus "
+		}
+	}
+	if len(notes) > 0 {
+		marks += `aria-describedby="` + strings.Join(notes, " ") + `"`
+	}
+	return template.HTMLAttr(marks) //nolint:gosec // the ids are ours
 }
 
 // Filled is what a field of the form is filled with: what was sent, if that was refused.

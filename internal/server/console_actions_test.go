@@ -80,6 +80,38 @@ func TestConsoleApp(t *testing.T) {
 	})
 }
 
+// What is wrong with a form is tied to its fields, and the first of these has the focus.
+func TestConsoleFaultsOfFields(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := "/console/@current/apps/" + itoa(furnish(t, s))
+		v := visit(t, s, s.key)
+		const marks = ` aria-invalid="true" autofocus aria-describedby="faults`
+		long := strings.Repeat("x", 10001)
+		for _, tc := range []struct {
+			want, path string
+			form       []string
+		}{
+			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "../x"}},
+			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "site.ts"}},
+			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "save", "filename", "site.ts", "sha256", "x"}},
+			{`name="name"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
+			{`name="description" aria-invalid="true" aria-describedby="faults"`, app, []string{"do", "describe", "name", long, "description", long}},
+			{`name="url"` + marks + ` url_note"`, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
+			{`name="url" aria-describedby="url_note"`, "/console/@current/apps/new", []string{"do", "source"}},
+			{`name="name"` + marks + `"`, "/console/@current/apps/new", []string{"do", "source"}},
+			{`name="addresses"` + marks + ` addresses_note"`, "/console/@current/invites", []string{"do", "invite", "level", "1"}},
+			{`name="message"` + marks + `"`, "/console/@current/invites", []string{"do", "invite", "level", "1", "addresses", "a@x.example", "message", long}},
+			{`name="level"` + marks + `"`, "/console/@current/invites", []string{"do", "invite", "level", "x"}},
+			{`name="scopes" value="*"` + marks + `"`, "/console/keys", []string{"do", "make"}},
+			{`name="days"` + marks + `"`, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
+			{`<div class="alert" id="faults"`, "/console/keys", []string{"do", "make"}},
+		} {
+			v.want(400, tc.want, v.post(tc.path, tc.form...))
+		}
+	})
+}
+
 // What is wrong with invites is said once, of the field that it is in.
 func TestConsoleInvitesRefused(t *testing.T) {
 	t.Parallel()
