@@ -3,6 +3,7 @@ package server_test
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -70,6 +71,33 @@ func TestConsoleBehindAProxy(t *testing.T) {
 	if got := v.send("POST", "/console/@current/apps/new", "do=source&name=x", "Cookie", session, "Origin", "https://foyer.example"); got.status != http.StatusSeeOther {
 		t.Errorf("%d: %s", got.status, got.body)
 	}
+}
+
+// Whoever accepts an invite signs in with a button, from a browser that says less, and behind a
+// proxy that keeps a path to itself.
+func TestConsoleFromAnInvite(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{BaseURL: "http://foyer.example/at/home"})
+	_, address, _ := strings.Cut(s.log.String(), `"address":"`)
+	address, _, _ = strings.Cut(address, `"`)
+	v := visit(t, &running{URL: "http://" + address}, "")
+	c := must[*client.Client](t)(client.New(v.url, s.key)).Organization(client.Current)
+	invited := must[client.Invite](t)(c.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	link := must[client.InviteLink](t)(c.LinkInvite(t.Context(), invited.ID))
+	accepted := v.post(strings.TrimPrefix(link.URL, "http://foyer.example/at/home"), "answer", "accept")
+	form := url.Values{}
+	for _, field := range regexp.MustCompile(`name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(accepted.body, -1) {
+		form.Set(field[1], field[2])
+	}
+	if action := `action="/at/home/console/session"`; !strings.Contains(accepted.body, action) || accepted.header.Get("Referrer-Policy") != "same-origin" {
+		t.Errorf("no %s, or a form that does not say where it comes from:\n%v\n%s", action, accepted.header, accepted.body)
+	}
+	v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	signedIn := v.send("POST", "/console/session", form.Encode(), "Origin", "http://foyer.example")
+	if to := signedIn.header.Get("Location"); !regexp.MustCompile(`^/at/home/console/[0-9a-f-]{36}$`).MatchString(to) {
+		t.Errorf("leads to %q: %d %s", to, signedIn.status, signedIn.body)
+	}
+	v.want(200, "You are", v.get("/console/@current"))
 }
 
 // What somebody can send without a key, or without the right to it, costs next to nothing.

@@ -91,6 +91,10 @@ func TestInvitationInABrowser(t *testing.T) {
 	}
 	shown = look(ctx, t, "accepted", "Welcome", chromedp.SetValue(chromedp.CSS("#last_name"), "Lovelace"), click("accept"))
 	key := regexp.MustCompile(`foy_\w{43}`).FindString(shown)
+	shown = look(ctx, t, "signed-in", "My organization", press("Sign in with it now"))
+	if !strings.Contains(shown, "admin") {
+		t.Errorf("not signed in as the new member:\n%s", shown)
+	}
 	if members := i.call(key, "GET", "/members", "", 200); !strings.Contains(members, `"first_name":"Ada","last_name":"Lovelace","email":"ada@x.example","is_email_verified":true`) {
 		t.Errorf("not a member: %s", members)
 	}

@@ -83,7 +83,11 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
-		return p.accepted.Do(r.Context(), token, form, "", accept)
+		page, err := p.accepted.Do(r.Context(), token, form, "", accept)
+		if err == nil { // it has a form for the console, which must know where that comes from
+			w.Header().Set("Referrer-Policy", "same-origin")
+		}
+		return page, err
 	case "decline":
 		return p.decline(r.Context(), token, id)
 	}
@@ -163,9 +167,14 @@ func invitation(o invite.Opened) Invitation {
 }
 
 func (p *Pages) welcome(made invite.Accepted) Accepted {
+	base, err := url.Parse(p.BaseURL)
+	if err != nil {
+		panic(err) // config.baseURL has read it
+	}
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
+		Prefix: base.EscapedPath(),
 	}
 }
 

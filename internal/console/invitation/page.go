@@ -75,6 +75,7 @@ type Accepted struct {
 	APIKey           string
 	Scope            access.Scope // of the key
 	BaseURL          string       // without a slash at the end
+	Prefix           string       // the path of BaseURL
 }
 
 // SeesApps reports whether the key can read apps there.

@@ -47,7 +47,7 @@ func pages(organization, name, message string) map[string]markup.Page {
 			OrganizationName: organization, OrganizationID: "0196a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b", Email: "ada@example.com", Level: "admin",
 			Apps:   access.RootApps,
 			APIKey: "foy_4kT9vQ2mXc7LpR1sWz8NbY6dHj3GfA5eUo0iKtVxM2qS", Scope: access.PluginWrite | access.MemberWrite,
-			BaseURL: ourURL,
+			BaseURL: ourURL, Prefix: "/at/home",
 		}),
 		"declined":  markup.Fill("declined.html", Declined{OrganizationName: organization, Inviter: inviter}),
 		"unknown":   markup.Fill("unknown.html", nil),
