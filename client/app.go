@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // The types of apps.
@@ -106,9 +107,15 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 }
 
 // CheckForUpdates asks the app's upstream for its newest version, which is then
-// in LatestTag.
-func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (App, error) {
-	return ask[App](ctx, o.at, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil)
+// the app's LatestTag. age is how long ago the upstream said so; 0: just now. An
+// upstream that answers is asked at most every 5 minutes, so that one that is older
+// does not answer.
+func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, age time.Duration, err error) {
+	header, err := o.at.exchange(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
+	if seconds, bad := strconv.Atoi(header.Get("Age")); bad == nil && seconds > 0 {
+		age = time.Duration(seconds) * time.Second
+	}
+	return app, age, err
 }
 
 // Upgrade is where to move an app to, and what to change in it. With neither a

@@ -110,29 +110,35 @@ func (c *Client) at(path string) endpoint { return endpoint{c, path} }
 
 // call sends body, unless it is nil, to a path below the endpoint's and decodes the answer into answer, unless that is nil.
 func (e endpoint) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	_, err := e.exchange(ctx, method, path, query, body, answer)
+	return err
+}
+
+// exchange is call; it returns the headers of the answer as well.
+func (e endpoint) exchange(ctx context.Context, method, path string, query url.Values, body, answer any) (http.Header, error) {
 	request, err := e.request(ctx, method, path, query, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	response, err := e.client.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := readAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("%s %s: read the answer: %w", method, request.URL.Path, err)
+		return nil, fmt.Errorf("%s %s: read the answer: %w", method, request.URL.Path, err)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return newError(response, text)
+		return nil, newError(response, text)
 	}
 	if answer == nil {
-		return nil
+		return response.Header, nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s %s: decode the answer: %w", method, request.URL.Path, err)
+		return nil, fmt.Errorf("%s %s: decode the answer: %w", method, request.URL.Path, err)
 	}
-	return nil
+	return response.Header, nil
 }
 
 // ask calls, and returns the answer.

@@ -31,9 +31,12 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	"updateApp": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.UpdateApp(ctx, 42, client.AppPatch{Name: new("a"), Metrics: client.Null()})
 	},
-	"deleteApp":       func(ctx context.Context, o *client.Organization) (any, error) { return nil, o.DeleteApp(ctx, 42) },
-	"checkForUpdates": func(ctx context.Context, o *client.Organization) (any, error) { return o.CheckForUpdates(ctx, 42) },
-	"getSource":       func(ctx context.Context, o *client.Organization) (any, error) { return o.GetSource(ctx, 42) },
+	"deleteApp": func(ctx context.Context, o *client.Organization) (any, error) { return nil, o.DeleteApp(ctx, 42) },
+	"checkForUpdates": func(ctx context.Context, o *client.Organization) (any, error) {
+		app, _, err := o.CheckForUpdates(ctx, 42)
+		return app, err
+	},
+	"getSource": func(ctx context.Context, o *client.Organization) (any, error) { return o.GetSource(ctx, 42) },
 	"updateSource": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"site.ts": new(""), "old.ts": nil}})
 	},

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/console/markup"
@@ -118,9 +120,21 @@ func (v *visit) onApp(said string, do func(id int64) error) (next, error) {
 	return next{said: said}, err
 }
 
+// checkInterval is how often the API asks an upstream that answers.
+const checkInterval = 5 * time.Minute
+
+// unanswered says since when an upstream does not answer.
+func unanswered(since time.Time) error {
+	f := client.Fault{Detail: "The git host does not answer. The newest known tag is from " + moment(since) + "."}
+	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadGateway}
+}
+
 func checkApp(v *visit) (next, error) {
 	return v.onApp("checked", func(id int64) error {
-		_, err := v.organization.CheckForUpdates(v.ctx(), id)
+		_, age, err := v.organization.CheckForUpdates(v.ctx(), id)
+		if err == nil && age > checkInterval {
+			return unanswered(v.console.Keys.Now().Add(-age))
+		}
 		return err
 	})
 }

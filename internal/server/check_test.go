@@ -23,7 +23,7 @@ func TestCheckForUpdates(t *testing.T) {
 		before := host.Requests()
 		var all sync.WaitGroup
 		check := func() {
-			app, err := s.CheckForUpdates(t.Context(), app.ID)
+			app, _, err := s.CheckForUpdates(t.Context(), app.ID)
 			if err != nil || app.Tag != "v1.0.0" || app.LatestTag != "v1.1.0" {
 				t.Errorf("got %+v, %v", app, err)
 			}

@@ -2,15 +2,45 @@ package server_test
 
 import (
 	"html"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/db"
+	"foyer/internal/db/dbtest"
 	"foyer/internal/upstream/upstreamtest"
 )
+
+// A git host that does not answer is told, with when it last did.
+func TestConsoleChecksWithoutTheHost(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		host := upstreamtest.NewHost(t)
+		repo := publish(t, host, "check", "v1.0.0")
+		cfg := config.Config{Database: url, DataDir: t.TempDir()}
+		s := start(t, cfg)
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+		host.Fail(http.StatusInternalServerError)
+		at := time.Now().Add(-time.Hour)
+		err := dbtest.Open(t, url).InTx(t.Context(), func(tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Bootstrap.Key = s.key
+		v := visit(t, start(t, cfg), s.key) // it has not asked yet
+		checked := v.post("/console/@current/apps/"+itoa(app.ID), "do", "check")
+		v.want(502, "The git host does not answer. The newest known tag is from "+at.UTC().Format("2 January 2006, 15:"), checked)
+	})
+}
 
 // Two who describe an app at the same time each change what they have edited.
 func TestConsoleDescribesWhatWasEdited(t *testing.T) {
