@@ -89,7 +89,7 @@ func TestConsoleFromAnInvite(t *testing.T) {
 	for _, field := range regexp.MustCompile(`name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(accepted.body, -1) {
 		form.Set(field[1], field[2])
 	}
-	if action := `action="/at/home/console/session"`; !strings.Contains(accepted.body, action) || accepted.header.Get("Referrer-Policy") != "same-origin" {
+	if action := `action="/at/home/console/session"`; !strings.Contains(accepted.body, action) || accepted.header.Get("Referrer-Policy") != "strict-origin" {
 		t.Errorf("no %s, or a form that does not say where it comes from:\n%v\n%s", action, accepted.header, accepted.body)
 	}
 	v.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

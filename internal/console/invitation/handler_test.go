@@ -95,7 +95,7 @@ func (s *site) want(w *httptest.ResponseRecorder, status int, text string) {
 	}
 	policy := "no-referrer"
 	if strings.Contains(text, "Welcome") {
-		policy = "same-origin" // its form says where it comes from
+		policy = "strict-origin" // its form says where it comes from
 	}
 	if w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Referrer-Policy") != policy {
 		s.Error(w.Header())

@@ -85,7 +85,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
 		page, err := p.accepted.Do(r.Context(), token, form, "", accept)
 		if err == nil { // it has a form for the console, which must know where that comes from
-			w.Header().Set("Referrer-Policy", "same-origin")
+			w.Header().Set("Referrer-Policy", "strict-origin")
 		}
 		return page, err
 	case "decline":
