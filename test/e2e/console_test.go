@@ -9,11 +9,15 @@ import (
 	"foyer/client"
 )
 
-type step = chromedp.Action[chromedp.Void]
+func to(url string) step { return chromedp.Navigate(url) }
+func press(button string) step {
+	return leave(chromedp.Click(`//button[normalize-space()="` + button + `"]`))
+}
 
-func to(url string) step       { return chromedp.Navigate(url) }
-func press(button string) step { return chromedp.Click(`//button[normalize-space()="` + button + `"]`) }
-func follow(link string) step  { return chromedp.Click(`//a[normalize-space()="` + link + `"]`) }
+func follow(link string) step {
+	return leave(chromedp.Click(`//a[normalize-space()="` + link + `"]`))
+}
+
 func open(summary string) step {
 	return chromedp.Click(`//summary[normalize-space()="` + summary + `"]`)
 }
