@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/access"
+	"foyer/internal/fault"
 	"foyer/internal/org"
 )
 
@@ -177,6 +178,31 @@ func TestMembers(t *testing.T) {
 		r.wantStatus(r.key, "DELETE", at(member), "", 404)
 		r.wantStatus(r.key, "DELETE", "/members/nobody", "", 404)
 		r.wantStatus(r.key, "DELETE", at(admin), "", 204)
+	})
+}
+
+// What somebody is in one organization neither counts nor changes in another.
+func TestMemberOfTwoOrganizations(t *testing.T) {
+	each(t, func(r *rig) {
+		eve, bob := r.join(r.other, "eve@x.example", access.Owner), r.join(r.other, "bob@x.example", access.Member)
+		r.join(r.org, "eve@x.example", access.Member)
+		r.join(r.other, "owner@acme.example", access.Member)
+		here, there := "/api/organizations/"+r.org.ID+"/members/", "/api/organizations/"+r.other.ID+"/members/"
+		before := r.wantStatus(r.otherKey, "GET", there, "", 200)
+
+		r.wantStatus(r.newKey(eve, "*"), "PATCH", here+r.owner.User.UUID, `{"level":1}`, 403)
+		r.wantStatus(r.key, "PATCH", there+bob.User.UUID, `{"level":8}`, 403)
+		r.wantStatus(r.key, "PATCH", here+bob.User.UUID, `{"level":8}`, 404)
+		r.wantStatus(r.key, "DELETE", here+bob.User.UUID, "", 404)
+		if _, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, bob.User.Email, access.Admin); !fault.Is(err, fault.NotFound) {
+			r.t.Errorf("set the level of no member: %v", err)
+		}
+		if _, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, bob.User.Email); !fault.Is(err, fault.NotFound) {
+			r.t.Errorf("remove no member: %v", err)
+		}
+		r.wantStatus(r.key, "PATCH", here+eve.User.UUID, `{"level":8}`, 200)
+		r.wantStatus(r.key, "DELETE", here+eve.User.UUID, "", 204)
+		r.compare("the members there", r.send(r.otherKey, "GET", there, ""), 200, before.body)
 	})
 }
 
