@@ -239,6 +239,7 @@ func TestOwnKeys(t *testing.T) {
 		if list := r.wantStatus(bound, "GET", keys, "", 200); !strings.Contains(list.body, `{"count":1,`) || strings.Contains(list.body, bound) {
 			r.t.Error(list.body)
 		}
+		r.wantStatus(r.key, "POST", keys, `{"scopes":["plugin:read"],"organization_id":"`+r.other.ID+`"}`, 400)
 		for body, status := range map[string]int{
 			`{"scopes":["*"]}`: 403, `{"scopes":["plugin:write"]}`: 403, `{"scopes":["plugin:read"],"organization_id":"` + r.other.ID + `"}`: 400,
 			`{"scopes":["plugin:read"],"expires_at":"2101-01-01T00:00:00Z"}`: 403, `{"scopes":["plugin:read"],"expires_at":"2001-01-01T00:00:00Z"}`: 400,
