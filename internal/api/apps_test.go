@@ -63,6 +63,7 @@ func TestApps(t *testing.T) {
 func TestAppsWithoutUpstream(t *testing.T) {
 	each(t, func(r *rig) {
 		r.app(`{"name":"x","tag":"v1"}`)
+		r.wantStatus(r.otherKey, "POST", "/api/organizations/@current"+apps, `{"name":"theirs"}`, 201)
 		r.want("GET", apps+"1/check_for_updates", "", 200, r.appBody(1, `"name":"x"; "tag":"v1"; "latest_tag":"v1"`))
 		r.want("POST", apps+"1/upgrade", `{"tag":"v2"}`, 200, r.appBody(1, `"name":"x"; "tag":"v2"; "latest_tag":"v1"`))
 		withSource := func(body string) string {

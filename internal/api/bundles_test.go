@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,34 @@ func TestBundles(t *testing.T) {
 				r.t.Errorf("%s/: %d", path, got.status)
 			}
 		}
+	})
+}
+
+// The links of an app lead to its own bundles, and the one without a sum to that of its
+// current version.
+func TestBundlesOfTwoApps(t *testing.T) {
+	each(t, func(r *rig) {
+		a, b := r.app(`{"name":"a"}`), r.app(`{"name":"b"}`)
+		save := func(id, text string) string {
+			saved := r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"site.ts":"export const a = `+text+`"}`, 200)
+			return between(saved.body, `"bundle":{"url":"`+baseURL, `"`)
+		}
+		first, other, second := save(a, "1"), save(b, "2"), save(a, "3")
+		unknown := "/apps/" + strings.Repeat("A", 26)
+		for _, wrong := range []string{
+			path.Dir(first) + "/" + path.Base(other), unknown + "/" + path.Base(other), unknown + "/site.js",
+		} {
+			r.compare(wrong, r.send("", "GET", wrong, ""), 404, notFound)
+		}
+		serve := func(current ...string) {
+			r.t.Helper()
+			for _, exact := range current {
+				r.compare("current", r.send("", "GET", path.Dir(exact)+"/site.js", ""), 200, r.wantStatus("", "GET", exact, "", 200).body)
+			}
+		}
+		serve(second, other)
+		r.wantStatus(r.key, "POST", apps+a+"/upgrade", `{"version":1}`, 200)
+		serve(first, other)
 	})
 }
 

@@ -52,6 +52,26 @@ func TestVersions(t *testing.T) {
 	})
 }
 
+// The versions of two apps have the same numbers, and nothing else in common.
+func TestVersionsOfTwoApps(t *testing.T) {
+	each(t, func(r *rig) {
+		for _, name := range []string{"a", "b"} {
+			id := r.app(`{"name":"` + name + `"}`)
+			for _, text := range []string{"old", "new"} {
+				r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"x.md":"`+name+text+`\n"}`, 200)
+			}
+		}
+		r.wantStatus(r.key, "PATCH", apps+"1/update_source", `{"x.md":""}`, 200)
+		r.want("GET", apps+"1/versions/2/diff", "", 200, `{"files":[{"filename":"x.md","diff":"--- a/x.md\n+++ b/x.md\n@@ -1,1 +1,1 @@\n-aold\n+anew\n"}]}`)
+		r.want("GET", apps+"2/versions/2/diff", "", 200, `{"files":[{"filename":"x.md","diff":"--- a/x.md\n+++ b/x.md\n@@ -1,1 +1,1 @@\n-bold\n+bnew\n"}]}`)
+		r.want("GET", apps+"2/versions/3/diff", "", 404, notFound)
+		got := r.send(r.key, "GET", apps+"2/versions", "").body
+		if !strings.HasPrefix(got, `{"count":2,`) || strings.Count(got, `"version":`) != 2 || strings.Count(got, `"email":"owner@acme.example"`) != 2 {
+			r.t.Errorf("versions: %s", got)
+		}
+	})
+}
+
 func TestSourceBodyTooLarge(t *testing.T) {
 	each(t, func(r *rig) {
 		id := r.app(`{"name":"x"}`)

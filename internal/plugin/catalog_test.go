@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"foyer/internal/access"
 	"foyer/internal/page"
 	"foyer/internal/patch"
 	"foyer/internal/upstream"
@@ -34,6 +35,23 @@ func TestCatalogShowsNoCredentials(t *testing.T) {
 		found, err := r.Catalogued(r.Context(), r.caller, page.First)
 		if offers := found.Items; err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
 			r.Errorf("%+v, %v", offers, err)
+		}
+	})
+}
+
+// The catalog says which of its apps an organization has, whoever else has them.
+func TestCatalogInstalled(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r))
+		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}]`, repo.URL))
+		r.install(repo)
+		another := r.caller
+		another.Organization.ID = "another"
+		for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
+			found, err := r.Catalogued(r.Context(), c, page.First)
+			if err != nil || len(found.Items) != 1 || found.Items[0].Installed != want {
+				r.Errorf("to %s: %+v, %v", c.Organization.ID, found.Items, err)
+			}
 		}
 	})
 }

@@ -44,6 +44,23 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	})
 }
 
+// A tag is held by the app that was installed with it, not by others that have the same.
+func TestUpgradeToTagOfTwoApps(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		for _, name := range []string{"a", "b"} {
+			repo := host.Repo(r, name)
+			repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "first"}`}))
+			p := r.install(repo)
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": fmt.Sprintf(`{"name": %q}`, name)}))
+			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of("v2.0.0")}})
+			if err != nil || p.Name != name {
+				r.Errorf("%s: %+v, %v", name, p, err)
+			}
+		}
+	})
+}
+
 // A saved version describes the app as an installed one does, if it has a plugin.json.
 func TestUpgradeToSaved(t *testing.T) {
 	each(t, func(r rig) {
