@@ -59,6 +59,25 @@ func TestApps(t *testing.T) {
 	})
 }
 
+// A server that remembers nothing answers what another was told, one field at a time.
+func TestEachFieldIsSaved(t *testing.T) {
+	each(t, func(r *rig) {
+		path := apps + r.app(`{"name":"x"}`)
+		elsewhere := *r.api
+		elsewhere.Plugins = newApps(r.t, r.db)
+		url := r.serve(&elsewhere)
+		for _, change := range []string{
+			`"plugin_type":"inline"`, `"name":"y"`, `"description":"d"`, `"icon":"i"`, `"config_schema":[]`, `"tag":"t"`, `"is_global":true`,
+			`"capabilities":{}`, `"metrics":{}`, `"public_jobs":{}`,
+		} {
+			r.wantStatus(r.key, "PATCH", path, "{"+change+"}", 200)
+			if got := r.sendTo(url, r.key, "GET", path, ""); !strings.Contains(got.body, change) {
+				r.t.Errorf("%s is not saved: %s", change, got.body)
+			}
+		}
+	})
+}
+
 // The operations of an app that has no upstream and no files.
 func TestAppsWithoutUpstream(t *testing.T) {
 	each(t, func(r *rig) {
