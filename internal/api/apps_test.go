@@ -132,7 +132,8 @@ func TestGlobalApps(t *testing.T) {
 	each(t, func(r *rig) {
 		theirs := "/api/organizations/" + r.other.ID + apps
 		r.want("POST", theirs, `{"name":"x"}`, 404, notFound)
-		own := r.send(r.otherKey, "POST", theirs, `{"name":"theirs"}`)
+		r.wantStatus(r.otherKey, "POST", theirs, `{"name":"theirs"}`, 201)
+		own := r.wantStatus(r.otherKey, "PATCH", theirs+"1", `{"icon":"not shared"}`, 200)
 		r.compare("share without root access", r.send(r.otherKey, "POST", theirs, `{"name":"x","is_global":true}`), 403,
 			denied("This organization may not share apps with all organizations (is_global)."))
 		r.compare("the same by PATCH", r.send(r.otherKey, "PATCH", theirs+"1", `{"is_global":true}`), 403,
