@@ -171,6 +171,9 @@ func TestVerifiedInviterIsSeen(t *testing.T) {
 		r.invite(boss, draft("ada@x.example"))
 		r.accept(r.mailed(1))
 		r.until(verified)
+		if u, err := r.orgs.UserByEmail(r.Context(), "boss@x.example"); err != nil || u.IsEmailVerified {
+			r.Errorf("who has opened no mail: %+v, %v", u, err)
+		}
 	})
 }
 
