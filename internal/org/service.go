@@ -199,10 +199,8 @@ func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Me
 	if m.Level == level {
 		return m, nil
 	}
-	if level < access.Owner {
-		if err := keepOwner(ctx, tx, m); err != nil {
-			return m, err
-		}
+	if err := keepOwner(ctx, tx, m); err != nil {
+		return m, err
 	}
 	changes := []activity.Change{activity.Changed("level", m.Level, level)}
 	m.Level, m.UpdatedAt = level, s.DB.Now()
@@ -251,6 +249,7 @@ func (s Service) change(ctx context.Context, organizationID, email string, fn fu
 	})
 }
 
+// keepOwner refuses to take the level from a member who is the only owner.
 func keepOwner(ctx context.Context, tx *db.Tx, m Membership) error {
 	if m.Level < access.Owner {
 		return nil
