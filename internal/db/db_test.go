@@ -237,6 +237,36 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// What is found wrong only at the commit is told all the same.
+func TestTransactionThatCannotCommit(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, `CREATE TABLE late (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED)`)
+		err := d.InTx(t.Context(), func(tx *db.Tx) error {
+			return db.Run(t.Context(), tx, `INSERT INTO late (id) VALUES (404)`)
+		})
+		if err == nil {
+			t.Error("told that it is on disk")
+		}
+		exec(t, d, makeUser, "a", false, d.Now()) // others are not kept from it
+	})
+}
+
+// So is that it could not begin, because another process had the file for too long.
+func TestTransactionThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "foyer.db")
+	d, other := dbtest.Open(t, url), dbtest.Open(t, url)
+	exec(t, d, `PRAGMA busy_timeout = 1`)
+	err := other.InTx(t.Context(), func(*db.Tx) error {
+		return d.InTx(t.Context(), func(*db.Tx) error { return nil })
+	})
+	if err == nil {
+		t.Error("told that it is on disk")
+	}
+	exec(t, d, makeUser, "a", false, d.Now())
+}
+
 // What is asked after a statement that has failed has no answer: least of all that
 // there is no such row.
 func TestAskAfterFailure(t *testing.T) {
