@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,22 +203,21 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 		return path
 	}
-	newer := filepath.Join(dir, "newer.db")
-	d := dbtest.Open(t, "sqlite:"+newer+".source")
-	err := d.InTx(t.Context(), func(tx *db.Tx) error {
-		_, err := db.Exec(t.Context(), tx, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
-		return err
-	})
+	url, newer := "sqlite:"+filepath.Join(dir, "source.db"), filepath.Join(dir, "newer.db")
+	d := dbtest.Open(t, url)
+	if err := db.Backup(t.Context(), url, newer+".before"); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(newer + ".before")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), "sqlite:"+newer+".source", newer); err != nil {
+	exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
+	if err := db.Backup(t.Context(), url, newer); err != nil {
 		t.Fatal(err)
 	}
-	sound, err := os.ReadFile(newer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	damaged := slices.Clone(sound)
+	copy(damaged[len(damaged)-4096:], "no page of SQLite")
 	inUse := write("used.db", string(sound))
 	write("used.db-wal", "what was written last")
 	tests := map[string]struct {
@@ -228,6 +228,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"no database":    {write("text", strings.Repeat("hello ", 1000)), db.ErrNoBackup},
 		"empty":          {write("empty", ""), db.ErrNoBackup},
 		"cut short":      {write("short", string(sound[:len(sound)/2])), nil},
+		"damaged":        {write("damaged", string(damaged)), nil},
 		"newer":          {newer, db.ErrNewer},
 		"with a journal": {inUse, db.ErrNoBackup},
 	}
