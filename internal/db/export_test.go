@@ -31,6 +31,9 @@ func (d *DB) InMigration(ctx context.Context, fn func(*Tx) error) error {
 // SetPatience sets how long a query or a transaction of d may take on PostgreSQL.
 func (d *DB) SetPatience(limit time.Duration) { d.postgres.patience = limit }
 
+// Refused reports whether what has traveled together may be sent again.
+func Refused(err error) bool { return refused(err) }
+
 // What decides how long SQLite's log gets.
 var (
 	LogPages  = logPages

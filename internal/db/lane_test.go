@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"time"
 	"unsafe"
 	"weak"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
@@ -165,6 +169,24 @@ func TestBlindTransactionThatCannotCommit(t *testing.T) {
 	})
 	if !errors.Is(err, db.ErrUnique) {
 		t.Errorf("got %v, want ErrUnique", err)
+	}
+}
+
+// Only what surely has not been done may be done again.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{pgx.ErrPreprocessingBatch{}, true},
+		{&pgconn.PgError{SeverityUnlocalized: "ERROR"}, true},
+		{&pgconn.PgError{SeverityUnlocalized: "FATAL"}, false},
+		{io.EOF, false},
+	} {
+		if got := db.Refused(c.err); got != c.want {
+			t.Errorf("%#v: %t, want %t", c.err, got, c.want)
+		}
 	}
 }
 
