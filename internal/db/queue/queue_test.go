@@ -113,6 +113,31 @@ func TestAloneAgain(t *testing.T) {
 	})
 }
 
+// TestLeft lets a caller give up while another is served.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		batches := 0
+		do, stop := start(func() {
+			batches++
+			time.Sleep(time.Second)
+		})
+		defer stop()
+		first := make(chan error, 1)
+		go func() { first <- do(t.Context()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if err := do(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who gives up: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if err := <-first; err != nil || batches != 1 {
+			t.Errorf("%d batches, %v: who has left is served", batches, err)
+		}
+	})
+}
+
 // TestLeaveQueue lets two callers come while a first is served: one gives up, and the
 // other is still there when the queue is closed.
 func TestLeaveQueue(t *testing.T) {
