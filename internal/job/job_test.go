@@ -328,6 +328,27 @@ func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
 	})
 }
 
+func TestJobsEndAlone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for _, failed := range []error{nil, errors.New("later")} {
+			q, ended := New(d), 0
+			put(t, q, "kind", "a", "b")
+			w := q.does(map[string]Kind{"kind": {
+				Do:   func(context.Context, Job) error { return failed },
+				Told: func(Job, error, bool) { ended++ },
+			}})
+			first, _ := take(t, q)
+			second, _ := take(t, q)
+			w.do(t.Context(), first)
+			w.do(t.Context(), second)
+			if ended != 2 {
+				t.Errorf("%v: %d of 2 jobs were held to their end", failed, ended)
+			}
+		}
+	})
+}
+
 func TestLostLeaseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
