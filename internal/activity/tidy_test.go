@@ -5,27 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"foyer/internal/access"
 	"foyer/internal/activity"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
-	"foyer/internal/org"
 	"foyer/internal/page"
 )
 
 func TestTidyKeepsCountsExact(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		o, err := org.Service{DB: d, Keys: &access.Keys{DB: d}}.Create(t.Context(), "Acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+		const acme, other = "1", "2"
 		const old, fresh = 1100, 3
 		now := d.Now()
-		record := func(s activity.Scope, at time.Time, n int) {
+		record := func(in string, s activity.Scope, at time.Time, n int) {
 			err := d.InTx(t.Context(), func(tx *db.Tx) error {
 				for range n {
-					if err := activity.Record(t.Context(), tx, activity.Entry{OrganizationID: o.ID, Scope: s, Verb: activity.Created}, at); err != nil {
+					if err := activity.Record(t.Context(), tx, activity.Entry{OrganizationID: in, Scope: s, Verb: activity.Created}, at); err != nil {
 						return err
 					}
 				}
@@ -35,25 +30,27 @@ func TestTidyKeepsCountsExact(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		record(activity.Plugin, now.Add(-2*time.Hour), old)
-		record(activity.Invite, now.Add(-2*time.Hour), 1)
-		record(activity.Membership, now.Add(time.Hour), 1) // by a clock that was ahead
-		record(activity.Membership, now.Add(-2*time.Hour), old)
-		record(activity.Plugin, now, fresh)
+		record(acme, activity.Plugin, now.Add(-2*time.Hour), old)
+		record(acme, activity.Invite, now.Add(-2*time.Hour), 1)
+		record(acme, activity.Membership, now.Add(time.Hour), 1) // by a clock that was ahead
+		record(acme, activity.Membership, now.Add(-2*time.Hour), old)
+		record(acme, activity.Plugin, now, fresh)
+		record(other, activity.Plugin, now.Add(-2*time.Hour), fresh)
 		if err := activity.Tidy(t.Context(), d, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		holds := func(s activity.Scope, want int) {
+		holds := func(in string, s activity.Scope, want int) {
 			t.Helper()
-			found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID, Scope: s}, page.First)
+			found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: in, Scope: s}, page.First)
 			if err != nil || found.Count != want || len(found.Items) != want {
-				t.Errorf("%q: %d counted, %d there, want %d, %v", s, found.Count, len(found.Items), want, err)
+				t.Errorf("%s, %q: %d counted, %d there, want %d, %v", in, s, found.Count, len(found.Items), want, err)
 			}
 		}
-		holds(activity.Plugin, fresh)
-		holds(activity.Invite, 0)
-		holds(activity.Membership, 1)
-		holds("", fresh+1)
+		holds(acme, activity.Plugin, fresh)
+		holds(acme, activity.Invite, 0)
+		holds(acme, activity.Membership, 1)
+		holds(acme, "", fresh+1)
+		holds(other, activity.Plugin, 0)
 	})
 }
 
