@@ -68,6 +68,21 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 	})
 }
 
+// What has not changed stays in memory.
+func TestRecheckKeepsMemory(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k, now := &Keys{DB: d}, d.Now()
+		if err := k.verify(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		before := k.Version()
+		if err := k.verify(t.Context(), now.Add(MaxAge)); err != nil || k.Version() != before {
+			t.Errorf("%v, version %d; want %d", err, k.Version(), before)
+		}
+	})
+}
+
 // Who is refused has changed nothing that is in memory.
 func TestRefusedChangeKeepsMemory(t *testing.T) {
 	t.Parallel()
