@@ -107,6 +107,7 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 func TestLinkOfWhoeverLeft(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
+		r.join(r.newOrg("Other"), "gone@acme.example", access.Owner)
 		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
 		i := r.invite(gone, draft("ada@x.example"))
 		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "gone@acme.example"); err != nil {
@@ -230,7 +231,8 @@ func TestLinksThatDoNotWork(t *testing.T) {
 	each(t, func(r *rig) {
 		i := r.invite(r.owner, draft("ada@x.example"))
 		token := r.handed(i)
-		other := r.handed(r.invite(r.owner, draft("eve@x.example")))
+		eve := r.invite(r.owner, draft("eve@x.example"))
+		other := r.handed(eve)
 		wrong := map[string]string{
 			"empty": "", "short": token[:63], "long": token + "A", "line break": token[:32] + "\n" + token[32:],
 			"trailing line break": token + "\n", "padded": token + "=", "standard alphabet": strings.Repeat("+", 64), "another's code": token[:22] + other[22:],
@@ -267,6 +269,12 @@ func TestLinksThatDoNotWork(t *testing.T) {
 		r.invites.Links = stranger
 		_, err = r.invites.Open(r.Context(), other)
 		r.wantFault(err, fault.NotFound)
+		r.invites.Links = invite.Links{}
+		_, err = r.invites.Open(r.Context(), tokenOf(nil, eve))
+		r.wantFault(err, fault.NotFound)
+		if url, _, err := r.invites.Link(r.Context(), r.owner, eve.ID); err == nil {
+			r.Errorf("without a secret, %s", url)
+		}
 	})
 }
 

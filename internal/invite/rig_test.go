@@ -193,6 +193,11 @@ func (r *rig) mailedToken(i invite.Invite) string {
 	if err != nil {
 		r.Fatal(err)
 	}
+	return tokenOf(key, i)
+}
+
+// tokenOf is mailedToken made with any key.
+func tokenOf(key []byte, i invite.Invite) string {
 	id := uuid.MustParse(i.ID)
 	code := hmac.New(sha256.New, key)
 	code.Write(id[:])
