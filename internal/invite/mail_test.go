@@ -12,12 +12,16 @@ import (
 	"foyer/internal/invite"
 	"foyer/internal/mail/mailtest"
 	"foyer/internal/org"
+	"foyer/internal/page"
 	"foyer/internal/patch"
 )
 
 func TestInviteArrives(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
+		unmailed := draft("b@x.example")
+		unmailed.SendEmail = patch.Of(false)
+		r.invite(r.owner, unmailed)
 		r.run()
 		i := r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), Message: patch.Of("Hi!")})
 		if i.EmailAttempted || i.Mail.State != invite.Queued {
@@ -37,6 +41,9 @@ func TestInviteArrives(t *testing.T) {
 		sent := r.until(inState(invite.Sent))
 		if !sent.EmailAttempted || sent.Mail.Attempts != 1 || sent.Mail.Reason != "" {
 			r.Errorf("after: %t, %+v", sent.EmailAttempted, sent.Mail)
+		}
+		if all, err := r.invites.List(r.Context(), r.owner, page.First); err != nil || all.Items[1].EmailAttempted || all.Items[1].Mail.State != invite.NoMail {
+			r.Errorf("an invite without a mail: %v, %+v", err, all.Items)
 		}
 	})
 }
