@@ -179,10 +179,13 @@ func TestInviteThatIsGoneIsNotMailed(t *testing.T) {
 func TestResend(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
-		i := r.invite(r.owner, draft("ada@x.example"))
+		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
+		d := draft("ada@x.example")
+		d.Level = patch.Of("admin")
+		i := r.invite(admin, d)
 		r.later(2 * time.Hour)
 		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
-		if err != nil || again.ID != i.ID || !again.ExpiresAt.After(r.db.Now()) || !again.CreatedAt.Equal(i.CreatedAt) {
+		if err != nil || again.ID != i.ID || again.CreatedBy.ID != admin.UserID || !again.ExpiresAt.After(r.db.Now()) || !again.CreatedAt.Equal(i.CreatedAt) {
 			r.Fatalf("%v: %+v", err, again)
 		}
 		r.run()
