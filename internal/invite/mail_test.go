@@ -283,18 +283,24 @@ func TestBrakes(t *testing.T) {
 		if !strings.Contains(err.Error(), "to ada@x.example") {
 			r.Errorf("whom it is about is not said: %v", err)
 		}
-		_, err = r.invites.Resend(r.Context(), r.owner, second.ID)
-		throttled(err, 23*time.Hour)
 		if _, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("no address")}); !fault.Is(err, fault.Invalid) {
 			r.Error(err)
 		}
 		_, err = r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example"), draft("e@x.example")})
 		throttled(err, 23*time.Hour)
-		if _, err = r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example")}); err != nil {
-			r.Error(err)
+		bulk, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example")})
+		if err != nil {
+			r.Fatal(err)
 		}
 		_, err = r.invites.Create(r.Context(), r.owner, draft("e@x.example"))
 		throttled(err, 23*time.Hour)
+		if _, err := r.invites.Resend(r.Context(), r.owner, bulk[0].ID); err != nil {
+			r.Error(err)
+		}
+		for id, after := range map[string]time.Duration{second.ID: 23 * time.Hour, bulk[0].ID: 24 * time.Hour} {
+			_, err = r.invites.Resend(r.Context(), r.owner, id)
+			throttled(err, after)
+		}
 		r.later(23 * time.Hour)
 		r.invite(r.owner, draft("ada@x.example"))
 	})
