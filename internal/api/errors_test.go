@@ -140,6 +140,7 @@ func TestEveryFaultIsTold(t *testing.T) {
 		}
 		for _, c := range []struct{ method, path, body, want string }{
 			{"POST", invites + "bulk", `[{"target_email":"bad"},5,{"level":2}]`, "0.target_email invalid_input|1 invalid_input|2.target_email required|2.level invalid_choice"},
+			{"POST", invites, `{"target_email":" ","message":"` + strings.Repeat("x", 5001) + `","send_email":null}`, "target_email blank|message max_length|send_email null"},
 			{"PATCH", apps + "1/update_source", `{"source":5,"name":7,"is_global":"x"}`, "name invalid_input|is_global invalid_input|source invalid_input"},
 			{"GET", apps + "activity?limit=x&app=y&user=z", "", "limit invalid_input|app invalid_input|user invalid_input"},
 		} {
