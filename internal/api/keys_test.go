@@ -119,6 +119,9 @@ func TestKeyUse(t *testing.T) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
+			if at := keys[1].LastUsedAt; !at.IsZero() {
+				r.t.Errorf("another key is said to be used at %s", at)
+			}
 			return keys[0].LastUsedAt
 		}
 		if at := used(); !at.IsZero() {
