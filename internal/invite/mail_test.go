@@ -247,18 +247,28 @@ func TestResendOfWhatCannotBeAnswered(t *testing.T) {
 
 func TestInviteThatCannotBeAnsweredIsNotMailed(t *testing.T) {
 	t.Parallel()
-	each(t, func(r *rig) {
-		r.invite(r.owner, draft("ada@x.example"))
-		domains := []string{"acme.example"}
-		if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
-			r.Fatal(err)
-		}
-		r.run()
-		i := r.until(inState(invite.Failed))
-		if i.EmailAttempted || r.smtp.Asked() != 0 || !strings.Contains(i.Mail.Reason, "no longer takes members") {
-			r.Errorf("asked %d times, %t, %+v", r.smtp.Asked(), i.EmailAttempted, i.Mail)
-		}
-	})
+	for reason, meanwhile := range map[string]func(r *rig){
+		"expired before the mail server took": func(r *rig) { r.later(r.invites.TTL) },
+		"no longer takes members": func(r *rig) {
+			domains := []string{"acme.example"}
+			if _, err := r.orgs.Set(r.Context(), r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+				r.Fatal(err)
+			}
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(r *rig) {
+				r.invite(r.owner, draft("ada@x.example"))
+				meanwhile(r)
+				r.run()
+				i := r.until(inState(invite.Failed))
+				if i.EmailAttempted || r.smtp.Asked() != 0 || !strings.Contains(i.Mail.Reason, reason) {
+					r.Errorf("asked %d times, %t, %+v", r.smtp.Asked(), i.EmailAttempted, i.Mail)
+				}
+			})
+		})
+	}
 }
 
 func TestBrakes(t *testing.T) {
