@@ -236,10 +236,12 @@ func TestNothingIsSentWithoutProtection(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	for _, login := range []bool{false, true} {
-		server := mailtest.Start(t, mailtest.Config{Scheme: "smtp", Username: "ada", Password: "right", Login: login})
-		failed := send(t, sender(t, strings.Replace(server.URL(), "right", "s3cr3t", 1)))
-		if failed == nil || failed.Permanent || failed.Code != 535 || strings.Contains(failed.Error(), "s3cr3t") {
-			t.Errorf("login %t: got %+v", login, failed)
+		for code, later := range map[int]bool{535: false, 454: true} {
+			server := mailtest.Start(t, mailtest.Config{Scheme: "smtp", Username: "ada", Password: "right", Login: login, Later: later})
+			failed := send(t, sender(t, strings.Replace(server.URL(), "right", "s3cr3t", 1)))
+			if failed == nil || failed.Permanent || failed.Code != code || strings.Contains(failed.Error(), "s3cr3t") {
+				t.Errorf("login %t, %d: got %+v", login, code, failed)
+			}
 		}
 	}
 }

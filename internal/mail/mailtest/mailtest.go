@@ -23,6 +23,7 @@ type Config struct {
 	Scheme             string // as in FOYER_SMTP: smtp, smtps, or smtp+plain, the default
 	Username, Password string // demanded if set
 	Login              bool   // offer AUTH LOGIN in place of AUTH PLAIN
+	Later              bool   // refuse a wrong login for now, with 454
 }
 
 const plain = "smtp+plain"

@@ -125,7 +125,11 @@ func (s *session) Auth(mechanism string) (sasl.Server, error) {
 func (s *session) check(username, password string) error {
 	if username != s.server.config.Username || password != s.server.config.Password {
 		// Some servers repeat what they were sent; nothing of it may get into a log.
-		return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "bad login " + username + " " + password}
+		refused := &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "bad login " + username + " " + password}
+		if s.server.config.Later {
+			refused.Code, refused.EnhancedCode = 454, smtp.EnhancedCode{4, 7, 0}
+		}
+		return refused
 	}
 	s.user = username
 	return nil
