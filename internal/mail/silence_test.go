@@ -1,0 +1,38 @@
+package mail
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// However many answers a mail server gives before it falls silent, the time for the next
+// one ends.
+func TestServerThatFallsSilent(t *testing.T) {
+	t.Parallel()
+	settings, err := Parse("smtp+plain://mail.test:25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := []string{"220 hello\r\n", "250 hello\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n"}
+	for n, want := range []time.Duration{openTime, openTime, handTime, handTime, handTime, acceptsTime} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := net.Pipe()
+				defer theirs.Close()
+				go func() { _, _ = io.WriteString(theirs, strings.Join(answers[:n], "")) }()
+				go func() { _, _ = io.Copy(io.Discard, theirs) }()
+				began := time.Now()
+				failed := SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+				if took := time.Since(began); failed == nil || !strings.Contains(failed.Text, "in time") || took != want {
+					t.Errorf("%v after %s, want it after %s", failed, took, want)
+				}
+			})
+		})
+	}
+}
