@@ -14,6 +14,7 @@ import (
 	"foyer/client"
 	"foyer/internal/access"
 	"foyer/internal/config"
+	"foyer/internal/mail/mailtest"
 	"foyer/internal/org"
 	"foyer/internal/page"
 	"foyer/internal/server"
@@ -177,6 +178,27 @@ func TestConsolePeople(t *testing.T) {
 			t.Errorf("%d members", n)
 		}
 	})
+}
+
+// A mail is sent if the box is ticked, or if whoever invites may not see the link.
+func TestConsoleMails(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	invite := func(v *visitor, said, email string, form ...string) {
+		t.Helper()
+		form = append(form, "do", "invite", "level", "1", "addresses", email)
+		v.want(200, said, v.post("/console/@current/invites", form...))
+	}
+	owner := visit(t, s, s.key)
+	invite(owner, "No mail is sent", "bea@x.example")
+	invite(owner, "on their way", "cem@x.example", "send_email", "on")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, err := mails.Wait(ctx, 1); err != nil || got[0].To[0] != "cem@x.example" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	invite(visit(t, s, join(t, s)), "on their way", "dee@x.example")
 }
 
 func TestConsoleKeys(t *testing.T) {
