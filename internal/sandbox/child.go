@@ -3,16 +3,21 @@ package sandbox
 import (
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 )
 
 // command is the hidden command that makes this program a child.
 const command = "sandbox"
 
-// exitTaskFailed is the exit code that marks stderr as a task's own error; neither
-// Go's runtime (2) nor the command line (1) uses it.
-const exitTaskFailed = 3
+// Exit codes that neither Go's runtime (2) nor the command line (1) uses.
+const (
+	exitTaskFailed = 3 // stderr is a task's own error
+	exitOutOfTime  = 4 // the processor time is over
+)
 
 // endOfError separates a task's error from what Go's runtime may say after it, as it does
 // in a build that measures coverage.
@@ -44,6 +49,9 @@ func work(name string, stdin io.Reader, stdout io.Writer, tasks map[string]Task)
 	if !ok {
 		return fmt.Errorf("no task named %q", name)
 	}
+	// Whoever stops the server signals all its processes, but requests in flight may
+	// finish. A child ends with its work, or with the server.
+	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	runtime.GOMAXPROCS(1) // a pool counts one core for each child
 	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(MaxMemory * 3 / 4) // collect harder before the hard limit ends it all

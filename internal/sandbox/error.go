@@ -1,8 +1,8 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -21,20 +21,24 @@ func (e *KilledError) Error() string { return "stopped: " + e.Reason }
 // crashed is the Reason of a child that ended at none of its limits.
 const crashed = "it crashed"
 
-// autopsy finds out why a child ended. Go's runtime prints which limit it ran
-// into; a child that ended in silence was killed by the kernel, for its time if it used
-// much: what the kernel limits and what it reports differ on a busy machine.
-func autopsy(state *os.ProcessState, trace string) (reason string) {
-	silent := trace == "" && state.ExitCode() == -1
+// errShot means that a child was ended by neither itself nor its parent. Most likely it
+// was the kernel, which had no memory left: that says nothing about the child's input.
+var errShot = errors.New("ended from outside, as the kernel does when memory is short")
+
+// autopsy finds out why a child ended: by itself at each of its limits, of which Go's
+// runtime prints most.
+func autopsy(exitCode int, trace string) (reason string, err error) {
 	switch {
+	case exitCode == exitOutOfTime:
+		return fmt.Sprintf("it took more than %v of processor time", MaxCPU), nil
+	case exitCode == -1:
+		return "", errShot
 	case strings.Contains(trace, "stack overflow"):
-		return "its input is nested too deeply"
-	case silent && state.UserTime()+state.SystemTime() > MaxCPU/2:
-		return fmt.Sprintf("it took more than %v of processor time", MaxCPU)
-	case silent, outOfMemory(trace):
-		return fmt.Sprintf("it used more than %d MB of memory", MaxMemory>>20)
+		return "its input is nested too deeply", nil
+	case outOfMemory(trace):
+		return fmt.Sprintf("it used more than %d MB of memory", MaxMemory>>20), nil
 	}
-	return crashed
+	return crashed, nil
 }
 
 // stacks is the head of the stacks in a trace. What comes before them is left out: a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,20 +37,32 @@ func confine() error {
 		return err
 	}
 
+	endInTime()
 	for _, limit := range []struct {
-		resource int
-		value    uint64
+		resource  int
+		soft, max uint64
 	}{
-		{syscall.RLIMIT_DATA, mapped + MaxMemory},
-		{syscall.RLIMIT_CPU, uint64(MaxCPU / time.Second)},
-		{syscall.RLIMIT_CORE, 0},
-		{syscall.RLIMIT_NOFILE, 0}, // no new file or socket
+		{syscall.RLIMIT_DATA, mapped + MaxMemory, mapped + MaxMemory},
+		{syscall.RLIMIT_CPU, uint64(MaxCPU / time.Second), uint64(MaxWall / time.Second)},
+		{syscall.RLIMIT_CORE, 0, 0},
+		{syscall.RLIMIT_NOFILE, 0, 0}, // no new file or socket
 	} {
-		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
+		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: limit.soft, Max: limit.max}); err != nil {
 			return fmt.Errorf("set resource limit %d: %w", limit.resource, err)
 		}
 	}
 	return nil
+}
+
+// endInTime ends this process when the kernel says that its processor time is over; the
+// kernel itself would leave no trace of why.
+func endInTime() {
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, syscall.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(exitOutOfTime) //nolint:forbidigo // as the kernel would have it, in the middle of the task
+	}()
 }
 
 // mappedData is how many bytes RLIMIT_DATA counts already: Go's runtime maps about

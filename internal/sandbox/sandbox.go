@@ -57,9 +57,9 @@ func (p *Pool) Waiting() int { return p.queue.Waiting() }
 // Run feeds in to the named task, in a new child, and returns what the task wrote. A
 // place that becomes free goes to the one for whom the fewest run. The error is a
 // *TaskError if the task itself failed, a *KilledError if the child was stopped at a
-// limit or crashed, and a fault of kind Busy if too many callers wait. The task may end
-// without reading all of in; if in is neither in memory nor a file, its Read must not
-// block forever.
+// limit or crashed, a fault of kind Busy if too many callers wait, and none of these if
+// the child was ended from outside. The task may end without reading all of in; if in is
+// neither in memory nor a file, its Read must not block forever.
 func (p *Pool) Run(ctx context.Context, whom, task string, in io.Reader) ([]byte, error) {
 	patience, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -110,7 +110,10 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		text, _, _ := strings.Cut(complaint.kept.String(), endOfError)
 		return nil, &TaskError{Text: text}
 	}
-	reason := autopsy(exit.ProcessState, complaint.kept.String())
+	reason, err := autopsy(exit.ExitCode(), complaint.kept.String())
+	if err != nil {
+		return nil, fmt.Errorf("run %s in a child: %w: %w", task, exit, err)
+	}
 	if reason == crashed {
 		p.log.ErrorContext(ctx, "child crashed", "task", task, "exit", exit.Error(), "stacks", stacks(complaint.kept.String()))
 	}

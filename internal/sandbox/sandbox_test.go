@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,22 @@ var tasks = map[string]Task{
 		}
 	},
 	"look": look,
+	"stay": func(_ io.Reader, out io.Writer) error {
+		if err := errors.Join(signalSelf(os.Interrupt), signalSelf(syscall.SIGTERM)); err != nil {
+			return err
+		}
+		_, err := io.WriteString(out, "still here")
+		return err
+	},
+	"shot": func(io.Reader, io.Writer) error { return signalSelf(os.Kill) },
+}
+
+func signalSelf(s os.Signal) error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(s)
 }
 
 // look tells what a child can see of the world around it. Its input is the number of
@@ -95,7 +112,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	pool := New(2, 10, silent)
 	in := strings.Repeat("all of it\n", 100_000)
-	for task, want := range map[string]string{"echo": in, "ignore": "did not look", "leave": ""} {
+	for task, want := range map[string]string{"echo": in, "ignore": "did not look", "leave": "", "stay": "still here"} {
 		got, err := pool.Run(t.Context(), "Acme", task, strings.NewReader(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: got %d bytes and error %v, want %d bytes", task, len(got), err, len(want))
@@ -147,6 +164,15 @@ func TestKilled(t *testing.T) {
 				t.Errorf("error %v, log: %s", err, log.String())
 			}
 		})
+	}
+}
+
+// What the operator or the kernel does says nothing about the input.
+func TestEndedFromOutside(t *testing.T) {
+	t.Parallel()
+	_, err := New(1, 0, silent).Run(t.Context(), "Acme", "shot", strings.NewReader(""))
+	if _, killed := errors.AsType[*KilledError](err); killed || !errors.Is(err, errShot) {
+		t.Errorf("got %v, want %v", err, errShot)
 	}
 }
 
