@@ -26,6 +26,9 @@ func confine() error {
 	if err != nil {
 		return err
 	}
+	// When memory is short, the kernel is to end children and not the server. Where /proc
+	// cannot be written to, it chooses for itself.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	// When all cores are busy a child gets a quarter of what a request gets.
 	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, 6); err != nil {
 		return fmt.Errorf("lower the priority: %w", err)
