@@ -18,6 +18,9 @@ type Limits struct {
 
 const day = 24 * time.Hour
 
+// clocksDiffer is more than the clocks of servers do, unless one is wrong.
+const clocksDiffer = time.Hour
+
 // brakeInvites counts invites that an organization is about to make.
 func (s Service) brakeInvites(ctx context.Context, tx *db.Tx, organizationID string, n int) error {
 	return s.count(ctx, tx, "invite", organizationID, n, s.Limits.Invites, "invites a day for an organization")
@@ -43,7 +46,7 @@ func (s Service) count(ctx context.Context, tx *db.Tx, kind, item string, n, lim
 		return nil
 	}
 	now := s.DB.Now()
-	if ok, err := countUse(ctx, tx, kind, item, n, limit, now, now.Add(-day)); ok || err != nil {
+	if ok, err := countUse(ctx, tx, kind, item, n, limit, now, now.Add(-day), now.Add(clocksDiffer)); ok || err != nil {
 		return err
 	}
 	since, err := brakedSince(ctx, tx, kind, item)

@@ -315,3 +315,20 @@ func TestBrakes(t *testing.T) {
 		r.invite(r.owner, draft("ada@x.example"))
 	})
 }
+
+func TestBrakesOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 2}
+		r.later(365 * 24 * time.Hour)
+		r.invite(r.owner, draft("a@x.example"))
+		r.invite(r.owner, draft("b@x.example"))
+		r.later(-365 * 24 * time.Hour)
+		r.invite(r.owner, draft("c@x.example"))
+		r.later(-time.Minute) // as another server's clock may be
+		r.invite(r.owner, draft("d@x.example"))
+		if _, err := r.invites.Create(r.Context(), r.owner, draft("e@x.example")); !fault.Is(err, fault.Throttled) {
+			r.Errorf("%v, want throttled", err)
+		}
+	})
+}

@@ -142,18 +142,20 @@ func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before
 }
 
 // countUse counts n more uses of a brake if the limit allows them, and reports whether it
-// did. A day that began at or before dayBefore begins anew.
-func countUse(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore time.Time) (bool, error) {
+// did. A day that began at or before dayBefore begins anew, and so does one that began
+// after soon, by a clock that was wrong.
+func countUse(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now, dayBefore, soon time.Time) (bool, error) {
 	if n > limit {
 		return false, nil
 	}
+	const lasts = `brakes.since > $5 AND brakes.since <= $6`
 	changed, err := db.Exec(ctx, tx, `
 		INSERT INTO brakes (kind, item, since, used) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (kind, item) DO UPDATE SET
-			since = CASE WHEN brakes.since <= $5 THEN excluded.since ELSE brakes.since END,
-			used = CASE WHEN brakes.since <= $5 THEN 0 ELSE brakes.used END + excluded.used
-		WHERE CASE WHEN brakes.since <= $5 THEN 0 ELSE brakes.used END + excluded.used <= $6`,
-		kind, item, now, n, dayBefore, limit)
+			since = CASE WHEN `+lasts+` THEN brakes.since ELSE excluded.since END,
+			used = CASE WHEN `+lasts+` THEN brakes.used ELSE 0 END + excluded.used
+		WHERE CASE WHEN `+lasts+` THEN brakes.used ELSE 0 END + excluded.used <= $7`,
+		kind, item, now, n, dayBefore, soon, limit)
 	return changed == 1, err
 }
 

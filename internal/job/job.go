@@ -42,6 +42,7 @@ const (
 	firstPause = 10 * time.Second // at most, before the second try; each further one doubles it
 	longPause  = time.Hour        // the longest pause
 	tryFor     = 24 * time.Hour   // from Put until a job is given up
+	tooFar     = 2 * longPause    // further ahead than any job is put
 )
 
 // Job is one piece of work.
@@ -63,7 +64,8 @@ type Kind struct {
 	Ended func(ctx context.Context, tx *db.Tx, j Job, err error, again bool) error
 	// Told, if not nil, hears the same once that has been committed.
 	Told func(j Job, err error, again bool)
-	// Every, if not 0, makes this one job that returns for ever, at this interval.
+	// Every, if not 0, makes this one job that returns for ever, at this interval: an hour
+	// at most.
 	Every time.Duration
 }
 

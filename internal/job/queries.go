@@ -24,16 +24,16 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs`)
 }
 
-// due is the condition that a job is due at $1 and of one of the kinds, with its
-// arguments.
+// due is the condition that a job is due and of one of the kinds, with its arguments.
+// So is one that is further ahead than any is put: the clock was wrong then.
 func due(now time.Time, kinds []string) (condition string, args []any) {
-	args = []any{now}
+	args = []any{now, now.Add(tooFar)}
 	places := make([]string, len(kinds))
 	for i, kind := range kinds {
 		args = append(args, kind)
 		places[i] = "$" + strconv.Itoa(len(args))
 	}
-	return ` WHERE run_at <= $1 AND kind IN (` + strings.Join(places, ", ") + `)`, args
+	return ` WHERE (run_at <= $1 OR run_at > $2) AND kind IN (` + strings.Join(places, ", ") + `)`, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
