@@ -103,8 +103,18 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; a standby will not do
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
+	c.ConnConfig.OnPgError = leaveReadOnly(c.ConnConfig.OnPgError)
 	c.AfterConnect = prepareSession
 	return c, nil
+}
+
+// leaveReadOnly gives up a connection to a server that has become a standby: another host
+// may have taken its place.
+func leaveReadOnly(otherwise pgconn.PgErrorHandler) (keep pgconn.PgErrorHandler) {
+	const readOnlyTransaction = "25006"
+	return func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		return err.Code != readOnlyTransaction && otherwise(conn, err)
+	}
 }
 
 func prepareSession(ctx context.Context, conn *pgx.Conn) error {

@@ -170,3 +170,20 @@ func TestClockAhead(t *testing.T) {
 		t.Errorf("%v, %v", ahead, err)
 	}
 }
+
+// A server that takes no more changes is left, for a host that does.
+func TestServerThatBecomesAStandby(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	exec(t, d, `SET default_transaction_read_only = on`) // on one connection
+	var errs []error
+	for range 3 {
+		errs = append(errs, d.InTx(t.Context(), func(tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, `DELETE FROM users`)
+			return err
+		}))
+	}
+	if errs[0] == nil || errs[1] != nil || errs[2] != nil {
+		t.Errorf("got %v, want only the first refused", errs)
+	}
+}
