@@ -32,7 +32,11 @@ var cases = []struct {
 	{
 		name: "DATABASE", field: func(c Config) any { return c.Database }, secret: true,
 		unset: "sqlite:foyer-data/foyer.db", good: "postgres://u:p@a,b/foyer", want: "postgres://u:p@a,b/foyer",
-		alsoGood: []string{"sqlite:x.db", "postgresql://h/d"}, wrong: []string{"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://"},
+		alsoGood: []string{"sqlite:x.db", "sqlite:#50%.db", "postgresql://h/d", "postgres://u:p%23@a:1,b:2/d"},
+		wrong: []string{
+			"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://",
+			"postgres://u:hunter2#@h/d", "postgres://u:#hunter2@h/d", "postgres://u:hunter2%@h/d", "postgres://u:hunter2/x@h/d",
+		},
 	},
 	{name: "DATA_DIR", field: func(c Config) any { return c.DataDir }, unset: "./foyer-data", good: "/var/lib/foyer", want: "/var/lib/foyer"},
 	{

@@ -40,12 +40,17 @@ func address(s string) error {
 
 // database does not repeat the value: it may hold a password.
 func database(s string) error {
-	for _, scheme := range []string{"sqlite:", "postgres://", "postgresql://"} {
-		if rest, ok := strings.CutPrefix(s, scheme); ok && rest != "" {
-			return nil
-		}
+	if path, ok := strings.CutPrefix(s, "sqlite:"); ok && path != "" {
+		return nil
 	}
-	return errors.New("must be sqlite:PATH or postgres://user@host/database")
+	if !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://") || strings.HasSuffix(s, "://") {
+		return errors.New("must be sqlite:PATH or postgres://user@host/database")
+	}
+	if u, err := url.Parse(s); err != nil || u.Fragment != "" {
+		return errors.New("must be a url like postgres://user:password@host/database;" +
+			" special characters of the user name and the password must be written as %XX")
+	}
+	return nil
 }
 
 func smtpURL(s string) error {
