@@ -36,19 +36,25 @@ func Backup(ctx context.Context, url, path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(partial) // no effect once renamed
-	if err := vacuumInto(ctx, source, partial); err != nil {
+	defer os.Remove(partial)              // no effect once renamed
+	defer os.Remove(partial + "-journal") // SQLite leaves it where there is no room
+	if err := vacuumInto(ctx, source, partial, path); err != nil {
 		return err
 	}
 	return install(partial, path)
 }
 
-func vacuumInto(ctx context.Context, source, path string) error {
+// vacuumInto copies a database to a file that is going to be at path.
+func vacuumInto(ctx context.Context, source, partial, path string) error {
 	c, err := openOwn(ctx, source, sqlitePragmas)
 	if err != nil {
 		return err
 	}
-	return errors.Join(damaged(source, c.run(ctx, `VACUUM INTO $1`, []any{path})), c.Close())
+	err = c.run(ctx, `VACUUM INTO $1`, []any{partial})
+	if err != nil && !isDamaged(err) { // either disk may be full
+		err = fmt.Errorf("copy to %s: %w", path, err)
+	}
+	return errors.Join(damaged(source, err), c.Close())
 }
 
 // Restore replaces a SQLite database, which must not be in use, with a copy made by

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"foyer/internal/db"
@@ -273,5 +274,32 @@ func TestBackupRefuses(t *testing.T) {
 	left, err := filepath.Glob(path + ".*")
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A backup that finds no room leaves nothing behind, and says where it was to go. Not
+// parallel: the limit is the whole process's.
+func TestBackupWithoutRoom(t *testing.T) {
+	url, path := sqliteURL(t)
+	d := dbtest.Open(t, url)
+	for i := range 300 {
+		addOrganization(t, d, strings.Repeat("long", 1000+i))
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	least := limit
+	least.Cur = 512 << 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &least); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	err := errors.Join(db.Backup(t.Context(), url, to), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	if err == nil || !strings.HasPrefix(err.Error(), "copy to "+to+": ") || strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want one that names %s", err, to)
+	}
+	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }
