@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -248,7 +249,11 @@ func isDamaged(err error) bool {
 	return ok && (e.Code&0xff == sqliteCorrupt || e.Code&0xff == sqliteNotADB)
 }
 
-// classify turns each engine's unique violation into ErrUnique.
+// errLate says what context and net do not: who did not answer.
+var errLate = errors.New("the database did not answer in time")
+
+// classify turns each engine's unique violation into ErrUnique, and says of an answer that
+// did not come in time that it was the database's.
 func classify(err error) error {
 	const sqliteUnique, sqlitePrimaryKey, postgresUnique = 2067, 1555, "23505"
 	if err == nil {
@@ -259,6 +264,9 @@ func classify(err error) error {
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == postgresUnique {
 		return fmt.Errorf("%w: %w", ErrUnique, err)
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !errors.Is(err, errLate) {
+		return fmt.Errorf("%w: %w", errLate, err)
 	}
 	return err
 }

@@ -168,7 +168,7 @@ func TestSilentAnswers(t *testing.T) {
 				hosts[0].silent.Store(true)
 				return one(q)
 			})
-			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() || ctx.Err() != nil {
+			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() || ctx.Err() != nil || strings.Count(err.Error(), "the database did not answer in time: ") != 1 {
 				t.Errorf("got %v", err)
 			}
 			hosts[0].silent.Store(false)

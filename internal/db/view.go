@@ -16,7 +16,7 @@ func (d *DB) View(ctx context.Context, fn func(q Querier) error) error {
 	if d.sqlite != nil {
 		return d.sqlite.readers.view(ctx, counted)
 	}
-	return d.postgres.view(ctx, counted)
+	return classify(d.postgres.view(ctx, counted))
 }
 
 // Page reads a page of a list and how long the list is, as of one moment: a change in between
