@@ -57,9 +57,9 @@ func (s Server) Run(ctx context.Context) (err error) {
 	}
 	d, err := Open(ctx, s.Config, s.Log)
 	if err != nil {
-		return err
+		return s.unlessTold(ctx, err)
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() { err = errors.Join(s.unlessTold(ctx, err), d.Close()) }()
 	s.compareClocks(ctx, d.db)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
@@ -96,6 +96,15 @@ func (s Server) Run(ctx context.Context) (err error) {
 	background.Go(func() { s.settle(flushCtx) })
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
+}
+
+// unlessTold is err, unless it says only that the server was told to stop while it started.
+func (s Server) unlessTold(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
+	return nil
 }
 
 // maxClockAhead is how far apart clocks may be without a warning: a server takes a job

@@ -1,11 +1,16 @@
 package server_test
 
 import (
+	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"foyer/internal/config"
+	"foyer/internal/db/dbtest"
+	"foyer/internal/server"
 )
 
 // A request without a path is answered like any other.
@@ -54,4 +59,19 @@ func TestNothingIsSniffed(t *testing.T) {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
+}
+
+// Who stops a server while it starts has not made it fail.
+func TestStopWhileItStarts(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		cfg := config.Config{Database: url, DataDir: t.TempDir(), Secret: strings.Repeat("s", 32), Listen: "127.0.0.1:0"}
+		log := newLockedBuffer()
+		err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: io.Discard}.Run(ctx)
+		if err != nil || !strings.Contains(log.String(), `"msg":"stopped"`) {
+			t.Errorf("got %v, log: %s", err, log.String())
+		}
+	})
 }
