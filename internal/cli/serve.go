@@ -70,5 +70,5 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *output, to lo
 	if err := c.CheckServer(); err != nil {
 		return misuse{err}
 	}
-	return server.Server{Config: c, Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
+	return server.Server{Config: c, Version: version, Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
 }

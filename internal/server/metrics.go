@@ -28,7 +28,7 @@ type metrics struct {
 	mails    *prometheus.CounterVec
 }
 
-func newMetrics(ctx context.Context, jobs *job.Queue, children *sandbox.Pool) *metrics {
+func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -44,7 +44,11 @@ func newMetrics(ctx context.Context, jobs *job.Queue, children *sandbox.Pool) *m
 	for _, result := range []invite.MailState{invite.Sent, invite.Deferred, invite.Failed} {
 		m.mails.WithLabelValues(string(result)) // 0 from the start
 	}
-	m.registry.MustRegister(m.requests, m.mails, jobsWaiting(ctx, jobs),
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "foyer_build_info", Help: "Always 1; the label is the version that runs.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(build, m.requests, m.mails, jobsWaiting(ctx, jobs),
 		gauge("foyer_children_running", "Child processes that compile or unpack.", children.Running),
 		gauge("foyer_children_waiting", "Callers that wait for a child process to be free.", children.Waiting),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -43,9 +43,10 @@ const ballastSize = 8 << 20
 
 // Server is foyer, ready to run.
 type Server struct {
-	Config config.Config
-	Log    *slog.Logger
-	Stdout io.Writer // where the first start shows its key
+	Config  config.Config
+	Version string // of this program
+	Log     *slog.Logger
+	Stdout  io.Writer // where the first start shows its key
 }
 
 // Run serves until ctx is done. It stops the listener first, then what requests
@@ -82,7 +83,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	defer stop()
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
-	m := newMetrics(flushCtx, d.Jobs, d.Plugins.Children)
+	m := newMetrics(flushCtx, s.Version, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
 	if err := s.work(workCtx, d, m, &background); err != nil {
@@ -94,7 +95,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 		}
 	}
 	background.Go(func() { s.settle(flushCtx) })
-	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL)
+	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL, "version", s.Version)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
 }
 
