@@ -10,35 +10,41 @@ import (
 	"strings"
 )
 
-// ErrNoSecret means that a secret must be set.
+// ErrNoSecret means that there is no secret.
 var ErrNoSecret = errors.New("FOYER_SECRET: must be set with PostgreSQL, the same on every server: 32 characters or more")
 
 // ServerSecret returns the secret that links and sealed texts are derived from:
-// the setting or, with SQLite, the one in the data folder, which is made when first
-// asked for. It must never be logged; that it was just made should be.
-func (c *Config) ServerSecret() (text string, made bool, err error) {
+// the setting or, with SQLite, the one in the data folder. It must never be logged.
+func (c *Config) ServerSecret() (string, error) {
 	if c.Secret != "" {
-		return c.Secret, false, nil
+		return c.Secret, nil
 	}
 	if !c.SQLite() {
-		return "", false, ErrNoSecret
+		return "", ErrNoSecret
 	}
 	path := c.SecretPath()
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if made, err = makeSecret(path); err != nil {
-			return "", false, fmt.Errorf("make the secret: %w", err)
-		}
-		content, err = os.ReadFile(path)
+		return "", ErrNoSecret
 	}
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	text = strings.TrimSpace(string(content))
+	text := strings.TrimSpace(string(content))
 	if err := secret(text); err != nil {
-		return "", false, fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return text, made, nil
+	return text, nil
+}
+
+// MakeSecret puts a secret into the data folder, unless another starter has just done
+// it, and returns what ServerSecret does then.
+func (c *Config) MakeSecret() (text string, made bool, err error) {
+	if made, err = makeSecret(c.SecretPath()); err != nil {
+		return "", false, fmt.Errorf("make the secret: %w", err)
+	}
+	text, err = c.ServerSecret()
+	return text, made, err
 }
 
 // makeSecret writes a new secret beside its place and links it there: only one of

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,14 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	secrets := make([]string, 50)
 	var all sync.WaitGroup
 	var makers atomic.Int32
+	if s, err := c.ServerSecret(); s != "" || !errors.Is(err, ErrNoSecret) {
+		t.Errorf("before it is made: %q, %v", s, err)
+	}
 	for i := range secrets {
 		all.Go(func() {
 			var made bool
 			var err error
-			if secrets[i], made, err = c.ServerSecret(); err != nil {
+			if secrets[i], made, err = c.MakeSecret(); err != nil {
 				t.Error(err)
 			}
 			if made {
@@ -53,8 +57,8 @@ func TestSecretIsMadeOnce(t *testing.T) {
 func TestSecretThatIsSet(t *testing.T) {
 	t.Parallel()
 	c := Config{Database: "sqlite:x", DataDir: t.TempDir(), Secret: strings.Repeat("s", 32)}
-	if s, made, err := c.ServerSecret(); err != nil || made || s != c.Secret {
-		t.Error(s, made, err)
+	if s, err := c.ServerSecret(); err != nil || s != c.Secret {
+		t.Error(s, err)
 	}
 	if _, err := os.Stat(c.SecretPath()); err == nil {
 		t.Error("another one was made")
@@ -64,14 +68,14 @@ func TestSecretThatIsSet(t *testing.T) {
 func TestSecretThatIsMissingOrShort(t *testing.T) {
 	t.Parallel()
 	c := Config{Database: "postgres://x", DataDir: t.TempDir()}
-	if _, _, err := c.ServerSecret(); err == nil {
+	if _, err := c.ServerSecret(); err == nil {
 		t.Error("PostgreSQL needs none")
 	}
 	c.Database = "sqlite:x"
 	if err := os.WriteFile(c.SecretPath(), []byte("canary\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.ServerSecret(); err == nil || !strings.Contains(err.Error(), c.SecretPath()) || strings.Contains(err.Error(), "canary") {
+	if _, err := c.ServerSecret(); err == nil || !strings.Contains(err.Error(), c.SecretPath()) || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 }

@@ -213,7 +213,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	return s.Links.url(i, handed), i.ExpiresAt, nil
 }
 
-var errNoSecret = errors.New("links are derived from FOYER_SECRET, which must be set, as the server has it")
+var errNoSecret = errors.New("links are derived from the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
 
 // MaySeeLinks reports whether a caller may pass links on by hand.
 func MaySeeLinks(c access.Caller) error {

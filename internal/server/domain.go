@@ -31,27 +31,51 @@ type Domain struct {
 
 // Open opens the database that the settings name, and brings its schema up to date.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
+	return open(ctx, c, log, false)
+}
+
+func open(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (*Domain, error) {
 	d, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
 	}
-	domain, err := newDomain(ctx, c, d, log)
+	secret, err := ensureSecret(ctx, c, d, log, serves)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	domain, err := newDomain(c, secret, d, log)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return domain, nil
 }
 
-// newDomain needs no secret, since most commands do not: config.CheckServer refuses
-// a server without one.
-func newDomain(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger) (*Domain, error) {
-	secret, made, err := c.ServerSecret()
-	if err != nil && !errors.Is(err, config.ErrNoSecret) {
-		return nil, err
+// ensureSecret finds the secret, or makes that of an empty database. Where it is lost, only
+// a server makes another, which says so; a command does without, as most can.
+func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger, serves bool) (string, error) {
+	secret, err := c.ServerSecret()
+	if !errors.Is(err, config.ErrNoSecret) {
+		return secret, err
 	}
-	if made {
+	lost, err := org.Service{}.Any(ctx, d)
+	if err != nil || !c.SQLite() || lost && !serves {
+		return "", err
+	}
+	secret, made, err := c.MakeSecret()
+	switch {
+	case !made:
+	case lost:
+		log.WarnContext(ctx, "the secret was lost, and another one made: links that were mailed, sessions of the console and stored credentials "+
+			"no longer work, until the first one is restored and foyer is started anew", "path", c.SecretPath())
+	default:
 		log.InfoContext(ctx, "made a secret, since there was none", "path", c.SecretPath())
 	}
+	return secret, err
+}
+
+// newDomain needs no secret, since most commands do not: config.CheckServer refuses
+// a server without one.
+func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Domain, error) {
 	apps, err := Apps(c, secret, d, log)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	for _, name := range s.Config.Unknown {
 		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
 	}
-	d, err := Open(ctx, s.Config, s.Log)
+	d, err := open(ctx, s.Config, s.Log, true)
 	if err != nil {
 		return s.unlessTold(ctx, err)
 	}

@@ -15,7 +15,7 @@ import (
 type Sealer struct{ aead cipher.AEAD }
 
 // errNoSecret is what a nil Sealer has to say.
-var errNoSecret = errors.New("credentials of an upstream are kept sealed, for which FOYER_SECRET must be set")
+var errNoSecret = errors.New("credentials of an upstream are kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder")
 
 var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is not the one that the app was installed with. " +
 	"Set it back, or give them anew (foyer app credentials).")

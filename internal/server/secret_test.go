@@ -1,0 +1,45 @@
+package server_test
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/config"
+	"foyer/internal/server"
+)
+
+// A secret that is lost is not replaced in silence: what was derived from it is lost too.
+func TestLostSecret(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir}
+	command := func() *server.Domain {
+		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return d
+	}
+	if _, err := command().Organizations.Create(t.Context(), "Acme"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(cfg.SecretPath()); err != nil { // which the founder had made
+		t.Fatal(err)
+	}
+	command()
+	if _, err := os.Stat(cfg.SecretPath()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a command has made another secret: %v", err)
+	}
+	for _, warns := range []bool{true, false} {
+		if log := start(t, cfg).log.String(); strings.Contains(log, `"level":"WARN","msg":"the secret was lost`) != warns {
+			t.Errorf("want a warning: %t; got %s", warns, log)
+		}
+	}
+}
