@@ -85,3 +85,13 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 func (k *Keys) FlushUse(ctx context.Context) error {
 	return k.cache.uses.Flush(ctx, k.DB, markUsed)
 }
+
+// keepExpired is how long expired keys stay listed.
+const keepExpired = 30 * 24 * time.Hour
+
+// Tidy removes keys that expired more than 30 days ago. What is in memory of them may stay:
+// it is refused for its age.
+func (k *Keys) Tidy(ctx context.Context) error {
+	before := k.DB.Now().Add(-keepExpired)
+	return k.DB.InTx(ctx, func(tx *db.Tx) error { return deleteExpired(ctx, tx, before) })
+}

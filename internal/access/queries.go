@@ -49,6 +49,10 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) (int64, error) {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
 }
 
+func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
+	return db.Run(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
+}
+
 func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
 	return db.Run(ctx, tx, `
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)

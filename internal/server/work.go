@@ -38,6 +38,9 @@ func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 		if err := d.Invites.Tidy(ctx); err != nil {
 			return fmt.Errorf("tidy invites: %w", err)
 		}
+		if err := d.Keys.Tidy(ctx); err != nil {
+			return fmt.Errorf("tidy keys: %w", err)
+		}
 		if s.Config.ActivityKeep == 0 {
 			return nil
 		}
