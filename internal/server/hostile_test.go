@@ -89,6 +89,7 @@ func TestHostileWork(t *testing.T) {
 		upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: bomb.Blob(t, `{"name": "Bomb"}`)},
 		upstreamtest.Entry{Mode: "100644", Name: "site.ts", Object: blob},
 	))
+	bomb.Git(t, "", "repack", "-adq") // or the host would compress it in the time that a fetch has
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
 	save := func(text string) func() {
 		return func() {
