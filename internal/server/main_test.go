@@ -109,17 +109,19 @@ type lockedBuffer struct {
 
 func newLockedBuffer() *lockedBuffer { return &lockedBuffer{baseURL: make(chan string, 1)} }
 
-func (b *lockedBuffer) Write(line []byte) (int, error) {
-	var entry struct {
-		Msg     string `json:"msg"`
-		BaseURL string `json:"base_url"`
-	}
-	if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" {
-		b.baseURL <- entry.BaseURL
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) { // of another process, several may come at once
+		var entry struct {
+			Msg     string `json:"msg"`
+			BaseURL string `json:"base_url"`
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" {
+			b.baseURL <- entry.BaseURL
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.all.Write(line)
+	return b.all.Write(text)
 }
 
 func (b *lockedBuffer) String() string {
