@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"page":  {},
 	"patch": {},
 	// around them
-	"wire":    {},
+	"wire":    {"fair"},
 	"openapi": {"plaintext"},
 	"config":  {"mail"},
 	"server": {

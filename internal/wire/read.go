@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"foyer/internal/fair"
 	"foyer/internal/fault"
 	"foyer/internal/patch"
 )
@@ -98,7 +100,27 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 	if err != nil {
 		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
-	return parse(buf.b)
+	return parseInTurn(r, buf.b)
+}
+
+// small is how many bytes a body may have to be checked at once, as most are.
+const small = 64 << 10
+
+// checking has a place for each larger body that is checked. That may take ten times its
+// memory, for its names, and keeps a processor busy: more at once would be no quicker.
+// With one place, whoever sends many would go before those who come later.
+var checking = fair.New(max(2, runtime.GOMAXPROCS(0)), math.MaxInt)
+
+// parseInTurn is parse. Of those who send large bodies, none holds up the others.
+func parseInTurn(r *http.Request, body []byte) (value, error) {
+	if len(body) > small {
+		leave, err := checking.Enter(r.Context(), r.Header.Get("Authorization"))
+		if err != nil { // the client has gone
+			return "", err
+		}
+		defer leave()
+	}
+	return parse(body)
 }
 
 // discard reads the rest of a body, within bounds: a client that sends all of it before
@@ -122,21 +144,13 @@ func checkMediaType(header string) error {
 	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
 }
 
-// checking has a place for each large body that is checked. That may take ten times its
-// memory, for its names, and keeps a processor busy: more at once would be no quicker.
-var checking = make(chan struct{}, runtime.GOMAXPROCS(0))
-
 // parse checks that a body is one JSON value; an empty one is not. IsValid is quick but
 // does not say what is wrong: only a small body is worth a try.
 func parse(body []byte) (value, error) {
-	const small = 64 << 10 // bytes
-	switch {
-	case len(body) == 0:
+	if len(body) == 0 {
 		return "", nil
-	case len(body) > small:
-		checking <- struct{}{}
-		defer func() { <-checking }()
-	case jsontext.Value(body).IsValid():
+	}
+	if len(body) <= small && jsontext.Value(body).IsValid() {
 		return value(bytes.Trim(body, space)), nil
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
