@@ -31,20 +31,13 @@ type Draft struct {
 
 // Create makes a key at random and returns it and its secret.
 func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
-	return k.keep(ctx, k.draw(d), func(*db.Tx) error { return nil })
-}
-
-// keep makes up a secret, and stores a key for it if may allows that.
-func (k *Keys) keep(ctx context.Context, key Key, may func(*db.Tx) error) (kept Key, secret string, err error) {
-	secret = NewKey()
-	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
-		if err := may(tx); err != nil {
-			return err
-		}
-		kept, err = insertKey(ctx, tx, key, hashOf(secret))
+	secret := NewKey()
+	var key Key
+	err := k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		key, err = insertKey(ctx, tx, k.draw(d), hashOf(secret))
 		return err
 	})
-	return kept, secret, err
+	return key, secret, err
 }
 
 // Insert stores a key that was made elsewhere.

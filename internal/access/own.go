@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"foyer/internal/db"
@@ -41,24 +42,40 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
 		}
 	}
-	return k.keep(ctx, key, func(tx *db.Tx) error { return mayAdd(ctx, tx, c, key.CreatedAt) })
+	secret := NewKey()
+	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
+		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
+			return err
+		}
+		key, err = insertKey(ctx, tx, key, hashOf(secret))
+		return err
+	})
+	return key, secret, err
 }
 
-// maxOwn is how many keys that have not expired a user may have, if the operator makes
-// no more: each may make as many requests as any other.
+// maxOwn is how many keys a user may have, if the operator makes no more: each may make
+// as many requests as any other.
 const maxOwn = 100
 
-// mayAdd reports whether c may make another key now, and holds that until tx ends.
+// mayAdd reports whether c may make another key now, and holds that until tx ends. The
+// user's keys that have expired are removed, so that making many does not fill the table.
 func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
-	switch n, err := lockOwnKeys(ctx, tx, c, now); {
-	case errors.Is(err, db.ErrNoRow):
-		return errBadKey // revoked since it was admitted: what it makes would outlive it
-	case err != nil:
+	if err := db.Lock(ctx, tx, "keys of "+strconv.FormatInt(c.UserID, 10)); err != nil {
 		return err
-	case n >= maxOwn:
-		return fault.New(fault.Invalid, "You have %d keys, and at most %d may be valid at a time: revoke one first.", n, maxOwn)
 	}
-	return nil
+	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {
+		return err
+	}
+	if err := lockKey(ctx, tx, c.KeyID); errors.Is(err, db.ErrNoRow) {
+		return errBadKey // revoked since it was admitted: what it makes would outlive it
+	} else if err != nil {
+		return err
+	}
+	n, err := countKeys(ctx, tx, c.UserID)
+	if err == nil && n >= maxOwn {
+		return fault.New(fault.Invalid, "At most %d keys of yours may be valid at a time, and %d are: revoke some first.", maxOwn, n)
+	}
+	return err
 }
 
 // limit makes the draft a key, unless it could do what c's cannot.

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,17 +106,19 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 		c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-// lockOwnKeys keeps the caller's key from being revoked until this transaction ends, and
-// their user from making others. It counts the user's keys that have not expired.
-// ErrNoRow: the caller's is none any more.
-func lockOwnKeys(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (int, error) {
-	if err := db.Lock(ctx, tx, "keys of "+strconv.FormatInt(c.UserID, 10)); err != nil {
-		return 0, err
-	}
-	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, c.KeyID); err != nil {
-		return 0, err
-	}
-	return db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM keys WHERE user_id = $1 AND (expires_at IS NULL OR expires_at > $2)`, c.UserID, now)
+// lockKey keeps a key from being revoked until this transaction ends; ErrNoRow: there is
+// no such key.
+func lockKey(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, id)
+	return err
+}
+
+func countKeys(ctx context.Context, tx *db.Tx, userID int64) (int, error) {
+	return db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM keys WHERE user_id = $1`, userID)
+}
+
+func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time) error {
+	return db.Run(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
 }
 
 func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {

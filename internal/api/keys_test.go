@@ -208,13 +208,13 @@ func TestKeysOfAUserAreLimited(t *testing.T) {
 		if made != 4 { // with the first one and the 95
 			r.t.Errorf("%d of 8 made a key; 4 should", made)
 		}
-		full := validation("invalid_input", "You have 100 keys, and at most 100 may be valid at a time: revoke one first.", "null")
+		full := validation("invalid_input", "At most 100 keys of yours may be valid at a time, and 100 are: revoke some first.", "null")
 		r.compare("one too many", r.send(r.key, "POST", keys, draft), 400, full)
 		r.newKey(r.owner, "plugin:read")
-		more := strings.ReplaceAll(full, "You have 100", "You have 101")
+		more := strings.ReplaceAll(full, "and 100", "and 101")
 		r.compare("after one from the operator", r.send(r.key, "POST", keys, draft), 400, more)
 		r.wantStatus(r.otherKey, "POST", keys, draft, 201)
-		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=2", "", 200).body // behind the first and the expired one
+		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=1", "", 200).body // behind the first; the expired one is gone
 		for _, part := range strings.Split(list, `{"id":`)[1:3] {
 			id, _, _ := strings.Cut(part, ",")
 			r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)
