@@ -154,7 +154,7 @@ func (c *Config) complete() {
 func (c *Config) CheckServer() error {
 	var errs []error
 	if c.Secret == "" && !c.SQLite() {
-		errs = append(errs, ErrNoSecret)
+		errs = append(errs, errors.New("FOYER_SECRET: must be set with PostgreSQL, the same on every server: 32 characters or more"))
 	}
 	if c.BaseURL == "" && c.SMTP != "" {
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set with a mail server, or links in mails would lead nowhere"))

@@ -10,22 +10,17 @@ import (
 	"strings"
 )
 
-// ErrNoSecret means that there is no secret.
-var ErrNoSecret = errors.New("FOYER_SECRET: must be set with PostgreSQL, the same on every server: 32 characters or more")
-
 // ServerSecret returns the secret that links and sealed texts are derived from:
-// the setting or, with SQLite, the one in the data folder. It must never be logged.
+// the setting or, with SQLite, the one in the data folder. "": there is none. It must
+// never be logged.
 func (c *Config) ServerSecret() (string, error) {
-	if c.Secret != "" {
+	if c.Secret != "" || !c.SQLite() {
 		return c.Secret, nil
-	}
-	if !c.SQLite() {
-		return "", ErrNoSecret
 	}
 	path := c.SecretPath()
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", ErrNoSecret
+		return "", nil
 	}
 	if err != nil {
 		return "", err

@@ -54,11 +54,11 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (
 // a server makes another, which says so; a command does without, as most can.
 func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logger, serves bool) (string, error) {
 	secret, err := c.ServerSecret()
-	if !errors.Is(err, config.ErrNoSecret) {
+	if err != nil || secret != "" || !c.SQLite() {
 		return secret, err
 	}
 	lost, err := org.Service{}.Any(ctx, d)
-	if err != nil || !c.SQLite() || lost && !serves {
+	if err != nil || lost && !serves {
 		return "", err
 	}
 	secret, made, err := c.MakeSecret()

@@ -51,16 +51,25 @@ type Server struct {
 
 // Run serves until ctx is done. It stops the listener first, then what requests
 // feed, and the database last.
-func (s Server) Run(ctx context.Context) (err error) {
+func (s Server) Run(ctx context.Context) error {
+	err := s.run(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // told to stop while it started
+		s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
+		return nil
+	}
+	return err
+}
+
+func (s Server) run(ctx context.Context) (err error) {
 	limitMemory()
 	for _, name := range s.Config.Unknown {
 		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
 	}
 	d, err := open(ctx, s.Config, s.Log, true)
 	if err != nil {
-		return s.unlessTold(ctx, err)
+		return err
 	}
-	defer func() { err = errors.Join(s.unlessTold(ctx, err), d.Close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	s.compareClocks(ctx, d.db)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
@@ -97,15 +106,6 @@ func (s Server) Run(ctx context.Context) (err error) {
 	background.Go(func() { s.settle(flushCtx) })
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL, "version", s.Version)
 	return s.serve(ctx, ln, s.handler(d, baseURL, m))
-}
-
-// unlessTold is err, unless it says only that the server was told to stop while it started.
-func (s Server) unlessTold(ctx context.Context, err error) error {
-	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		return err
-	}
-	s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
-	return nil
 }
 
 // maxClockAhead is how far apart clocks may be without a warning: a server takes a job
