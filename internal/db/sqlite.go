@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"foyer/internal/db/queue"
 )
 
 // On every connection a commit is on disk when it returns, and statements wait for locks of
@@ -94,8 +96,6 @@ func damaged(path string, err error) error {
 	return err
 }
 
-var errClosed = errors.New("the database is closed")
-
 // readers are connections that only read. Each is opened when it is first needed, and
 // the one used last is used next: it has most of what is needed in memory.
 type readers struct {
@@ -131,7 +131,7 @@ func (r *readers) enter(ctx context.Context) (*conn, error) {
 	select {
 	case _, ok := <-r.places:
 		if !ok {
-			return nil, errClosed
+			return nil, queue.ErrClosed
 		}
 	case <-ctx.Done():
 		return nil, ctx.Err()

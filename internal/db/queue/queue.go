@@ -39,7 +39,7 @@ type Turn struct {
 func (t *Turn) turn() *Turn { return t }
 
 // ErrClosed is what callers get who have not been served when the queue is closed.
-var ErrClosed = errors.New("the queue is closed")
+var ErrClosed = errors.New("the database is closed")
 
 const (
 	// maxShared is how many callers may share a batch, so that the first does not wait
