@@ -125,7 +125,7 @@ func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
 // loadInTurn reads a bundle when fewer than maxLoading are read.
 func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	leave, err := b.queue.Enter(ctx, r.OrganizationID)
-	if err != nil {
+	if err != nil { // it is full: a flight has no end of its own
 		return nil, fault.Later(fault.Busy, 5*time.Second, "Too many bundles are being loaded; try again in a few seconds.")
 	}
 	defer leave()

@@ -31,7 +31,7 @@ CREATE TABLE plugin_versions (
 	bundle           TEXT REFERENCES contents (sha256), -- NULL: none
 	bundle_integrity TEXT NOT NULL,
 	bundle_size      BIGINT NOT NULL, -- bytes
-	created_by       BIGINT REFERENCES users (id), -- NULL: the operator
+	created_by       BIGINT REFERENCES users (id),
 	created_at       {{timestamp}} NOT NULL,
 	UNIQUE (plugin_id, number)
 );
