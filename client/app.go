@@ -108,8 +108,8 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 
 // CheckForUpdates asks the app's upstream for its newest version, which is then
 // the app's LatestTag. age is how long ago the upstream said so; 0: just now. An
-// upstream that answers is asked at most every 5 minutes, so that one that is older
-// does not answer.
+// upstream that answers is asked every 5 minutes at most, so an age above that means
+// that it did not answer.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, age time.Duration, err error) {
 	header, err := o.at.exchange(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
 	if seconds, bad := strconv.Atoi(header.Get("Age")); bad == nil && seconds > 0 {

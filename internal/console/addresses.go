@@ -2,16 +2,13 @@ package console
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-var (
-	// named is an address in angle brackets, with the name before it.
-	named = regexp.MustCompile(`[^<>,;\t]*<([^<>@\s]*@[^<>\s]*)>`)
-	// mailto is what mail programs put before an address that is copied.
-	mailto = regexp.MustCompile(`(?i)^mailto:([^?]*).*`)
-)
+// mailto is what mail programs put before an address that is copied.
+var mailto = regexp.MustCompile(`(?i)^mailto:([^?]*).*`)
 
 // addresses are those in a list that may come from a mail or a table. Names and bullets beside
 // an address are left out, and so is the heading of a column. What else has no address comes as
@@ -31,24 +28,27 @@ func addresses(text string) []string {
 	return all
 }
 
-// addressesIn are the words of a line that are addresses, or may have been meant to be.
+// addressesIn are the words of a line that are addresses, and those that stand alone and may have
+// been meant to be. There are none unless one is an address.
 func addressesIn(line string) []string {
-	var found []string
-	beside := false // an address
-	for _, word := range strings.FieldsFunc(named.ReplaceAllString(line, " $1 "), separates) {
-		word = mailto.ReplaceAllString(strings.Trim(word, `"'<>()[]*•·:.`), "$1")
-		beside = beside || strings.Contains(word, "@")
-		if strings.ContainsAny(word, "@.") {
-			found = append(found, word)
-		}
-	}
-	if !beside {
+	if !strings.Contains(line, "@") {
 		return nil
 	}
-	return found
+	var all []string
+	for entry := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",;\t", r) }) {
+		var found []string
+		words := strings.FieldsFunc(entry, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' })
+		for _, word := range words {
+			word = mailto.ReplaceAllString(strings.Trim(word, `"'“”„‘’()[]*•·:.`), "$1")
+			meant := strings.Contains(word, "@") || len(words) == 1 && strings.Contains(word, ".")
+			if meant && !slices.Contains(found, word) { // a link has its address twice
+				found = append(found, word)
+			}
+		}
+		all = append(all, found...)
+	}
+	return all
 }
-
-func separates(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ';' }
 
 // unseen drops characters such as a zero width space.
 func unseen(r rune) rune {

@@ -23,7 +23,7 @@ const shownVersions = 10
 type App struct {
 	Frame
 	client.AppSource
-	Current       client.Version // that the app is at
+	Current       client.Version // that the app is at; zero if it has no upstream
 	Versions      []versionRow
 	VersionsCount int
 }
@@ -71,9 +71,11 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	current, err := v.currentVersion(app.ID)
-	if err != nil {
-		return markup.Page{}, err
+	var current client.Version
+	if upstream(app.App) { // only SavedHere asks
+		if current, err = v.currentVersion(app.ID); err != nil {
+			return markup.Page{}, err
+		}
 	}
 	return markup.Fill("app.html", App{
 		Frame: v.frameOf(app.App), AppSource: app, Current: current, Versions: v.rows(app.ID, versions.Results), VersionsCount: versions.Count,
@@ -214,7 +216,7 @@ func saveFile(v *visit) (next, error) {
 		case "":
 			return wrong("source", "There is a file of this name: open it to change it.")
 		default:
-			return wrong("text", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
+			return wrong("source", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
 		}
 		if strings.Contains(stored, "\r\n") {
 			text = strings.ReplaceAll(text, "\n", "\r\n")

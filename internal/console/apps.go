@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"foyer/client"
 	"foyer/internal/access"
@@ -82,7 +83,7 @@ type Install struct {
 
 // Repository is the address that was typed, as far as it may be shown.
 func (p Install) Repository() string {
-	typed := p.Filled("git", "url", "")
+	typed := p.typed()
 	if harmless(typed) {
 		return typed
 	}
@@ -90,7 +91,9 @@ func (p Install) Repository() string {
 }
 
 // LeftOut reports whether the address that was typed is not shown as a whole.
-func (p Install) LeftOut() bool { return p.Repository() != p.Filled("git", "url", "") }
+func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
+
+func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
 
 func showInstall(v *visit) (markup.Page, error) {
 	l, err := list(v, "apps", ofApps(v.organization.ListRepository))

@@ -289,7 +289,7 @@ func (c *Console) trouble(w http.ResponseWriter, r *http.Request, v *visit, err 
 		}
 		v.refused = nil // it is said once
 		shown.Frame, shown.Back = v.frame(""), v.home
-		if r.PathValue("id") != "" {
+		if v.organization != nil && r.PathValue("id") != "" {
 			shown.Back += "/apps"
 		}
 	}

@@ -52,7 +52,7 @@ type Version struct {
 	Version int64
 	Current int64 // the version that the app is at
 	Against int64 // what it is compared with; 0: nothing, since none before it is kept
-	Chosen  bool  // to compare with that one
+	Asked   bool  // to compare with that one
 	Files   []fileDiff
 }
 
@@ -75,18 +75,21 @@ func showVersion(v *visit) (markup.Page, error) {
 	if page.Version, page.Against, err = v.compared(); err != nil {
 		return markup.Page{}, err
 	}
-	if page.Chosen = page.Against != 0; !page.Chosen {
-		before, err := v.findVersion(page.App.ID, func(version client.Version) bool { return version.Version < page.Version })
+	page.Asked = page.Against != 0
+	for version, err := range v.organization.AllVersions(v.ctx(), page.App.ID) {
 		if err != nil {
 			return markup.Page{}, err
 		}
-		page.Against = before.Version
+		if version.Current {
+			page.Current = version.Version
+		}
+		if page.Against == 0 && version.Version < page.Version {
+			page.Against = version.Version
+		}
+		if page.Current != 0 && page.Against != 0 {
+			break
+		}
 	}
-	current, err := v.currentVersion(page.App.ID)
-	if err != nil {
-		return markup.Page{}, err
-	}
-	page.Current = current.Version
 	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, page.Version, page.Against)
 	if err != nil {
 		return markup.Page{}, err
@@ -113,13 +116,8 @@ func (v *visit) compared() (version, against int64, err error) {
 
 // currentVersion is the version that an app is at.
 func (v *visit) currentVersion(id int64) (client.Version, error) {
-	return v.findVersion(id, func(version client.Version) bool { return version.Current })
-}
-
-// findVersion is the newest version of an app that is the one sought; zero if none is.
-func (v *visit) findVersion(id int64, sought func(client.Version) bool) (client.Version, error) {
 	for version, err := range v.organization.AllVersions(v.ctx(), id) {
-		if err != nil || sought(version) {
+		if err != nil || version.Current {
 			return version, err
 		}
 	}

@@ -99,7 +99,7 @@ func (v *visit) refuse(refused client.Error) {
 	if refused.Status == http.StatusNotFound {
 		refused.Errors = []client.Fault{{Detail: gone}}
 	}
-	if refused.RetryAfter > 0 {
+	if refused.RetryAfter >= time.Minute {
 		later := v.console.Keys.Now().Add(refused.RetryAfter + time.Minute).Truncate(time.Minute)
 		refused.Errors = slices.Concat(refused.Errors, []client.Fault{{Detail: "Try again after " + moment(later) + "."}})
 	}
@@ -192,14 +192,11 @@ func (v *visit) frame(section string) Frame {
 }
 
 // Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
-// was refused. The first that was has the focus.
+// was refused.
 func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
 	marks := ""
-	if at := slices.IndexFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }); at >= 0 && f.Sent(do) {
+	if f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }) {
 		marks, notes = `aria-invalid="true" `, slices.Concat([]string{"faults"}, notes)
-		if at == 0 {
-			marks += "autofocus "
-		}
 	}
 	if len(notes) > 0 {
 		marks += `aria-describedby="` + strings.Join(notes, " ") + `"`
@@ -241,7 +238,7 @@ func (f Frame) Title(name string) string {
 var said = map[string]string{
 	"installed": "The app is installed.",
 	"created":   "The app is there. Add its first file.",
-	"checked":   "The newest known tag is below. foyer asks the upstream at most every five minutes; if it does not answer, you see the last result.",
+	"checked":   "The newest known tag is below. foyer asks the git host at most every five minutes.",
 	"moved":     "The app is at the version you asked for.",
 	"saved":     "Saved.",
 	"deleted":   "Deleted.",

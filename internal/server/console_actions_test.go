@@ -81,13 +81,13 @@ func TestConsoleApp(t *testing.T) {
 	})
 }
 
-// What is wrong with a form is tied to its fields, and the first of these has the focus.
+// What is wrong with a form is tied to its fields, and has the focus.
 func TestConsoleFaultsOfFields(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		app := "/console/@current/apps/" + itoa(furnish(t, s))
 		v := visit(t, s, s.key)
-		const marks = ` aria-invalid="true" autofocus aria-describedby="faults`
+		const marks = ` aria-invalid="true" aria-describedby="faults`
 		long := strings.Repeat("x", 10001)
 		for _, tc := range []struct {
 			want, path string
@@ -96,8 +96,9 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "../x"}},
 			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "site.ts"}},
 			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "save", "filename", "site.ts", "sha256", "x"}},
+			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "save", "filename", "site.ts", "sha256", "x", "text", strings.Repeat("x", 1<<20+1)}},
 			{`name="name"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
-			{`name="description" aria-invalid="true" aria-describedby="faults"`, app, []string{"do", "describe", "name", long, "description", long}},
+			{`name="description"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="url"` + marks + ` url_note"`, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
 			{`name="url" aria-describedby="url_note"`, "/console/@current/apps/new", []string{"do", "source"}},
 			{`name="name"` + marks + `"`, "/console/@current/apps/new", []string{"do", "source"}},
@@ -106,7 +107,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="level"` + marks + `"`, "/console/@current/invites", []string{"do", "invite", "level", "x"}},
 			{`name="scopes" value="*"` + marks + `"`, "/console/keys", []string{"do", "make"}},
 			{`name="days"` + marks + `"`, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
-			{`<div class="alert" id="faults"`, "/console/keys", []string{"do", "make"}},
+			{`<div class="alert" id="faults" role="alert" tabindex="-1" autofocus>`, "/console/keys", []string{"do", "make"}},
 		} {
 			v.want(400, tc.want, v.post(tc.path, tc.form...))
 		}

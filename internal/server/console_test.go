@@ -214,7 +214,7 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(404, "eve@x.example", owner.post("/console/@current/invites", "do", "link", "id", "01890000-0000-7000-8000-000000000001"))
 		owner.want(404, `/apps">Go on from here`, owner.post(app+"0", "do", "check"))
 		owner.want(404, `/apps">Go on from here`, owner.get(app+"/versions/12345"))
-		owner.want(404, "Not found", owner.get("/console/01890000-0000-7000-8000-000000000001/apps"))
+		owner.want(404, `/console">Go on from here`, owner.get("/console/01890000-0000-7000-8000-000000000001/apps/5"))
 		owner.want(404, "<h1>That did not work</h1>", owner.get("/console/@current/nothing/here"))
 		owner.want(400, "Choose a level.", owner.post("/console/@current/members", "do", "level"))
 		owner.want(400, "Choose at least one.", owner.post("/console/keys", "do", "make"))
@@ -239,11 +239,11 @@ func TestConsoleForms(t *testing.T) {
 		for address, text := range map[string]string{
 			"git@github.com:acme/banner.git":         "write https://github.com/acme/banner.git",
 			"ssh://git@github.com/acme/banner":       "write https://github.com/acme/banner",
-			"ssh://user:canary@host/x?token=canary#": "What may be secret in it is left out",
+			"ssh://user:canary@host/x?token=canary#": "Part of the address is not shown",
 		} {
 			owner.want(400, text, owner.post("/console/@current/apps/new", "do", "git", "url", address))
 		}
-		owner.want(400, `value="git@github.com:acme/banner.git"`, owner.post("/console/@current/apps/new", "do", "git", "url", "git@github.com:acme/banner.git"))
+		owner.want(400, `value="git@github.com:acme/banner.git"`, owner.post("/console/@current/apps/new", "do", "git", "url", " git@github.com:acme/banner.git"))
 		owner.want(400, `value="ssh://host/x"`, owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x?token=canary#"))
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
 		if said := owner.post(app+"?said=saved", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "Saved.") {

@@ -17,7 +17,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")
 
-// browser is a headless Chromium with script switched off: the pages need none.
+// browser is a headless Chromium.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
