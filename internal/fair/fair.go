@@ -13,7 +13,7 @@ import (
 var ErrFull = errors.New("too many are waiting")
 
 // Queue bounds how much is done at once, and how much waits. A place that becomes free
-// goes to the one who has the fewest, and among equals to whoever came first.
+// goes to the one who has the fewest; equals take turns.
 type Queue struct {
 	places int
 	room   int // for waiting
@@ -21,7 +21,7 @@ type Queue struct {
 	mu      sync.Mutex
 	free    int            // of the places
 	inside  map[string]int // how many places each has
-	waiting []*caller      // in the order they came
+	waiting []*caller      // in the order of their turns
 }
 
 type caller struct {
@@ -110,7 +110,20 @@ func (q *Queue) leave(whom string) {
 	}
 	c := q.waiting[next]
 	q.waiting = slices.Delete(q.waiting, next, next+1)
+	q.putBehind(c.whom)
 	q.admit(c)
+}
+
+// putBehind puts those of one behind all others, in the order they came.
+func (q *Queue) putBehind(whom string) {
+	var behind []*caller
+	q.waiting = slices.DeleteFunc(q.waiting, func(c *caller) bool {
+		if c.whom == whom {
+			behind = append(behind, c)
+		}
+		return c.whom == whom
+	})
+	q.waiting = append(q.waiting, behind...)
 }
 
 // withdraw removes a caller that no longer waits; it may have got its place just now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,30 @@ func TestWhoHasTheFewestIsNext(t *testing.T) {
 			t.Errorf("left behind: %+v", q)
 		}
 	})
+}
+
+// However many two have waiting, a third comes after one of each; also with one place.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	for places, want := range map[int]string{1: "abacbaba", 2: "ababcaba"} {
+		synctest.Test(t, func(t *testing.T) {
+			q := New(places, 20)
+			var entered []string
+			var leave []func()
+			line := []string{"a", "b", "a", "b", "a", "b", "a", "c"}
+			for _, whom := range line {
+				leave = append(leave, enter(t, q, whom, &entered))
+			}
+			for range line {
+				for i := range leave {
+					leave[i]()
+				}
+			}
+			if got := strings.Join(entered, ""); got != want {
+				t.Errorf("%d places: got %s, want %s", places, got, want)
+			}
+		})
+	}
 }
 
 func TestFull(t *testing.T) {
