@@ -108,17 +108,20 @@ const small = 64 << 10
 
 // checking has a place for each larger body that is checked. That may take ten times its
 // memory, for its names, and keeps a processor busy: more at once would be no quicker.
-// With one place, whoever sends many would go before those who come later.
-var checking = fair.New(max(2, runtime.GOMAXPROCS(0)), math.MaxInt)
+var checking = fair.New(runtime.GOMAXPROCS(0), math.MaxInt)
 
 // parseInTurn is parse. Of those who send large bodies, none holds up the others.
 func parseInTurn(r *http.Request, body []byte) (value, error) {
 	if len(body) > small {
-		leave, err := checking.Enter(r.Context(), r.Header.Get("Authorization"))
+		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		leave, err := checking.Enter(r.Context(), strings.TrimSpace(key))
 		if err != nil { // the client has gone
 			return "", err
 		}
 		defer leave()
+		if _, err := r.Body.Read(nil); err != nil && !errors.Is(err, io.EOF) { // meanwhile the key was revoked
+			return "", err
+		}
 	}
 	return parse(body)
 }
