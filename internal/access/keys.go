@@ -79,7 +79,7 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 	return k.cache.uses.Flush(ctx, k.DB, markUsed)
 }
 
-// keepExpired is how long expired keys stay listed.
+// keepExpired is how long expired keys stay listed, unless their user makes another.
 const keepExpired = 30 * 24 * time.Hour
 
 // Tidy removes keys that expired more than 30 days ago. What is in memory of them may stay:

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"foyer/internal/db"
@@ -60,13 +59,13 @@ const maxOwn = 100
 // mayAdd reports whether c may make another key now, and holds that until tx ends. The
 // user's keys that have expired are removed, so that making many does not fill the table.
 func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
-	if err := db.Lock(ctx, tx, "keys of "+strconv.FormatInt(c.UserID, 10)); err != nil {
+	if err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
 	}
 	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {
 		return err
 	}
-	if err := lockKey(ctx, tx, c.KeyID); errors.Is(err, db.ErrNoRow) {
+	if err := findKey(ctx, tx, c.KeyID); errors.Is(err, db.ErrNoRow) {
 		return errBadKey // revoked since it was admitted: what it makes would outlive it
 	} else if err != nil {
 		return err

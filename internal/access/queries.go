@@ -106,10 +106,15 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 		c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-// lockKey keeps a key from being revoked until this transaction ends; ErrNoRow: there is
-// no such key.
-func lockKey(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`+tx.ForUpdate, id)
+// lockKeys keeps a user's keys as they are until this transaction ends. The order is that
+// in which FlushUse changes keys.
+func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
+	return db.LockRows(ctx, tx, `SELECT id FROM keys WHERE user_id = $1 ORDER BY id`, userID)
+}
+
+// findKey returns ErrNoRow if there is no such key.
+func findKey(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE id = $1`, id)
 	return err
 }
 
