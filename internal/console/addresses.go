@@ -7,8 +7,12 @@ import (
 	"unicode"
 )
 
-// mailto is what mail programs put before an address that is copied.
-var mailto = regexp.MustCompile(`(?i)^mailto:([^?]*).*`)
+var (
+	// mailto is what mail programs put before an address that is copied.
+	mailto = regexp.MustCompile(`(?i)^mailto:([^?]+).*`)
+	// domain is how an address ends that lacks its @, unlike initials.
+	domain = regexp.MustCompile(`\.\pL{2,}$`)
+)
 
 // addresses are those in a list that may come from a mail or a table. Names and bullets beside
 // an address are left out, and so is the heading of a column. What else has no address comes as
@@ -28,8 +32,8 @@ func addresses(text string) []string {
 	return all
 }
 
-// addressesIn are the words of a line that are addresses, and those that stand alone and may have
-// been meant to be. There are none unless one is an address.
+// addressesIn are the words of a line that are addresses, or end like one. There are none unless
+// one is an address.
 func addressesIn(line string) []string {
 	if !strings.Contains(line, "@") {
 		return nil
@@ -40,7 +44,7 @@ func addressesIn(line string) []string {
 		words := strings.FieldsFunc(entry, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' })
 		for _, word := range words {
 			word = mailto.ReplaceAllString(strings.Trim(word, `"'“”„‘’()[]*•·:.`), "$1")
-			meant := strings.Contains(word, "@") || len(words) == 1 && strings.Contains(word, ".")
+			meant := strings.Contains(word, "@") || domain.MatchString(word)
 			if meant && !slices.Contains(found, word) { // a link has its address twice
 				found = append(found, word)
 			}
