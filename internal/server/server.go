@@ -51,8 +51,16 @@ type Server struct {
 
 // Run serves until ctx is done. It stops the listener first, then what requests
 // feed, and the database last.
-func (s Server) Run(ctx context.Context) error {
-	err := s.run(ctx)
+func (s Server) Run(ctx context.Context) (err error) {
+	limitMemory()
+	for _, name := range s.Config.Unknown {
+		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
+	}
+	d, err := open(ctx, s.Config, s.Log, true)
+	if err == nil {
+		defer func() { err = errors.Join(err, d.Close()) }()
+		err = s.run(ctx, d)
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // told to stop while it started
 		s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
 		return nil
@@ -60,16 +68,7 @@ func (s Server) Run(ctx context.Context) error {
 	return err
 }
 
-func (s Server) run(ctx context.Context) (err error) {
-	limitMemory()
-	for _, name := range s.Config.Unknown {
-		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
-	}
-	d, err := open(ctx, s.Config, s.Log, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+func (s Server) run(ctx context.Context, d *Domain) error {
 	s.compareClocks(ctx, d.db)
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
 	if err != nil {
