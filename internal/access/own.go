@@ -42,14 +42,15 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 		}
 	}
 	secret := NewKey()
+	var made Key
 	err = k.DB.InTx(ctx, func(tx *db.Tx) (err error) {
 		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
 			return err
 		}
-		key, err = insertKey(ctx, tx, key, hashOf(secret))
+		made, err = insertKey(ctx, tx, key, hashOf(secret))
 		return err
 	})
-	return key, secret, err
+	return made, secret, err
 }
 
 // maxOwn is how many keys a user may have, if the operator makes no more: each may make
