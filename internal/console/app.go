@@ -127,8 +127,7 @@ const checkInterval = 5 * time.Minute
 
 // unanswered says since when an upstream does not answer.
 func unanswered(since time.Time) error {
-	f := client.Fault{Detail: "The git host does not answer. The newest known tag is from " + moment(since) + "."}
-	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadGateway}
+	return refusal(http.StatusBadGateway, "", "The git host does not answer. The newest known tag is from "+moment(since)+".")
 }
 
 func checkApp(v *visit) (next, error) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -103,10 +102,7 @@ const (
 
 // Register adds the console to mux, whose API it asks.
 func (c *Console) Register(mux *http.ServeMux) {
-	base, err := url.Parse(c.BaseURL)
-	if err != nil {
-		panic(err) // config.baseURL has read it
-	}
+	base := c.Base()
 	c.api, c.prefix, c.secure = mux, base.EscapedPath(), base.Scheme == "https"
 	c.origin = http.NewCrossOriginProtection()
 	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {

@@ -86,9 +86,11 @@ func (v *visit) edited(name string) *string {
 }
 
 // wrong is a fault in a field of a form, as the API would tell it.
-func wrong(field, detail string) error {
+func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
+
+func refusal(status int, field, detail string) error {
 	f := client.Fault{Attr: field, Detail: detail}
-	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: http.StatusBadRequest}
+	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
 }
 
 // gone is said of what a button no longer finds.

@@ -167,14 +167,10 @@ func invitation(o invite.Opened) Invitation {
 }
 
 func (p *Pages) welcome(made invite.Accepted) Accepted {
-	base, err := url.Parse(p.BaseURL)
-	if err != nil {
-		panic(err) // config.baseURL has read it
-	}
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: base.EscapedPath(),
+		Prefix: p.Base().EscapedPath(),
 	}
 }
 

@@ -1,6 +1,9 @@
 package markup
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+)
 
 // Host is what pages need of the server that they are on.
 type Host struct {
@@ -11,6 +14,15 @@ type Host struct {
 	Report func(w http.ResponseWriter, r *http.Request, err error)
 	// Limit refuses a request whose sender has made too many.
 	Limit func(w http.ResponseWriter, r *http.Request) error
+}
+
+// Base is BaseURL, whose path browsers see before ours.
+func (h Host) Base() *url.URL {
+	base, err := url.Parse(h.BaseURL)
+	if err != nil {
+		panic(err) // config.baseURL has read it
+	}
+	return base
 }
 
 // Write answers with p. If it cannot be rendered, that is logged and told in plain text.
