@@ -18,6 +18,16 @@ func start(serve func()) (do func(context.Context) error, stop func()) {
 	return func(ctx context.Context) error { return q.Do(ctx, &queue.Turn{}) }, q.Close
 }
 
+// slow starts a queue, each of whose batches takes a second to serve, and counts these.
+func slow() (do func(context.Context) error, stop func(), batches *int) {
+	batches = new(int)
+	do, stop = start(func() {
+		*batches++
+		time.Sleep(time.Second)
+	})
+	return do, stop, batches
+}
+
 // TestBatches lets clients ask again and again, each a pause after its answer, while a
 // batch takes a millisecond to serve.
 func TestBatches(t *testing.T) {
@@ -117,11 +127,7 @@ func TestAloneAgain(t *testing.T) {
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		batches := 0
-		do, stop := start(func() {
-			batches++
-			time.Sleep(time.Second)
-		})
+		do, stop, batches := slow()
 		defer stop()
 		first := make(chan error, 1)
 		go func() { first <- do(t.Context()) }()
@@ -132,8 +138,8 @@ func TestLeft(t *testing.T) {
 			t.Errorf("who gives up: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if err := <-first; err != nil || batches != 1 {
-			t.Errorf("%d batches, %v: who has left is served", batches, err)
+		if err := <-first; err != nil || *batches != 1 {
+			t.Errorf("%d batches, %v: who has left is served", *batches, err)
 		}
 	})
 }
@@ -143,11 +149,7 @@ func TestLeft(t *testing.T) {
 func TestLeaveQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		batches := 0
-		do, stop := start(func() {
-			batches++
-			time.Sleep(time.Second)
-		})
+		do, stop, batches := slow()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		first, hasty, patient := make(chan error, 1), make(chan error, 1), make(chan error, 1)
@@ -169,8 +171,8 @@ func TestLeaveQueue(t *testing.T) {
 		if err := do(t.Context()); !errors.Is(err, queue.ErrClosed) {
 			t.Errorf("who comes after the end: %v", err)
 		}
-		if batches != 1 {
-			t.Errorf("%d batches", batches)
+		if *batches != 1 {
+			t.Errorf("%d batches", *batches)
 		}
 	})
 }
