@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"cache":     {},
 	"fair":      {},
 	"flight":    {},
+	"http1":     {},
 	"seal":      {},
 	// words
 	"fault": {},
@@ -76,7 +77,7 @@ var reserved = map[string][]string{
 	"github.com/go-git":     {"upstream"},
 	"github.com/wneessen":   {"mail"},
 	"github.com/prometheus": {"server"},
-	"net/http":              {"api", "console", "openapi", "server", "upstream", "wire"},
+	"net/http":              {"api", "console", "http1", "openapi", "server", "upstream", "wire"},
 }
 
 // file is one Go file of the program.
