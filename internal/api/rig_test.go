@@ -2,9 +2,10 @@ package api_test
 
 import (
 	"io"
+	"log"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
+	"foyer/internal/http1"
 	"foyer/internal/invite"
 	"foyer/internal/job"
 	"foyer/internal/openapi/openapitest"
@@ -93,9 +95,17 @@ func newApps(tb testing.TB, d *db.DB) plugin.Service {
 
 func (r *rig) serve(a *api.API) string {
 	unseen := func(*http.Request, int, time.Duration) {}
-	s := httptest.NewServer(a.Observe(a.Handler(func(*http.ServeMux) {}), unseen))
-	r.t.Cleanup(s.Close)
-	return s.URL
+	ln, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := http1.New(&http.Server{
+		Handler: a.Observe(a.Handler(func(*http.ServeMux) {}), unseen), ErrorLog: log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+	})
+	go s.Serve(ln)
+	r.t.Cleanup(func() { s.Close() })
+	return "http://" + ln.Addr().String()
 }
 
 // serveLogged serves the API once more, with a log that can be read.

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"openapi": {"plaintext"},
 	"config":  {"mail"},
 	"server": {
-		"access", "activity", "api", "bundle", "config", "console", "db", "invite", "job", "mail", "org", "plaintext", "plugin", "sandbox",
+		"access", "activity", "api", "bundle", "config", "console", "db", "http1", "invite", "job", "mail", "org", "plaintext", "plugin", "sandbox",
 		"upstream", "wire",
 	},
 	"layout": {},

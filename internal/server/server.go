@@ -21,6 +21,7 @@ import (
 	"foyer/internal/console/invitation"
 	"foyer/internal/console/markup"
 	"foyer/internal/db"
+	"foyer/internal/http1"
 	"foyer/internal/wire"
 )
 
@@ -175,11 +176,11 @@ func status(w http.ResponseWriter, code int, text string) {
 
 // serve listens until ctx is done, then lets open requests finish.
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := &http.Server{
+	srv := http1.New(&http.Server{
 		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(netLog{s.Log.Handler()}, "", 0),
 		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
-	}
+	})
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -187,7 +188,9 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 		defer cancel()
 		stopped <- srv.Shutdown(graceCtx)
 	}()
-	defer srv.Close() // ends what did not end in time, before the database closes
+	// It ends what did not end in time, before the database closes.
+	defer srv.Close()
+	//nolint:contextcheck // requests go on when ctx is done
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
