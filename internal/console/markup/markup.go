@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"strconv"
 	"sync"
 )
 
@@ -86,6 +87,7 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 		return err
 	}
 	headers(w)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
 	return nil
