@@ -28,7 +28,8 @@ func NewKey() string {
 		}
 		digits[i] = base62[n.Int64()]
 	}
-	return keyPrefix + string(digits) + checksum(string(digits))
+	sum := checksum(string(digits))
+	return keyPrefix + string(digits) + string(sum[:])
 }
 
 // WellFormed reports whether key can be one at all.
@@ -43,17 +44,17 @@ func WellFormed(key string) bool {
 			return false
 		}
 	}
-	return checksum(random) == rest[keyRandom:]
+	sum := checksum(random)
+	return string(sum[:]) == rest[keyRandom:]
 }
 
-func checksum(random string) string {
+func checksum(random string) (digits [keyChecksum]byte) {
 	sum := crc32.ChecksumIEEE([]byte(random))
-	var digits [keyChecksum]byte
 	for i := keyChecksum - 1; i >= 0; i-- {
 		digits[i] = base62[sum%62]
 		sum /= 62
 	}
-	return string(digits[:])
+	return digits
 }
 
 // hash is what is stored of a key.

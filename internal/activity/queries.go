@@ -22,7 +22,7 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes, item string, itemA
 	if e.User.ID != 0 {
 		user = e.User.ID
 	}
-	args := []any{e.OrganizationID, e.Scope, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt}
+	args := append(make([]any, 0, 9), e.OrganizationID, e.Scope, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
 	return db.Run(ctx, tx, `
 		INSERT INTO activity (organization_id, scope, activity, user_id, name, changes, request_id, created_at, item_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+item+`)`, append(args, itemArgs...)...)
