@@ -111,6 +111,3 @@ func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
-
-// Unwrap lets http.ResponseController reach the writer.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
