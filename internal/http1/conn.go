@@ -25,7 +25,7 @@ type conn struct {
 
 	server *Server
 	cancel context.CancelFunc // of its requests
-	armed  time.Time          // when its deadlines were set
+	armed  time.Time          // when answer set the deadlines; zero: the next one does
 
 	in       [maxRequest]byte
 	received int // bytes in in
@@ -50,38 +50,41 @@ func newConn(s *Server, tcp *net.TCPConn) *conn {
 // run answers requests until the connection ends, or one is not plain: then the
 // connection is returned as it was before that one.
 func (c *conn) run() (rest net.Conn) {
-	defer c.cancel()
-	defer c.giveUp()
+	defer func() {
+		c.cancel()
+		c.server.forget(c)
+		if rest == nil {
+			_ = c.Close()
+		}
+	}()
+	defer c.logPanic()
 	for {
 		size, err := c.receive()
 		if errors.Is(err, errNotPlain) {
 			return &begun{TCPConn: c.TCPConn, unread: slices.Clone(c.in[:c.received])}
 		}
 		if err != nil || c.answer() != nil {
-			_ = c.Close()
 			return nil
 		}
 		c.received = copy(c.in[:], c.in[size:c.received])
 	}
 }
 
-// giveUp ends a connection whose handler panics.
-func (c *conn) giveUp() {
-	p := recover()
-	if p == nil {
-		return
-	}
-	_ = c.Close()
-	if p != http.ErrAbortHandler { //nolint:errorlint // it is told apart as net/http does
+// logPanic ends the panic of a handler.
+func (c *conn) logPanic() {
+	if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is told apart as net/http does
 		c.server.http.ErrorLog.Printf("http: panic serving %v: %v\n%s", c.RemoteAddr(), p, debug.Stack())
 	}
 }
 
-// receive waits for the next request, and returns its size in bytes. There is none after
-// the end of the context: what was done for the last request may still look at it.
+// receive waits for the next request, and returns its size in bytes. After the end of the
+// context all are net/http's: what was begun for the last one may still look at it.
 func (c *conn) receive() (size int, err error) {
-	if c.server.stopping.Load() || c.request.blank.Context().Err() != nil {
+	if c.server.stopping.Load() {
 		return 0, http.ErrServerClosed
+	}
+	if c.request.blank.Context().Err() != nil {
+		return 0, errNotPlain
 	}
 	for waited := false; ; {
 		if c.received > 0 {
@@ -100,7 +103,7 @@ func (c *conn) receive() (size int, err error) {
 		c.received += n
 		switch {
 		case err == nil:
-		case c.received > 0:
+		case c.received > 0 && !c.server.stopping.Load():
 			return 0, errNotPlain
 		default:
 			return 0, err

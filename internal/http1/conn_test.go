@@ -2,10 +2,12 @@ package http1
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,6 +50,67 @@ func TestForgets(t *testing.T) {
 	<-served
 }
 
+// A connection is no longer the server's when it is handed over, and ends if nobody is
+// there to take it.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	client, server := pair(t)
+	s := New(&http.Server{ReadHeaderTimeout: time.Minute})
+	l := &listener{closed: make(chan struct{})}
+	close(l.closed)
+	kept := -1
+	s.start(server, func(c net.Conn) {
+		s.mu.Lock()
+		kept = len(s.conns)
+		s.mu.Unlock()
+		l.handOver(c)
+	})
+	io.WriteString(client, "HEAD / HTTP/1.1\r\n\r\n")
+	s.running.Wait()
+	if _, err := client.Read(make([]byte, 1)); kept != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d connections are kept; the client reads %v", kept, err)
+	}
+	runtime.KeepAlive(server) // or it would be closed as garbage
+}
+
+// Half a request does not hold up a stop, as it would in net/http's hands.
+func TestStopInBetween(t *testing.T) {
+	t.Parallel()
+	client, server := pair(t)
+	s := New(&http.Server{ReadHeaderTimeout: time.Minute})
+	s.start(server, func(c net.Conn) {
+		t.Error("it is handed over")
+		c.Close()
+	})
+	io.WriteString(client, "GET / HT")
+	time.AfterFunc(50*time.Millisecond, s.stop)
+	s.running.Wait()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v", err)
+	}
+}
+
+// pair is a connection, seen from both sides.
+func pair(t *testing.T) (client net.Conn, server *net.TCPConn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	client.SetDeadline(time.Now().Add(20 * time.Second))
+	accepted, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, accepted.(*net.TCPConn)
+}
+
 // A response is sent piece by piece if it is large, and leaves a small buffer behind.
 func TestResponseBuffer(t *testing.T) {
 	t.Parallel()
@@ -60,15 +123,6 @@ func TestResponseBuffer(t *testing.T) {
 	w.Write(make([]byte, 10*bufferSize))
 	if err := w.end(); err != nil || cap(w.out) != bufferSize {
 		t.Errorf("a buffer of %d bytes is kept (%v)", cap(w.out), err)
-	}
-}
-
-// The value of Date is made anew when the second is over.
-func TestToday(t *testing.T) {
-	t.Parallel()
-	w := response{second: 1, date: []byte("Thu, 01 Jan 1970 00:00:01 GMT")}
-	if date, err := http.ParseTime(string(w.today())); err != nil || time.Since(date).Abs() > time.Minute {
-		t.Errorf("date %v (%v)", date, err)
 	}
 }
 

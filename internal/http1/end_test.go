@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,23 +42,25 @@ func TestHangUp(t *testing.T) {
 // watched is how long a request takes whose client is watched.
 const watched = 150 * time.Millisecond
 
-// Who hangs up has no second request answered: what was begun for the first may still use it.
-func TestHangUpAfterTwo(t *testing.T) {
+// When a context has ended, the next request of its connection is net/http's: what was
+// begun for the first one may still look at it.
+func TestAfterTheContext(t *testing.T) {
 	t.Parallel()
-	began, seen := make(chan struct{}), make(chan string, 2)
-	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		close(began)
+	began := make(chan *http.Request, 2)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		began <- r
 		<-r.Context().Done()
-		seen <- r.URL.Path
+		echo(w, r)
 	})
 	c := s.dial(t)
 	c.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\nGET /second HTTP/1.1\r\nHost: a\r\n\r\n")
-	<-began
+	first := <-began
 	c.CloseWrite()
-	c.next()
+	c.wantBody("http1 GET /first ")
+	c.wantBody("net/http GET /second ")
 	c.wantEnd()
-	if path := <-seen; path != "/first" {
-		t.Fatalf("the handler saw %s", path)
+	if first.URL.Path != "/first" {
+		t.Fatalf("the first request has become %s", first.URL.Path)
 	}
 }
 
@@ -206,6 +209,8 @@ func TestSlowRequest(t *testing.T) {
 	t.Run("quick enough", func(t *testing.T) {
 		t.Parallel()
 		c := s.dial(t)
+		c.send(get + "\r\n")
+		c.wantBody("http1 GET / ")
 		c.send(get)
 		time.AfterFunc(100*time.Millisecond, func() { io.WriteString(c, "\r\n") })
 		c.wantBody("http1 GET / ")
@@ -309,7 +314,7 @@ func TestClose(t *testing.T) {
 		c := s.dial(t)
 		c.send(get + fields + "\r\n")
 		<-began
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), watched)
 		defer cancel()
 		if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Shutdown returned %v", err)
@@ -347,13 +352,16 @@ func TestCloseAtOnce(t *testing.T) {
 // late is a listener that is slow to tell of a connection.
 type late struct {
 	net.Listener
-	tell chan struct{}
+	accepted, told chan net.Conn
 }
 
 func (l late) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	<-l.tell
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	l.accepted <- c
+	return <-l.told, nil
 }
 
 // Who connects while the server stops is turned away.
@@ -363,14 +371,16 @@ func TestTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell := make(chan struct{})
-	s := serveOn(t, late{ln, tell}, echo)
+	l := late{ln, make(chan net.Conn), make(chan net.Conn)}
+	s := serveOn(t, l, echo)
 	c := s.dial(t)
+	accepted := <-l.accepted
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	close(tell)
+	l.told <- accepted
 	c.wantEnd()
+	runtime.KeepAlive(accepted) // or it would be closed as garbage
 }
 
 // failing is a listener that fails at first.

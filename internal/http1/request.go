@@ -45,8 +45,12 @@ var (
 // reasons to leave a request to net/http, not for what is wrong with it.
 func (r *request) parse(data []byte) (size int, err error) {
 	end := bytes.Index(data, []byte("\r\n\r\n"))
-	if end < 0 {
-		return 0, r.begins(data)
+	switch {
+	case end >= 0:
+	case bytes.Count(data, []byte("\n")) != bytes.Count(data, []byte("\r\n")): // net/http may find an end
+		return 0, errNotPlain
+	default:
+		return 0, errIncomplete
 	}
 	head := string(data[:end+len("\r\n")])
 	line, fields, _ := strings.Cut(head, "\r\n")
@@ -68,15 +72,6 @@ func (r *request) parse(data []byte) (size int, err error) {
 		r.Body = &r.body
 	}
 	return size, nil
-}
-
-// begins tells whether what has come of a head may be that of a plain request.
-func (r *request) begins(data []byte) error {
-	line, _, complete := strings.Cut(string(data), "\n")
-	if line, ok := strings.CutSuffix(line, "\r"); complete && (!ok || !r.parseLine(line)) {
-		return errNotPlain
-	}
-	return errIncomplete
 }
 
 // parseLine reads the request line (RFC 9112 section 3).

@@ -33,11 +33,11 @@ var requests = map[string]error{
 	"\x16\x03": errIncomplete,
 	"POST /a HTTP/1.1\r\nHost: foyer.example\r\nContent-Length: 2\r\n\r\n{": errIncomplete,
 
-	// not plain, whatever follows
-	"\r\n\r": errNotPlain,
-	"GET /a HTTP/1.1\nHost: foyer.example\n\n": errNotPlain,
-	"GET /\r\n":      errNotPlain,
-	"SSH-2.0-Go\r\n": errNotPlain,
+	// lines that end in LF alone
+	"GET /a HTTP/1.1\nHost: foyer.example\n\n":     errNotPlain,
+	"GET /a HTTP/1.1\r\nHost: foyer.example\n\n":   errNotPlain,
+	"GET /a HTTP/1.1\r\nHost: foyer.example\r\n\n": errNotPlain,
+	"SSH-2.0-Go\r\n": errIncomplete,
 
 	// other methods, targets and versions
 	"\r\n" + get + "\r\n":                                               errNotPlain,

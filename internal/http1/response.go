@@ -21,9 +21,6 @@ type response struct {
 	header   http.Header
 	names    []string // of header, in order
 
-	date   []byte // of second
-	second int64
-
 	status  int
 	out     []byte // not sent yet
 	head    int    // bytes of the head, where the length of the body is still to be put in
@@ -62,7 +59,7 @@ func (w *response) WriteHeader(status int) {
 	b := append(w.out, "HTTP/1.1 "...)
 	b = append(strconv.AppendInt(b, int64(status), 10), ' ')
 	b = append(append(b, http.StatusText(status)...), "\r\n"...)
-	b = appendField(b, "Date", w.today())
+	b = append(time.Now().UTC().AppendFormat(append(b, "Date: "...), http.TimeFormat), "\r\n"...)
 	w.names = slices.AppendSeq(w.names[:0], maps.Keys(w.header))
 	slices.Sort(w.names)
 	for _, name := range w.names {
@@ -88,15 +85,6 @@ func (w *response) WriteHeader(status int) {
 	w.out = b
 }
 
-// today is the value of Date (RFC 9110 section 6.6.1).
-func (w *response) today() []byte {
-	now := time.Now()
-	if second := now.Unix(); second != w.second {
-		w.second, w.date = second, now.UTC().AppendFormat(w.date[:0], http.TimeFormat)
-	}
-	return w.date
-}
-
 // declared is the length that a handler set.
 func declared(header http.Header) int {
 	if values := header["Content-Length"]; len(values) == 1 {
@@ -112,7 +100,7 @@ func hasBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func appendField[T string | []byte](b []byte, name string, value T) []byte {
+func appendField(b []byte, name, value string) []byte {
 	b = append(append(b, name...), ": "...)
 	return append(append(b, value...), "\r\n"...)
 }

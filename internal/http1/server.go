@@ -17,7 +17,8 @@ import (
 // net/http for good, with nothing of it lost. Both call the same handler.
 //
 // Of http.Server's fields it heeds Handler, ReadHeaderTimeout, WriteTimeout, IdleTimeout
-// and ErrorLog, all of which must be set, and leaves the rest to net/http.
+// and ErrorLog, all of which must be set, and leaves the rest to net/http. WriteTimeout must
+// be much longer than a twentieth of IdleTimeout: deadlines are not set for each request.
 //
 // A handler keeps nothing of its request when it returns, unless the request's context
 // has ended. It sets the Content-Type of what it writes, and the Content-Length if that
@@ -49,9 +50,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // is noticed who hangs up.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return err
-	}
+	err := s.http.Shutdown(ctx)
 	done := make(chan struct{})
 	go func() {
 		s.running.Wait()
@@ -59,7 +58,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		return nil
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -93,16 +92,14 @@ func (s *Server) Close() error {
 func (s *Server) start(tcp *net.TCPConn, handOver func(net.Conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping.Load() {
+	if s.stopping.Load() { // Shutdown may wait already
 		_ = tcp.Close()
 		return
 	}
 	c := newConn(s, tcp)
 	s.conns[c] = struct{}{}
 	s.running.Go(func() {
-		rest := c.run()
-		s.forget(c)
-		if rest != nil {
+		if rest := c.run(); rest != nil {
 			handOver(rest)
 		}
 	})

@@ -180,6 +180,20 @@ func TestWhoAnswers(t *testing.T) {
 	}
 }
 
+// Nothing of an answer is left for the next one.
+func TestFieldsOfOne(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/first" {
+			w.Header().Set("Set-Cookie", "a=b")
+		}
+	}).dial(t)
+	c.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n" + get + "\r\n")
+	if first, second := c.next(), c.next(); first.header.Get("Set-Cookie") != "a=b" || second.header.Get("Set-Cookie") != "" {
+		t.Errorf("answers with %v and %v", first.header, second.header)
+	}
+}
+
 // What is not plain, net/http answers, however wrong it is.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -261,7 +275,7 @@ var answers = map[string]http.HandlerFunc{
 		}
 	},
 	"/negative-length": func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "-1")
+		w.Header().Set("Content-Length", "-2")
 		io.WriteString(w, "a")
 	},
 	"/wrong-length": func(w http.ResponseWriter, _ *http.Request) {
