@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -79,17 +80,22 @@ func TestContextEnds(t *testing.T) {
 	<-(<-kept).Done()
 }
 
-// What comes while a request takes long is the next request.
-func TestWatchLosesNothing(t *testing.T) {
-	t.Parallel()
-	began, finish := make(chan struct{}), make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+// echoAfter tells that a request for /long has begun, and waits until it may be finished.
+func echoAfter(began chan<- struct{}, finish <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			began <- struct{}{}
 			<-finish
 		}
 		echo(w, r)
-	})
+	}
+}
+
+// What comes while a request takes long is the next request.
+func TestWatchLosesNothing(t *testing.T) {
+	t.Parallel()
+	began, finish := make(chan struct{}), make(chan struct{})
+	s := serve(t, echoAfter(began, finish))
 	c := s.dial(t)
 	for range 3 {
 		c.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -256,13 +262,7 @@ func TestGivesUp(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	began, finish := make(chan struct{}), make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/long" {
-			began <- struct{}{}
-			<-finish
-		}
-		echo(w, r)
-	})
+	s := serve(t, echoAfter(began, finish))
 	fresh, idle, part, busy, other := s.dial(t), s.dial(t), s.dial(t), s.dial(t), s.dial(t)
 	idle.send(get + "\r\n")
 	idle.wantBody("http1 GET / ")
@@ -367,11 +367,7 @@ func (l late) Accept() (net.Conn, error) {
 // Who connects while the server stops is turned away.
 func TestTooLate(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := late{ln, make(chan net.Conn), make(chan net.Conn)}
+	l := late{listen(t), make(chan net.Conn), make(chan net.Conn)}
 	s := serveOn(t, l, echo)
 	c := s.dial(t)
 	accepted := <-l.accepted
@@ -391,25 +387,15 @@ type failing struct {
 
 func (l *failing) Accept() (net.Conn, error) {
 	if l.failed.CompareAndSwap(false, true) {
-		return nil, &net.OpError{Op: "accept", Err: temporary{}}
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
 	}
 	return l.Listener.Accept()
 }
 
-type temporary struct{}
-
-func (temporary) Error() string   { return "too many open files" }
-func (temporary) Timeout() bool   { return false }
-func (temporary) Temporary() bool { return true }
-
 // Where a connection cannot be accepted, that is logged, and others are.
 func TestAcceptFails(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := serveOn(t, &failing{Listener: ln}, echo)
+	s := serveOn(t, &failing{Listener: listen(t)}, echo)
 	c := s.dial(t)
 	c.send(get + "\r\n")
 	c.wantBody("http1 GET / ")

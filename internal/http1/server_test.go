@@ -44,11 +44,16 @@ func (l lines) Write(line []byte) (int, error) {
 
 func serve(t *testing.T, h http.HandlerFunc, change ...func(*http.Server)) *served {
 	t.Helper()
+	return serveOn(t, listen(t), h, change...)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveOn(t, ln, h, change...)
+	return ln
 }
 
 func serveOn(t *testing.T, ln net.Listener, h http.HandlerFunc, change ...func(*http.Server)) *served {
