@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"foyer/internal/db/dbtest"
+	"foyer/internal/router"
 )
 
 // benchApp is an app with all its fields, about 670 bytes long when answered.
@@ -31,7 +32,7 @@ func BenchmarkRequests(b *testing.B) {
 	} {
 		b.Run(engine, func(b *testing.B) {
 			r := newRig(b, dbtest.Open(b, open()))
-			h := r.api.Observe(r.api.Handler(func(*http.ServeMux) {}), func(*http.Request, int, time.Duration) {})
+			h := r.api.Observe(r.api.Handler(func(*router.Router) {}), func(*http.Request, int, time.Duration) {})
 			for i := range 1000 {
 				r.app(fmt.Sprintf(benchApp, i))
 				r.invite(fmt.Sprintf("kept%d@example.com", i))

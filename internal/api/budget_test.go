@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/internal/db/dbtest"
+	"foyer/internal/router"
 )
 
 // TestBudget holds what the requests of docs/performance.md cost in statements and
@@ -21,7 +22,7 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocatio
 			now := r.db.Now()
 			r.db.Now = func() time.Time { return now }
 			r.api.RateLimit = 0
-			h := r.api.Observe(r.api.Handler(func(*http.ServeMux) {}), func(*http.Request, int, time.Duration) {})
+			h := r.api.Observe(r.api.Handler(func(*router.Router) {}), func(*http.Request, int, time.Duration) {})
 			for i := range 100 {
 				r.app(fmt.Sprintf(benchApp, i))
 				r.invite(fmt.Sprintf("kept%d@example.com", i))

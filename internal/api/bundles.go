@@ -45,7 +45,8 @@ func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, e
 	if pinned = sum != "site"; !pinned {
 		sum = ""
 	}
-	if !ok || pinned && !isSum(sum) {
+	folder := strings.HasSuffix(r.URL.Path, "/")
+	if !ok || folder || pinned && !isSum(sum) {
 		return nil, false, access.ErrNotFound
 	}
 	script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/api"
 	"foyer/internal/openapi/openapitest"
+	"foyer/internal/router"
 	"foyer/internal/sandbox"
 )
 
@@ -100,7 +101,7 @@ func (r *rig) throttled() answer {
 	r.t.Helper()
 	limited := *r.api
 	limited.RateLimit = 6000
-	handler := limited.Handler(func(*http.ServeMux) {})
+	handler := limited.Handler(func(*router.Router) {})
 	now := r.db.Now()
 	r.db.Now = func() time.Time { return now }
 	for range limited.RateLimit {

@@ -19,6 +19,7 @@ import (
 
 	"foyer/internal/db"
 	"foyer/internal/db/dbtest"
+	"foyer/internal/router"
 )
 
 var growth = flag.Bool("growth", false, "run BenchmarkGrowth, which fills a database of 3 GB")
@@ -59,7 +60,7 @@ func (s size) open(b *testing.B) grown {
 	b.Helper()
 	r := newRig(b, dbtest.Open(b, "sqlite:"+filepath.Join(b.TempDir(), "foyer.db")))
 	s.seed(b, r)
-	return grown{r, r.api.Observe(r.api.Handler(func(*http.ServeMux) {}), func(*http.Request, int, time.Duration) {})}
+	return grown{r, r.api.Observe(r.api.Handler(func(*router.Router) {}), func(*http.Request, int, time.Duration) {})}
 }
 
 // seed fills the first organization, after the other one has made the journal as long

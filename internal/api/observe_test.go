@@ -12,6 +12,7 @@ import (
 	"foyer/internal/access"
 	"foyer/internal/api"
 	"foyer/internal/db"
+	"foyer/internal/router"
 )
 
 // Whatever a path is like, it is logged, and what follows a word like invite is not.
@@ -23,13 +24,13 @@ func FuzzLoggedPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		var log bytes.Buffer
 		a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: &access.Keys{DB: &db.DB{Now: func() time.Time { return time.Time{} }}}}
-		mux := http.NewServeMux()
-		refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
-		mux.HandleFunc("/invite/{token}", refuse)
-		mux.HandleFunc("/", refuse)
+		to := &router.Router{}
+		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+		to.Handle("/invite/{token}", refuse)
+		to.Handle("/", refuse)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.URL.Path = "/" + path + canary
-		a.Observe(mux, func(*http.Request, int, time.Duration) {}).ServeHTTP(httptest.NewRecorder(), r)
+		a.Observe(to, func(*http.Request, int, time.Duration) {}).ServeHTTP(httptest.NewRecorder(), r)
 		if text := log.String(); strings.Contains(text, canary) {
 			t.Error(text)
 		}

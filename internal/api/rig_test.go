@@ -25,6 +25,7 @@ import (
 	"foyer/internal/openapi/openapitest"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
+	"foyer/internal/router"
 	"foyer/internal/sandbox"
 	"foyer/internal/server"
 )
@@ -100,7 +101,7 @@ func (r *rig) serve(a *api.API) string {
 		r.t.Fatal(err)
 	}
 	s := http1.New(&http.Server{
-		Handler: a.Observe(a.Handler(func(*http.ServeMux) {}), unseen), ErrorLog: log.New(io.Discard, "", 0),
+		Handler: a.Observe(a.Handler(func(*router.Router) {}), unseen), ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	})
 	go s.Serve(ln)

@@ -12,6 +12,7 @@ import (
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/plugin"
+	"foyer/internal/router"
 	"foyer/internal/wire"
 )
 
@@ -102,11 +103,10 @@ func (a *API) Routes() []Route {
 	}
 }
 
-// Handler serves the routes, each with and without a trailing slash, and what more
-// adds, and answers everything else in JSON.
-func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
+// Handler serves the routes, and what more adds, and answers everything else in JSON.
+func (a *API) Handler(more func(*router.Router)) http.Handler {
 	a.byKey, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
-	mux := http.NewServeMux()
+	to := &router.Router{}
 	paths := map[string]wire.Methods{}
 	for _, route := range a.Routes() {
 		if paths[route.Path] == nil {
@@ -119,23 +119,10 @@ func (a *API) Handler(more func(*http.ServeMux)) http.Handler {
 		if strings.HasSuffix(path, "/{token}") {
 			h = wire.Secret(h)
 		}
-		mux.Handle(path, h)
-		mux.Handle(path+"/{$}", h)
+		to.Handle(path, h)
 	}
-	mux.Handle("/apps/{public_token}/{file}", wire.Get(http.HandlerFunc(a.serveBundle)))
-	more(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _ = wire.WriteError(w, access.ErrNotFound) })
-	return onlyCleanPaths(mux)
-}
-
-// onlyCleanPaths keeps paths from ServeMux that it would redirect.
-func onlyCleanPaths(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := r.URL.Path; strings.Contains(p, "//") || strings.Contains(p, "/./") || strings.Contains(p, "/../") ||
-			strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..") || !strings.HasPrefix(p, "/") {
-			_ = wire.WriteError(w, access.ErrNotFound)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	to.Handle("/apps/{public_token}/{file}", wire.Get(http.HandlerFunc(a.serveBundle)))
+	more(to)
+	to.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = wire.WriteError(w, access.ErrNotFound) }))
+	return to
 }

@@ -17,6 +17,7 @@ import (
 	"foyer/internal/console/markup"
 	"foyer/internal/console/once"
 	"foyer/internal/fault"
+	"foyer/internal/router"
 	"foyer/internal/wire"
 )
 
@@ -100,10 +101,10 @@ const (
 	maxSourceForm = 6<<20 + maxForm // a file of 1 MiB, each line end of which may take six bytes
 )
 
-// Register adds the console to mux, whose API it asks.
-func (c *Console) Register(mux *http.ServeMux) {
+// Register adds the console to a router, whose API it asks.
+func (c *Console) Register(to *router.Router) {
 	base := c.Base()
-	c.api, c.prefix, c.secure = mux, base.EscapedPath(), base.Scheme == "https"
+	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
 	c.origin = http.NewCrossOriginProtection()
 	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
 		panic(err)
@@ -116,10 +117,9 @@ func (c *Console) Register(mux *http.ServeMux) {
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
 	}
-	mux.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
+	to.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
 	for path, h := range pages {
-		mux.Handle(path, private(h))
-		mux.Handle(path+"/{$}", private(h))
+		to.Handle(path, private(h))
 	}
 }
 

@@ -24,8 +24,8 @@ var words = []string{"fault", "page", "patch"}
 // other may. A package that is not listed may not exist.
 var allowed = map[string][]string{
 	// faces
-	"api":     {"access", "activity", "invite", "openapi", "org", "plugin", "wire"},
-	"console": {"access", "flight", "invite", "org", "plaintext", "plugin", "wire"},
+	"api":     {"access", "activity", "invite", "openapi", "org", "plugin", "router", "wire"},
+	"console": {"access", "flight", "invite", "org", "plaintext", "plugin", "router", "wire"},
 	// The command line answers with the API's own objects: it alone of the faces
 	// may use another.
 	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"fair":      {},
 	"flight":    {},
 	"http1":     {},
+	"router":    {},
 	"seal":      {},
 	// words
 	"fault": {},
@@ -60,8 +61,8 @@ var allowed = map[string][]string{
 	"openapi": {"plaintext"},
 	"config":  {"mail"},
 	"server": {
-		"access", "activity", "api", "bundle", "config", "console", "db", "http1", "invite", "job", "mail", "org", "plaintext", "plugin", "sandbox",
-		"upstream", "wire",
+		"access", "activity", "api", "bundle", "config", "console", "db", "http1", "invite", "job", "mail", "org", "plaintext", "plugin", "router",
+		"sandbox", "upstream", "wire",
 	},
 	"layout": {},
 }
@@ -77,7 +78,7 @@ var reserved = map[string][]string{
 	"github.com/go-git":     {"upstream"},
 	"github.com/wneessen":   {"mail"},
 	"github.com/prometheus": {"server"},
-	"net/http":              {"api", "console", "http1", "openapi", "server", "upstream", "wire"},
+	"net/http":              {"api", "console", "http1", "openapi", "router", "server", "upstream", "wire"},
 }
 
 // file is one Go file of the program.

@@ -22,6 +22,7 @@ import (
 	"foyer/internal/console/markup"
 	"foyer/internal/db"
 	"foyer/internal/http1"
+	"foyer/internal/router"
 	"foyer/internal/wire"
 )
 
@@ -128,15 +129,15 @@ func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Limit: a.LimitPeer}
 	pages := &invitation.Pages{Host: host, Invites: d.Invites}
 	members := &console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
-	return a.Observe(a.Handler(func(mux *http.ServeMux) {
-		s.pages(mux, d.db, baseURL)
-		pages.Register(mux)
-		members.Register(mux)
+	return a.Observe(a.Handler(func(to *router.Router) {
+		s.pages(to, d.db, baseURL)
+		pages.Register(to)
+		members.Register(to)
 	}), m.seen)
 }
 
 // pages adds what is served beside the API.
-func (s Server) pages(mux *http.ServeMux, d *db.DB, baseURL string) {
+func (s Server) pages(to *router.Router, d *db.DB, baseURL string) {
 	docs := api.Docs(baseURL)
 	for path, h := range map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
@@ -145,10 +146,9 @@ func (s Server) pages(mux *http.ServeMux, d *db.DB, baseURL string) {
 		"/openapi.json": api.OpenAPIJSON(),
 		"/docs":         docs,
 	} {
-		mux.Handle(path, wire.Get(h))
-		mux.Handle(path+"/{$}", wire.Get(h))
+		to.Handle(path, wire.Get(h))
 	}
-	mux.Handle("/{$}", wire.Get(docs))
+	to.Handle("/{$}", wire.Get(docs))
 }
 
 // readyTimeout is how long the database may take to answer.

@@ -7,8 +7,7 @@ import (
 	"foyer/internal/fault"
 )
 
-// Methods answers one path; HEAD goes where GET does. ServeMux's own methods do
-// not fit: to it, PATCH of a fixed name is PATCH of the {id} beside it.
+// Methods answers one path; HEAD goes where GET does.
 type Methods map[string]http.Handler
 
 // Get answers a path that has only the method GET.

@@ -20,6 +20,7 @@ import (
 	"foyer/internal/job"
 	"foyer/internal/org"
 	"foyer/internal/patch"
+	"foyer/internal/router"
 	"foyer/internal/wire"
 )
 
@@ -82,9 +83,9 @@ func (s *site) send(method, path string, form url.Values) *httptest.ResponseReco
 	r := httptest.NewRequestWithContext(s.Context(), method, path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
-	mux := http.NewServeMux()
-	s.pages.Register(mux)
-	mux.ServeHTTP(w, r)
+	to := &router.Router{}
+	s.pages.Register(to)
+	to.ServeHTTP(w, r)
 	return w
 }
 
@@ -189,13 +190,13 @@ func TestFormSentTwice(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := newSite(t, d)
 		path := s.invited("ada@x.example")
-		mux := http.NewServeMux()
-		s.pages.Register(mux)
+		to := &router.Router{}
+		s.pages.Register(to)
 		send := func(method, body string) *httptest.ResponseRecorder {
 			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, r)
+			to.ServeHTTP(w, r)
 			return w
 		}
 		form := regexp.MustCompile(`name="form" value="(\w{26})"`).FindStringSubmatch(send("GET", "").Body.String())
@@ -226,15 +227,15 @@ func TestBrowserThatHangsUp(t *testing.T) {
 		s := newSite(t, d)
 		path := s.invited("ada@x.example")
 		s.pages.Report = func(_ http.ResponseWriter, _ *http.Request, err error) { t.Errorf("reported %v", err) }
-		mux := http.NewServeMux()
-		s.pages.Register(mux)
+		to := &router.Router{}
+		s.pages.Register(to)
 		for _, method := range []string{"GET", "POST"} {
 			ctx, hangUp := context.WithCancel(t.Context())
 			hangUp()
 			r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader("answer=decline"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, r)
+			to.ServeHTTP(w, r)
 			if w.Code != 499 || w.Body.Len() > 0 {
 				t.Errorf("%s: status %d, %s", method, w.Code, w.Body)
 			}

@@ -14,6 +14,7 @@ import (
 	"foyer/internal/invite"
 	"foyer/internal/org"
 	"foyer/internal/patch"
+	"foyer/internal/router"
 	"foyer/internal/wire"
 )
 
@@ -25,10 +26,10 @@ type Pages struct {
 	accepted once.Forms[markup.Page]
 }
 
-// Register adds the pages to mux.
-func (p *Pages) Register(mux *http.ServeMux) {
-	for _, path := range []string{"/invite/{token}", "/invite/{token}/{$}", "/invite", "/invite/{$}"} { // the last two: a link cut off
-		mux.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
+// Register adds the pages to a router.
+func (p *Pages) Register(to *router.Router) {
+	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
+		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
 }
 

@@ -1,0 +1,122 @@
+// Package router finds the handler of a path.
+package router
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Router finds handlers by patterns, much as http.ServeMux does, but redirects nobody: a
+// path with a slash at its end is the one without, and any other path is what it is.
+// Methods are left to the handlers. The zero Router has no patterns.
+type Router struct{ root node }
+
+// node is where the first segments of a path lead.
+type node struct {
+	next  map[string]*node // by the next segment; wildcard: by any other
+	exact *route           // of the path that ends here
+	below *route           // of longer ones that have no route of their own
+}
+
+const wildcard = "" // which no segment is
+
+type route struct {
+	pattern   string
+	wildcards []string // names
+	handler   http.Handler
+}
+
+// Handle registers the handler of a pattern, which requests then have as their Pattern. A
+// segment like {id} is any one segment but those that other patterns have there by name:
+// r.PathValue("id") is its value. "/a/" is all that is below /a, and "/{$}" the root.
+func (rt *Router) Handle(pattern string, h http.Handler) {
+	found := &route{pattern: pattern, handler: h}
+	path, exact := strings.CutSuffix(pattern, "{$}")
+	path, slash := strings.CutSuffix(path, "/")
+	n := &rt.root
+	for path != "" {
+		var segment string
+		segment, path = cut(path)
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			found.wildcards = append(found.wildcards, strings.TrimSuffix(name, "}"))
+			segment = wildcard
+		}
+		n = n.grow(segment)
+	}
+	if slash && !exact {
+		n.below = found
+	} else {
+		n.exact = found
+	}
+}
+
+// grow returns the node after one more segment.
+func (n *node) grow(segment string) *node {
+	if n.next == nil {
+		n.next = map[string]*node{}
+	}
+	if n.next[segment] == nil {
+		n.next[segment] = &node{}
+	}
+	return n.next[segment]
+}
+
+// ServeHTTP implements http.Handler.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var memory [4]string
+	found, values := rt.find(r.URL, memory[:0])
+	if found == nil {
+		http.NotFound(w, r)
+		return
+	}
+	r.Pattern = found.pattern
+	for i, name := range found.wildcards {
+		r.SetPathValue(name, values[i])
+	}
+	found.handler.ServeHTTP(w, r)
+}
+
+// find returns the route of a path, and appends the values of its wildcards.
+func (rt *Router) find(u *url.URL, values []string) (*route, []string) {
+	path, escaped := u.Path, u.RawPath != ""
+	if escaped { // a segment may contain a slash
+		path = u.EscapedPath()
+	}
+	n, found := &rt.root, rt.root.below
+	if !strings.HasPrefix(path, "/") {
+		return found, values
+	}
+	for path = strings.TrimSuffix(path, "/"); path != ""; {
+		var segment string
+		segment, path = cut(path)
+		if escaped {
+			segment, _ = url.PathUnescape(segment) // cannot fail
+		}
+		next := n.next[segment]
+		switch {
+		case segment == wildcard:
+			return found, values
+		case next == nil && segment != "." && segment != "..":
+			next, values = n.next[wildcard], append(values, segment)
+		}
+		if next == nil {
+			return found, values
+		}
+		if n = next; n.below != nil {
+			found = n.below
+		}
+	}
+	if n.exact != nil {
+		found = n.exact
+	}
+	return found, values
+}
+
+// cut cuts a path after its first segment; it begins with a slash, as what remains does.
+func cut(path string) (segment, rest string) {
+	if end := strings.IndexByte(path[1:], '/'); end >= 0 {
+		return path[1 : 1+end], path[1+end:]
+	}
+	return path[1:], ""
+}
