@@ -3,12 +3,12 @@ package api
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"foyer/internal/wire"
 )
@@ -77,13 +77,14 @@ func loggedMethod(r *http.Request) string {
 // RequestID names the request that w answers.
 func RequestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
-// requestID is the id that came along, if it is fit to be logged.
+// requestID is the id that came along if it is fit to be logged, or one that is not likely
+// to come again.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if fitID(id) {
 		return id
 	}
-	return uuid.NewString()
+	return strconv.FormatUint(rand.Uint64(), 36)
 }
 
 func fitID(id string) bool {
