@@ -67,15 +67,18 @@ func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite,
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
 }
 
-func (p *pending) fields() []any {
-	return []any{&p.organizationID, &p.id, &p.email, &p.createdBy, db.Time(&p.expiresAt)}
-}
+func (p *pending) fields() []any { return append([]any{&p.organizationID, &p.id}, p.found()...) }
+
+// found is what is not known of an invite that is asked for by its id.
+func (p *pending) found() []any { return []any{&p.email, &p.createdBy, db.Time(&p.expiresAt)} }
 
 // findPending finds an invite that the transaction is going to change.
 func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pending, error) {
-	return db.One(ctx, tx, (*pending).fields, `
-		SELECT organization_id, id, target_email, created_by, expires_at FROM invites
+	p, err := db.One(ctx, tx, (*pending).found, `
+		SELECT target_email, created_by, expires_at FROM invites
 		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
+	p.organizationID, p.id = organizationID, id
+	return p, err
 }
 
 // lock makes other transactions that change an invite wait.
