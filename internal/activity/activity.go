@@ -96,24 +96,22 @@ type Filter struct {
 
 // Record writes an entry in the transaction that makes the change.
 func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
-	return record(ctx, tx, e, at, `$9`, e.ItemID)
+	return record(ctx, tx, e, at, e.ItemID)
 }
 
 // RecordInserted is Record for the row that the transaction inserted last, into the
 // given table: its id may not be known yet.
 func RecordInserted(ctx context.Context, tx *db.Tx, table string, e Entry, at time.Time) error {
-	return record(ctx, tx, e, at, `CAST(`+tx.LastID(table)+` AS TEXT)`)
+	return record(ctx, tx, e, at, db.InsertedID(table))
 }
 
-// record writes an entry about an item, given as an SQL expression with its
-// arguments.
-func record(ctx context.Context, tx *db.Tx, e Entry, at time.Time, item string, args ...any) error {
+func record(ctx context.Context, tx *db.Tx, e Entry, at time.Time, itemID any) error {
 	changes, err := marshal(e.Changes)
 	if err != nil {
 		return err
 	}
 	e.CreatedAt = at
-	if err := insert(ctx, tx, e, changes, item, args); err != nil {
+	if err := insert(ctx, tx, e, changes, itemID); err != nil {
 		return err
 	}
 	return count(ctx, tx, e.OrganizationID, e.Scope, 1)

@@ -42,6 +42,7 @@ func TestListOfAllScopes(t *testing.T) {
 			written = append(written, Entry{
 				OrganizationID: of, Scope: scopes[i*7/3%3], ItemID: items[of][i%2],
 				User: User{ID: users[names[i%5%3]], Email: names[i%5%3]}, RequestID: strings.Repeat("x", i),
+				Name: strings.Repeat("n", i%7*5000), // some are added before the commit
 			})
 		}
 		err = d.InTx(t.Context(), func(tx *db.Tx) error {

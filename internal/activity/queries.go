@@ -17,15 +17,15 @@ func (s *Stored) fields() []any {
 	}
 }
 
-func insert(ctx context.Context, tx *db.Tx, e Entry, changes, item string, itemArgs []any) error {
+var entries = db.NewAppender("activity",
+	"organization_id", "scope", "activity", "user_id", "name", "changes", "request_id", "created_at", "item_id")
+
+func insert(ctx context.Context, tx *db.Tx, e Entry, changes string, itemID any) error {
 	var user any
 	if e.User.ID != 0 {
 		user = e.User.ID
 	}
-	args := append(make([]any, 0, 9), e.OrganizationID, e.Scope, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt)
-	return db.Run(ctx, tx, `
-		INSERT INTO activity (organization_id, scope, activity, user_id, name, changes, request_id, created_at, item_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, `+item+`)`, append(args, itemArgs...)...)
+	return entries.Append(ctx, tx, e.OrganizationID, e.Scope, e.Verb, user, e.Name, changes, e.RequestID, e.CreatedAt, itemID)
 }
 
 // count keeps activity_counts exact: n entries more.

@@ -47,7 +47,7 @@ func (a addition) sameRow(b addition) bool { return a.query == b.query && slices
 func (t *postgresTx) add(ctx context.Context, a addition) error { return t.run(ctx, a.query, a.args()) }
 
 func (c *conn) add(_ context.Context, a addition) error {
-	c.additions = append(c.additions, a)
+	c.late.additions = append(c.late.additions, a)
 	return nil
 }
 
@@ -70,8 +70,8 @@ func sum(additions []addition) []addition {
 
 // addUp makes the additions that were put off.
 func (c *conn) addUp() error {
-	sums := sum(c.additions)
-	c.additions = c.additions[:0]
+	sums := sum(c.late.additions)
+	c.late.additions = c.late.additions[:0]
 	for _, a := range sums {
 		if err := c.run(context.Background(), a.query, a.args()); err != nil {
 			return err

@@ -14,8 +14,14 @@ import (
 type conn struct {
 	*sqlite.Conn
 	values []sqlite.Value // reused
+	late   late
+}
 
-	additions []addition // put off until the commit
+// late is what was put off until the commit.
+type late struct {
+	rows      []row
+	size      int // of their texts, in bytes
+	additions []addition
 }
 
 func openConn(path string, pragmas ...string) (*conn, error) {

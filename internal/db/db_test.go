@@ -153,37 +153,39 @@ func TestTransactionsAtOnce(t *testing.T) {
 }
 
 // What is added to a row must come out right, whoever else adds to it at the same
-// time, and nothing of a transaction that fails.
+// time, and nothing of a transaction that fails, whether or not others are undone with it.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const add = `INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, 0, $2, $3)
 			ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
-		atOnce(t, d, func(tx *db.Tx, i int) error {
-			for _, row := range []string{"even", "odd"}[i%2:] {
-				if err := db.Add(t.Context(), tx, add, []any{row}, int64(i), 1); err != nil {
-					return err
-				}
-			}
-			if i%5 != 0 {
-				return nil
-			}
-			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
-			return err
-		})
 		want := map[string][2]int64{}
-		for i := range int64(200) {
-			for _, row := range []string{"even", "odd"}[i%2:] {
-				if i%3 != 0 {
-					want[row] = [2]int64{want[row][0] + i, want[row][1] + 1}
+		for _, writes := range []bool{false, true} {
+			atOnce(t, d, func(tx *db.Tx, i int) error {
+				for _, row := range []string{"even", "odd"}[i%2:] {
+					if err := db.Add(t.Context(), tx, add, []any{row}, int64(i), 1); err != nil {
+						return err
+					}
+				}
+				if !writes || i%5 != 0 {
+					return nil
+				}
+				_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
+				return err
+			})
+			for i := range int64(200) {
+				for _, row := range []string{"even", "odd"}[i%2:] {
+					if i%3 != 0 {
+						want[row] = [2]int64{want[row][0] + i, want[row][1] + 1}
+					}
 				}
 			}
-		}
-		for row, n := range want {
-			got, err := db.One(t.Context(), d, func(v *[2]int64) []any { return []any{&v[0], &v[1]} },
-				`SELECT pending, version FROM invite_counts WHERE organization_id = $1`, row)
-			if err != nil || got != n {
-				t.Errorf("%s: got %v, %v; want %v", row, got, err, n)
+			for row, n := range want {
+				got, err := db.One(t.Context(), d, func(v *[2]int64) []any { return []any{&v[0], &v[1]} },
+					`SELECT pending, version FROM invite_counts WHERE organization_id = $1`, row)
+				if err != nil || got != n {
+					t.Errorf("%s: got %v, %v; want %v", row, got, err, n)
+				}
 			}
 		}
 	})
@@ -196,6 +198,7 @@ func TestDiskFull(t *testing.T) {
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "full.db"))
 	const add = `INSERT INTO invite_counts (organization_id, part, pending, version) VALUES ($1, 0, $2, 0)
 		ON CONFLICT (organization_id, part) DO UPDATE SET pending = invite_counts.pending + $2`
+	exec(t, d, makeNotes)
 	pages, err := db.One(t.Context(), d, db.Value[int], `PRAGMA page_count`)
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +212,9 @@ func TestDiskFull(t *testing.T) {
 				name := fmt.Sprintf("%d.%d.%s", i, j, strings.Repeat("x", 100+2000*(i%3)))
 				err := d.InTx(t.Context(), func(tx *db.Tx) error {
 					if err := db.Add(t.Context(), tx, add, []any{"x"}, 1); err != nil {
+						return err
+					}
+					if err := notes.Append(t.Context(), tx, name, strings.Repeat("x", 1000*(j%3))); err != nil {
 						return err
 					}
 					_, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now())
@@ -229,8 +235,9 @@ func TestDiskFull(t *testing.T) {
 	exec(t, d, `PRAGMA max_page_count = 1000000`)
 	users, err := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM users`)
 	counted, countErr := db.One(t.Context(), d, db.Value[int64], `SELECT pending FROM invite_counts`)
-	if err != nil || countErr != nil || users != done.Load() || counted != users {
-		t.Errorf("%d were told that they are on disk, %d are, %d are counted; %v %v", done.Load(), users, counted, err, countErr)
+	noted, noteErr := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM notes n JOIN users u ON u.email = n.name`)
+	if err := errors.Join(err, countErr, noteErr); err != nil || users != done.Load() || counted != users || noted != users {
+		t.Errorf("%d were told that they are on disk, %d are, %d are counted, %d noted; %v", done.Load(), users, counted, noted, err)
 	}
 	if failed.Load() < 64/7*10+10 || done.Load() == 0 {
 		t.Errorf("%d failed, %d did not: the disk was not full", failed.Load(), done.Load())

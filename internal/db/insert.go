@@ -42,8 +42,10 @@ func (t *Tx) LastID(table string) string {
 	if t.db.sqlite != nil {
 		return "last_insert_rowid()"
 	}
-	return "currval('" + table + "_id_seq')"
+	return currentID(table)
 }
+
+func currentID(table string) string { return "currval('" + table + "_id_seq')" }
 
 const returningID = " RETURNING id"
 

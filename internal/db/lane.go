@@ -165,7 +165,7 @@ func (blind) query(context.Context, string, []any, func(scan scanner) error) err
 func (blind) exec(context.Context, string, []any) (int64, error) { return 0, errBlind }
 
 // InBlindTx is InTx for a transaction that asks nothing: fn runs statements only by Run,
-// InsertLater and Add. On PostgreSQL all that are waiting share a trip and a commit, as
+// InsertLater, Append and Add. On PostgreSQL all that are waiting share a trip and a commit, as
 // all transactions do on SQLite; fn runs twice if its texts are over 32 KB.
 func (d *DB) InBlindTx(ctx context.Context, fn func(*Tx) error) error {
 	if d.sqlite != nil {

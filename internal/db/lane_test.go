@@ -132,20 +132,31 @@ func TestLargeBlindTransaction(t *testing.T) {
 func TestNothingIsKeptOfTransactions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		var kept [64]weak.Pointer[byte]
-		var wg sync.WaitGroup
-		for i := range kept {
-			wg.Go(func() {
-				text := new(strings.Repeat("x", 10_000))
-				kept[i] = weak.Make(unsafe.StringData(*text))
-				if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error {
-					return db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE id = $2`, db.Text(text), 0)
-				}); err != nil {
-					t.Error(err)
+		exec(t, d, makeNotes)
+		var kept [65]weak.Pointer[byte]
+		send := func(i int) {
+			text := new(strings.Repeat("x", 10_000))
+			kept[i] = weak.Make(unsafe.StringData(*text))
+			refused := errors.New("refused")
+			err := d.InBlindTx(t.Context(), func(tx *db.Tx) error {
+				if err := notes.Append(t.Context(), tx, "x", *text); err != nil {
+					return err
 				}
+				if i%4 == 0 {
+					return refused
+				}
+				return db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE id = $2`, db.Text(text), 0)
 			})
+			if err != nil && !errors.Is(err, refused) {
+				t.Error(err)
+			}
+		}
+		var wg sync.WaitGroup
+		for i := range len(kept) - 1 {
+			wg.Go(func() { send(i) })
 		}
 		wg.Wait()
+		send(len(kept) - 1) // the last to come is refused
 		if err := d.InBlindTx(t.Context(), func(tx *db.Tx) error { return db.Run(t.Context(), tx, `DELETE FROM users WHERE id = 0`) }); err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func (w *writer) together(units []*unit) error {
 // attempt calls u's function, and reports whether it failed with something to undo. SQLite
 // ends a transaction by itself if, for example, the disk is full.
 func (w *writer) attempt(u *unit) (broken bool) {
-	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
+	changes, late := w.conn.TotalChanges(), w.conn.late
 	u.Err = safely(func() error { return u.fn(u.tx) })
 	ended := !w.conn.InTransaction()
 	if ended && u.Err == nil {
@@ -136,7 +136,7 @@ func (w *writer) attempt(u *unit) (broken bool) {
 	if u.Err == nil {
 		return false
 	}
-	w.conn.additions = w.conn.additions[:additions]
+	w.conn.late = late
 	return ended || w.conn.TotalChanges() != changes
 }
 
@@ -151,7 +151,10 @@ func safely(fn func() error) (err error) {
 }
 
 func (w *writer) commit() error {
-	err := w.conn.addUp()
+	err := w.conn.addRows(context.Background())
+	if err == nil {
+		err = w.conn.addUp()
+	}
 	if err == nil {
 		err = w.conn.Commit()
 	}
@@ -162,7 +165,7 @@ func (w *writer) commit() error {
 }
 
 func (w *writer) rollback() error {
-	w.conn.additions = w.conn.additions[:0]
+	w.conn.late = late{}
 	if !w.conn.InTransaction() {
 		return nil
 	}
