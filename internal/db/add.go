@@ -46,11 +46,6 @@ func (a addition) sameRow(b addition) bool { return a.query == b.query && slices
 
 func (t *postgresTx) add(ctx context.Context, a addition) error { return t.run(ctx, a.query, a.args()) }
 
-func (c *conn) add(_ context.Context, a addition) error {
-	c.late.additions = append(c.late.additions, a)
-	return nil
-}
-
 // sum makes the additions to each row a single one, in the same slice.
 func sum(additions []addition) []addition {
 	sums := additions[:0]
@@ -66,16 +61,4 @@ func sum(additions []addition) []addition {
 		}
 	}
 	return sums
-}
-
-// addUp makes the additions that were put off.
-func (c *conn) addUp() error {
-	sums := sum(c.late.additions)
-	c.late.additions = c.late.additions[:0]
-	for _, a := range sums {
-		if err := c.run(context.Background(), a.query, a.args()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

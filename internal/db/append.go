@@ -2,20 +2,21 @@ package db
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Appender adds rows to a table that nobody reads before the commit. On SQLite the rows of
-// all transactions that share a commit are added together, by few statements.
+// Appender adds rows to a table that nobody reads before the commit, and that has no
+// triggers and no references. On SQLite the rows of all transactions that share a commit
+// are added together, by few statements.
 type Appender struct {
-	columns  int
-	one      string                // the INSERT of a row, on PostgreSQL
-	together [len(together)]string // on SQLite, of so many
+	columns int
+	one     string             // the INSERT of a row, on PostgreSQL
+	several [len(sizes)]string // on SQLite, of so many
 }
 
-var together = [...]int{16, 8, 4, 2, 1}
+var sizes = [...]int{16, 8, 4, 2, 1}
 
 // InsertedID may be the last value of a row: the id, as a text, of the row that the
 // transaction inserted last, into the table of this name.
@@ -25,13 +26,13 @@ type InsertedID string
 func NewAppender(table string, columns ...string) *Appender {
 	into := " INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES "
 	a := &Appender{columns: len(columns), one: "INSERT" + into + places(0, len(columns))}
-	for i, n := range together {
+	for i, n := range sizes {
 		rows := make([]string, n)
 		for row := range rows {
 			rows[row] = places(row*a.columns, a.columns)
 		}
-		// A failure undoes the whole commit anyway: SQLite need not be able to undo this alone.
-		a.together[i] = "INSERT OR ROLLBACK" + into + strings.Join(rows, ", ")
+		// A failure undoes the whole batch anyway: SQLite need not be able to undo this alone.
+		a.several[i] = "INSERT OR ROLLBACK" + into + strings.Join(rows, ", ")
 	}
 	return a
 }
@@ -45,12 +46,16 @@ func places(first, n int) string {
 	return "(" + strings.Join(all, ", ") + ")"
 }
 
-// Append adds a row.
+// Append adds a row. It may look at what its values point to as late as at the commit.
 func (a *Appender) Append(ctx context.Context, t *Tx, values ...any) error {
+	if len(values) != a.columns {
+		return fmt.Errorf("a row has %d values, not %d", a.columns, len(values))
+	}
 	t.db.statements.Add(1)
-	r := row{a, values}
+	r := row{to: a, values: values}
 	if s := t.db.sqlite; s != nil {
-		return classify(s.writer.conn.append(ctx, r))
+		s.writer.conn.append(r)
+		return nil
 	}
 	query, args := r.statement()
 	return classify(t.run(ctx, query, args))
@@ -58,8 +63,9 @@ func (a *Appender) Append(ctx context.Context, t *Tx, values ...any) error {
 
 // row is a row to be added.
 type row struct {
-	to     *Appender
-	values []any
+	to       *Appender
+	values   []any
+	inserted int64 // what InsertedID stands for, on SQLite
 }
 
 // statement is the INSERT of a row on PostgreSQL.
@@ -70,49 +76,5 @@ func (r row) statement() (query string, args []any) {
 		return r.to.one, r.values
 	}
 	others := r.to.one[:strings.LastIndexByte(r.to.one, '$')]
-	return others + "CAST(" + currentID(string(table)) + " AS TEXT))", r.values[:last]
-}
-
-// maxWaiting is how many bytes of text rows may have that wait for the commit.
-const maxWaiting = 64 << 10
-
-func (c *conn) append(ctx context.Context, r row) error {
-	last := len(r.values) - 1
-	if _, ok := r.values[last].(InsertedID); ok {
-		r.values[last] = strconv.FormatInt(c.LastInsertID(), 10)
-	}
-	for _, v := range r.values {
-		if text, ok := v.(string); ok {
-			c.late.size += len(text)
-		}
-	}
-	c.late.rows = append(c.late.rows, r)
-	if c.late.size > maxWaiting {
-		return c.addRows(ctx)
-	}
-	return nil
-}
-
-// addRows adds the rows that were put off.
-func (c *conn) addRows(ctx context.Context) error {
-	rows := c.late.rows
-	c.late.rows, c.late.size = rows[:0], 0
-	defer clear(rows[:cap(rows)]) // or texts would stay in memory
-	for len(rows) > 0 {
-		to, n := rows[0].to, 1
-		for n < len(rows) && rows[n].to == to {
-			n++
-		}
-		size := slices.IndexFunc(together[:], func(size int) bool { return size <= n })
-		n = together[size]
-		values := make([]any, 0, n*to.columns)
-		for _, r := range rows[:n] {
-			values = append(values, r.values...)
-		}
-		if err := c.run(ctx, to.together[size], values); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
+	return others + "CAST(currval('" + string(table) + "_id_seq') AS TEXT))", r.values[:last]
 }

@@ -17,13 +17,6 @@ type conn struct {
 	late   late
 }
 
-// late is what was put off until the commit.
-type late struct {
-	rows      []row
-	size      int // of their texts, in bytes
-	additions []addition
-}
-
 func openConn(path string, pragmas ...string) (*conn, error) {
 	c, err := sqlite.Open(path, pragmas...)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 		if err := db.InsertLater(t.Context(), tx, &id, makeUser, "ben", false, d.Now()); err != nil {
 			return err
 		}
-		return db.Run(t.Context(), tx, `DELETE FROM users WHERE id = `+tx.LastID("users"))
+		return db.Run(t.Context(), tx, `DELETE FROM users WHERE id = currval('users_id_seq')`)
 	})
 	if err != nil {
 		t.Error(err)

@@ -36,17 +36,6 @@ func Flush(ctx context.Context, t *Tx) error {
 	return nil
 }
 
-// LastID is the SQL for the id of the row that this transaction inserted last,
-// which must be in the table.
-func (t *Tx) LastID(table string) string {
-	if t.db.sqlite != nil {
-		return "last_insert_rowid()"
-	}
-	return currentID(table)
-}
-
-func currentID(table string) string { return "currval('" + table + "_id_seq')" }
-
 const returningID = " RETURNING id"
 
 func (t *postgresTx) insertLater(_ context.Context, id *int64, query string, args []any) error {

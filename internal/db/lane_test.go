@@ -30,6 +30,7 @@ const addPending = `INSERT INTO invite_counts (organization_id, part, pending, v
 func TestBlindTransactionsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeNotes)
 		var made atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 200 {
@@ -46,7 +47,10 @@ func TestBlindTransactionsAtOnce(t *testing.T) {
 					if err := db.Add(t.Context(), tx, addPending, []any{"x", tx.Part}, 1); err != nil {
 						return err
 					}
-					return db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE id = `+tx.LastID("users"), name+"'s")
+					if err := db.Run(t.Context(), tx, `UPDATE users SET first_name = $1 WHERE email = $2`, name+"'s", name); err != nil {
+						return err
+					}
+					return notes.Append(t.Context(), tx, name, db.InsertedID("users"))
 				})
 				if err != nil {
 					if name != "twin" || !errors.Is(err, db.ErrUnique) {
@@ -55,8 +59,9 @@ func TestBlindTransactionsAtOnce(t *testing.T) {
 					return
 				}
 				made.Add(1)
-				got, err := db.One(t.Context(), d, db.Value[string], `SELECT email || ' ' || first_name FROM users WHERE id = $1`, id)
-				if want := name + " " + name + "'s"; err != nil || got != want {
+				got, err := db.One(t.Context(), d, db.Value[string], `
+					SELECT u.email || ' ' || u.first_name || ' ' || n.name FROM users u JOIN notes n ON n.item = CAST(u.id AS TEXT) WHERE u.id = $1`, id)
+				if want := name + " " + name + "'s " + name; err != nil || got != want {
 					t.Errorf("user %d is %s, %v; want %s", id, got, err, want)
 				}
 			})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"foyer/internal/db/queue"
@@ -77,11 +78,10 @@ func (w *writer) share(units []*unit) {
 		}
 		return
 	}
-	for _, u := range units {
-		if broken := w.attempt(u); broken {
-			w.withoutFailed(units)
-			return
-		}
+	broken := slices.ContainsFunc(units, func(u *unit) bool { return w.attempt(u) || w.conn.addLong() != nil })
+	if broken || w.conn.settle() != nil {
+		w.withoutFailed(units)
+		return
 	}
 	if err := w.commit(); err != nil {
 		for _, u := range units {
@@ -90,8 +90,8 @@ func (w *writer) share(units []*unit) {
 	}
 }
 
-// withoutFailed undoes a batch that a unit has broken, and runs the others again, in
-// one commit, or each in its own if that fails.
+// withoutFailed undoes a batch that a unit has broken, or what it put off, and runs those
+// that have not failed again, in one commit, or each in its own if that fails.
 func (w *writer) withoutFailed(units []*unit) {
 	var others []*unit
 	for _, u := range units {
@@ -117,9 +117,17 @@ func (w *writer) together(units []*unit) error {
 		return err
 	}
 	for _, u := range units {
-		if w.attempt(u); u.Err != nil {
-			return errors.Join(u.Err, w.rollback())
+		w.attempt(u)
+		err := u.Err
+		if err == nil {
+			err = w.conn.addLong()
 		}
+		if err != nil {
+			return errors.Join(err, w.rollback())
+		}
+	}
+	if err := w.conn.settle(); err != nil {
+		return errors.Join(err, w.rollback())
 	}
 	return w.commit()
 }
@@ -151,14 +159,7 @@ func safely(fn func() error) (err error) {
 }
 
 func (w *writer) commit() error {
-	err := w.conn.addRows(context.Background())
-	if err == nil {
-		err = w.conn.addUp()
-	}
-	if err == nil {
-		err = w.conn.Commit()
-	}
-	if err != nil {
+	if err := w.conn.Commit(); err != nil {
 		return errors.Join(err, w.rollback())
 	}
 	return nil
