@@ -231,14 +231,16 @@ func TestInternalError(t *testing.T) {
 
 func TestRequestID(t *testing.T) {
 	each(t, func(r *rig) {
+		made := map[string]bool{}
 		for sent, kept := range map[string]bool{
 			"a": true, "A-z_0.9": true, strings.Repeat("x", 128): true,
 			"": false, strings.Repeat("x", 129): false, "a b": false, "ä": false, "a;b": false,
 		} {
 			got := r.send("", "GET", "/nope", "", "X-Request-Id", sent).header.Get("X-Request-Id")
-			if kept != (got == sent) || got == "" {
+			if kept != (got == sent) || !regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`).MatchString(got) || made[got] {
 				r.t.Errorf("%q became %q", sent, got)
 			}
+			made[got] = true
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"foyer/internal/wire"
@@ -53,7 +54,7 @@ var secretive = regexp.MustCompile(`(?i)invite|signup|foy_`)
 // be a link with a typo in it.
 func loggedPath(r *http.Request) string {
 	switch {
-	case r.Pattern == "" || r.Pattern == "/":
+	case r.Pattern == "" || strings.HasSuffix(r.Pattern, "/"):
 		return unknown
 	case secretive.MatchString(r.URL.Path):
 		return r.Pattern

@@ -17,7 +17,7 @@ import (
 
 // Whatever a path is like, it is logged, and what follows a word like invite is not.
 func FuzzLoggedPath(f *testing.F) {
-	for _, path := range []string{"/invite/", "/ȺȺȺ/signup/", "/invite;x/", "/INVITE /", "/api/signup2/", "/\xff/invite/", "//", "/a/../invite/"} {
+	for _, path := range []string{"/invite/", "/ȺȺȺ/signup/", "/invite;x/", "/INVITE /", "/api/signup2/", "/\xff/invite/", "//", "/a/../invite/", "console/", "console//i/", "console/../"} {
 		f.Add(path)
 	}
 	const canary = "SECRETsecret"
@@ -27,6 +27,7 @@ func FuzzLoggedPath(f *testing.F) {
 		to := &router.Router{}
 		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
 		to.Handle("/invite/{token}", refuse)
+		to.Handle("/console/", refuse)
 		to.Handle("/", refuse)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.URL.Path = "/" + path + canary

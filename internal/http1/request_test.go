@@ -126,6 +126,7 @@ func compare(t *testing.T, data []byte) {
 	t.Helper()
 	r := newRequest(t)
 	r.Pattern, r.blank.Header["X-Of-The-Last"] = "/of/the/last", []string{"request"}
+	r.SetPathValue("of", "the last")
 	size, err := r.parse(data)
 	if err != nil {
 		return
@@ -152,7 +153,7 @@ func facts(t *testing.T, r *http.Request) map[string]any {
 	}
 	return map[string]any{
 		"method": r.Method, "url": *r.URL, "target": r.RequestURI, "proto": r.Proto, "major": r.ProtoMajor, "minor": r.ProtoMinor,
-		"header": r.Header, "host": r.Host, "pattern": r.Pattern, "length": r.ContentLength, "body": string(body), "close": r.Close,
+		"header": r.Header, "host": r.Host, "pattern": r.Pattern + r.PathValue("of"), "length": r.ContentLength, "body": string(body), "close": r.Close,
 		"encoding": r.TransferEncoding, "trailer": r.Trailer,
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Router finds handlers by patterns, much as http.ServeMux does, but redirects nobody: a
-// path with a slash at its end is the one without, and any other path is what it is.
+// path with a slash at its end is the one without, and one that is not clean is none.
 // Methods are left to the handlers. The zero Router has no patterns.
 type Router struct{ root node }
 
@@ -16,7 +16,7 @@ type Router struct{ root node }
 type node struct {
 	next  map[string]*node // by the next segment; wildcard: by any other
 	exact *route           // of the path that ends here
-	below *route           // of longer ones that have no route of their own
+	below *route           // of that and longer ones, if they have no other
 }
 
 const wildcard = "" // which no segment is
@@ -29,26 +29,41 @@ type route struct {
 
 // Handle registers the handler of a pattern, which requests then have as their Pattern. A
 // segment like {id} is any one segment but those that other patterns have there by name:
-// r.PathValue("id") is its value. "/a/" is all that is below /a, and "/{$}" the root.
+// r.PathValue("id") is its value. "/a/" is /a and all below it that have no other pattern,
+// and "/{$}" the root alone. Handle panics if the pattern is none, or has a handler.
 func (rt *Router) Handle(pattern string, h http.Handler) {
-	found := &route{pattern: pattern, handler: h}
 	path, exact := strings.CutSuffix(pattern, "{$}")
+	if !clean(path) {
+		panic("router: " + pattern + " is no pattern")
+	}
 	path, slash := strings.CutSuffix(path, "/")
+	added := &route{pattern: pattern, handler: h}
 	n := &rt.root
 	for path != "" {
 		var segment string
 		segment, path = cut(path)
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			found.wildcards = append(found.wildcards, strings.TrimSuffix(name, "}"))
+			added.wildcards = append(added.wildcards, strings.TrimSuffix(name, "}"))
 			segment = wildcard
 		}
 		n = n.grow(segment)
 	}
+	place := &n.exact
 	if slash && !exact {
-		n.below = found
-	} else {
-		n.exact = found
+		place = &n.below
 	}
+	if *place != nil {
+		panic("router: " + pattern + " and " + (*place).pattern + " are the same")
+	}
+	*place = added
+}
+
+// clean reports whether a path is absolute, and none of its segments is empty, . or ..
+// except that it may end in a slash.
+func clean(path string) bool {
+	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") &&
+		!strings.Contains(path, "/./") && !strings.Contains(path, "/../") &&
+		!strings.HasSuffix(path, "/.") && !strings.HasSuffix(path, "/..")
 }
 
 // grow returns the node after one more segment.
@@ -79,13 +94,13 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // find returns the route of a path, and appends the values of its wildcards.
 func (rt *Router) find(u *url.URL, values []string) (*route, []string) {
+	n, found := &rt.root, rt.root.below
+	if !clean(u.Path) {
+		return found, values
+	}
 	path, escaped := u.Path, u.RawPath != ""
 	if escaped { // a segment may contain a slash
 		path = u.EscapedPath()
-	}
-	n, found := &rt.root, rt.root.below
-	if !strings.HasPrefix(path, "/") {
-		return found, values
 	}
 	for path = strings.TrimSuffix(path, "/"); path != ""; {
 		var segment string
@@ -94,10 +109,7 @@ func (rt *Router) find(u *url.URL, values []string) (*route, []string) {
 			segment, _ = url.PathUnescape(segment) // cannot fail
 		}
 		next := n.next[segment]
-		switch {
-		case segment == wildcard:
-			return found, values
-		case next == nil && segment != "." && segment != "..":
+		if next == nil {
 			next, values = n.next[wildcard], append(values, segment)
 		}
 		if next == nil {

@@ -67,7 +67,11 @@ func TestRouter(t *testing.T) {
 		"/signup/x":                      "/signup/{token} token=x",
 		"/signup/x/y":                    "/",
 		"/signup/x%2Fy":                  "/signup/{token} token=x/y",
-		"/signup/x%20y%25":               "/signup/{token} token=x y%",
+		"/signup/x%20y%25+z":             "/signup/{token} token=x y%+z",
+		"/signup/x%2F":                   "/signup/{token} token=x/",
+		"/signup/%2F":                    "/",
+		"/signup/..%2Fx":                 "/",
+		"/signup/x%2F%2Ey":               "/signup/{token} token=x/.y",
 		"/console":                       "/console",
 		"/console/":                      "/console",
 		"/console/none":                  "/console/",
@@ -77,6 +81,7 @@ func TestRouter(t *testing.T) {
 		"/console/orgs/7/8":              "/console/",
 		"/users/@me":                     "/users/@me",
 		"/users/%40me":                   "/users/@me",
+		"/users/other":                   "/",
 		"/orgs/a/apps/7":                 "/orgs/{org}/apps/{id} org=a id=7",
 		"/orgs/a/apps/unused":            "/orgs/{org}/apps/unused org=a",
 		"/orgs/a/apps/unused/versions/1": "/",
@@ -92,7 +97,8 @@ func TestRouter(t *testing.T) {
 		"/orgs/../apps":                  "/",
 		"/orgs/%2E%2E/apps":              "/",
 		"/docs/..":                       "/",
-		"/console/../docs":               "/console/",
+		"/console/../docs":               "/",
+		"/console/none/at//all":          "/",
 	} {
 		u, err := url.ParseRequestURI(raw)
 		if err != nil {
@@ -105,6 +111,9 @@ func TestRouter(t *testing.T) {
 	if got := get(t, &router.Router{}, &url.URL{Path: "/docs"}); got != "404" {
 		t.Errorf("without patterns: %s", got)
 	}
+	if got := get(t, h, &url.URL{Path: "/docs", RawPath: "/%zz"}); got != "/docs" {
+		t.Errorf("with a wrong RawPath: %s", got)
+	}
 	for _, bare := range []string{"", "*", "docs", "xdocs"} {
 		if got := get(t, h, &url.URL{Path: bare}); got != "/" {
 			t.Errorf("%q: %s", bare, got)
@@ -112,12 +121,27 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// FuzzRouter compares with http.ServeMux where that does not redirect.
+// A pattern that could not mean what it says is a mistake of ours.
+func TestWrongPatterns(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"", "docs", "GET /docs", "//", "/a//b", "/a/../b", "/docs", "/orgs/{other}", "/console/", "/{$}"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q is a pattern", pattern)
+				}
+			}()
+			register(&router.Router{}).Handle(pattern, http.HandlerFunc(tell))
+		}()
+	}
+}
+
+// FuzzRouter compares with http.ServeMux on clean paths.
 func FuzzRouter(f *testing.F) {
 	for _, p := range patterns {
 		f.Add(p)
 	}
-	f.Add("/orgs/a%2Fb/apps/%C3%A9")
+	f.Add("/orgs/a%2Fb/apps/%C3%A9+%20")
 	mux, own := register(http.NewServeMux()), register(&router.Router{})
 	f.Fuzz(func(t *testing.T, raw string) {
 		u, err := url.ParseRequestURI(raw)
