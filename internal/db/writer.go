@@ -83,7 +83,8 @@ func (w *writer) share(units []*unit) {
 		w.withoutFailed(units)
 		return
 	}
-	if err := w.commit(); err != nil {
+	if err := w.conn.Commit(); err != nil {
+		err = errors.Join(err, w.rollback())
 		for _, u := range units {
 			u.Err = errors.Join(u.Err, err)
 		}
@@ -113,23 +114,26 @@ func (w *writer) withoutFailed(units []*unit) {
 
 // together runs all of some units in one commit, or none.
 func (w *writer) together(units []*unit) error {
-	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
+	err := w.exec(`BEGIN IMMEDIATE`)
+	if err != nil {
 		return err
 	}
-	for _, u := range units {
-		w.attempt(u)
-		err := u.Err
-		if err == nil {
+	for i := 0; err == nil && i < len(units); i++ {
+		w.attempt(units[i])
+		if err = units[i].Err; err == nil {
 			err = w.conn.addLong()
 		}
-		if err != nil {
-			return errors.Join(err, w.rollback())
-		}
 	}
-	if err := w.conn.settle(); err != nil {
+	if err == nil {
+		err = w.conn.settle()
+	}
+	if err == nil {
+		err = w.conn.Commit()
+	}
+	if err != nil {
 		return errors.Join(err, w.rollback())
 	}
-	return w.commit()
+	return nil
 }
 
 // attempt calls u's function, and reports whether it failed with something to undo. SQLite
@@ -156,13 +160,6 @@ func safely(fn func() error) (err error) {
 		}
 	}()
 	return fn()
-}
-
-func (w *writer) commit() error {
-	if err := w.conn.Commit(); err != nil {
-		return errors.Join(err, w.rollback())
-	}
-	return nil
 }
 
 func (w *writer) rollback() error {
