@@ -52,12 +52,15 @@ type AppDraft struct {
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Metrics      json.RawMessage `json:"metrics,omitempty"`
 	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
+	// Source is the text of each of its first files by its name; not for apps that are installed.
+	Source Files `json:"source,omitempty"`
 }
 
 // AppPatch is what to change in an app. A nil field stays as it is; the JSON
 // null, [Null], clears a JSON field.
 type AppPatch struct {
 	PluginType   *string         `json:"plugin_type,omitempty"`
+	URL          *string         `json:"url,omitempty"` // where the repository of a custom app has moved
 	Name         *string         `json:"name,omitempty"`
 	Description  *string         `json:"description,omitempty"`
 	Icon         *string         `json:"icon,omitempty"`

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,6 +34,44 @@ type Invite struct {
 	CreatedAt           time.Time `json:"created_at"`
 	UpdatedAt           time.Time `json:"updated_at"`
 	Message             string    `json:"message"`
+	// Status is pending, expired or accepted.
+	Status     string     `json:"status"`
+	AcceptedAt *time.Time `json:"accepted_at"` // nil: it was not
+	Delivery   Delivery   `json:"delivery"`
+}
+
+// Delivery is how far the mail of an invite has come.
+type Delivery struct {
+	// State is none, queued, sent, deferred or failed.
+	State    string     `json:"state"`
+	Detail   string     `json:"detail"` // why it was deferred or failed
+	Attempts int        `json:"attempts"`
+	At       *time.Time `json:"at"` // of the last try; nil: there was none
+}
+
+// InviteFilter narrows a list of invites down; what is zero does not.
+type InviteFilter struct {
+	Status   []string // nil: pending and expired
+	Delivery string
+	Search   string // part of the address or the first name
+	Level    Level
+	ID       string
+}
+
+func (f InviteFilter) addTo(query url.Values) url.Values {
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("status", strings.Join(f.Status, ","))
+	set("delivery", f.Delivery)
+	set("search", f.Search)
+	if f.Level != 0 {
+		set("level", strconv.Itoa(int(f.Level)))
+	}
+	set("id", f.ID)
+	return query
 }
 
 // User is somebody who uses foyer.
@@ -55,6 +95,7 @@ type InviteDraft struct {
 	Level       Level  `json:"level,omitempty"` // 0: LevelMember
 	Message     string `json:"message,omitempty"`
 	SendEmail   *bool  `json:"send_email,omitempty"` // nil: true
+	ExpiresIn   int64  `json:"expires_in,omitempty"` // seconds; 0: as long as those of the organization
 }
 
 const invites = "/invites"
@@ -62,6 +103,11 @@ const invites = "/invites"
 // ListInvites reads one page of the organization's invites, newest first.
 func (o *Organization) ListInvites(ctx context.Context, r Range) (Page[Invite], error) {
 	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, r.addTo(url.Values{}), nil)
+}
+
+// FindInvites reads one page of the invites that a filter leaves, newest first.
+func (o *Organization) FindInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
+	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, f.addTo(r.addTo(url.Values{})), nil)
 }
 
 // AllInvites reads the organization's invites, newest first.

@@ -8,12 +8,14 @@ import (
 // AppSource is an app and its source.
 type AppSource struct {
 	App
-	// Source is the text of each file by its name.
-	Source map[string]string `json:"source"`
+	// Source is the text of each file by its name, and the bytes of pictures and fonts.
+	Source Files `json:"source"`
 	// SourceFiles says how each file fared.
 	SourceFiles []SourceFile `json:"source_files"`
 	// Bundle is the compiled program; nil if there is none.
 	Bundle *Bundle `json:"bundle"`
+	// Disabled is why the app runs nowhere; nil if it is not disabled.
+	Disabled *Off `json:"disabled"`
 }
 
 // SourceFile says how a file of an app's source fared.
@@ -25,8 +27,10 @@ type SourceFile struct {
 	Error  string `json:"error"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	Size   int64  `json:"size"` // in bytes
-	SHA256 string `json:"sha256"`
+	// Warning is what compiles, but may not be what was meant, with its place.
+	Warning string `json:"warning"`
+	Size    int64  `json:"size"` // in bytes
+	SHA256  string `json:"sha256"`
 }
 
 // Bundle is a compiled program, ready for a page.
@@ -35,14 +39,16 @@ type Bundle struct {
 	// Integrity is for the attribute of that name of a script element.
 	Integrity string `json:"integrity"`
 	Size      int64  `json:"size"` // in bytes
+	// Inject is whether it exports inject, which the loader calls.
+	Inject bool `json:"inject"`
 }
 
 // SourcePatch is what to change in an app and its files.
 type SourcePatch struct {
 	AppPatch
-	// Source is the new text of each file by its name; nil deletes the file.
+	// Source is the new content of each file by its name; nil deletes the file.
 	// Files that are not named stay.
-	Source map[string]*string `json:"source,omitempty"`
+	Source FileEdits `json:"source,omitempty"`
 }
 
 // GetSource reads an app with its files.

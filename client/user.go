@@ -21,6 +21,16 @@ type OrganizationInfo struct {
 	MembersCanManageApps bool      `json:"members_can_manage_apps"`
 	AllowedDomains       []string  `json:"allowed_domains"` // whose addresses may join; none: any
 	CreatedAt            time.Time `json:"created_at"`
+	InviteTTL            *int64    `json:"invite_ttl"` // how long its invites live, in seconds; nil: as long as the server says
+}
+
+// OrganizationPatch is what to change of an organization; nil leaves a field as it is.
+type OrganizationPatch struct {
+	Name                 *string   `json:"name,omitempty"`
+	MembersCanInvite     *bool     `json:"members_can_invite,omitempty"`
+	MembersCanManageApps *bool     `json:"members_can_manage_apps,omitempty"`
+	AllowedDomains       *[]string `json:"allowed_domains,omitempty"`
+	InviteTTL            *int64    `json:"invite_ttl,omitempty"` // seconds
 }
 
 const (
@@ -47,6 +57,43 @@ func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
 	return ask[OrganizationInfo](ctx, o.at, http.MethodGet, "", nil, nil)
 }
 
+// Change changes the organization's name and settings.
+func (o *Organization) Change(ctx context.Context, patch OrganizationPatch) (OrganizationInfo, error) {
+	return ask[OrganizationInfo](ctx, o.at, http.MethodPatch, "", nil, patch)
+}
+
+// MemberKey is a key of a member that can see the organization. LastUsedAt is nil for one
+// that is not bound to it.
+type MemberKey struct {
+	Key
+	User struct {
+		UUID  string `json:"uuid"`
+		Email string `json:"email"`
+	} `json:"user"`
+}
+
+// ListKeys reads one page of the keys that can see the organization, in the order they were
+// made.
+func (o *Organization) ListKeys(ctx context.Context, r Range) (Page[MemberKey], error) {
+	return ask[Page[MemberKey]](ctx, o.at, http.MethodGet, "/keys", r.addTo(url.Values{}), nil)
+}
+
+// DeleteKey revokes a key that is bound to the organization.
+func (o *Organization) DeleteKey(ctx context.Context, id int64) error {
+	return o.at.call(ctx, http.MethodDelete, "/keys/"+strconv.FormatInt(id, 10), nil, nil, nil)
+}
+
+// SelfPatch is what to change of oneself; nil leaves a field as it is.
+type SelfPatch struct {
+	FirstName *string `json:"first_name,omitempty"`
+	LastName  *string `json:"last_name,omitempty"`
+}
+
+// ChangeSelf changes the names of the user of the key.
+func (c *Client) ChangeSelf(ctx context.Context, patch SelfPatch) (User, error) {
+	return ask[User](ctx, c.at(self), http.MethodPatch, "", nil, patch)
+}
+
 // Self reads the user of the key.
 func (c *Client) Self(ctx context.Context) (User, error) {
 	return ask[User](ctx, c.at(self), http.MethodGet, "", nil, nil)
@@ -60,6 +107,8 @@ type Key struct {
 	CreatedAt      time.Time  `json:"created_at"`
 	ExpiresAt      *time.Time `json:"expires_at"`   // nil: never
 	LastUsedAt     *time.Time `json:"last_used_at"` // to the hour; nil: never
+	Name           string     `json:"name"`
+	Prefix         string     `json:"prefix"` // its first 12 characters
 }
 
 // KeyDraft is a key to make. Scopes are needed; what else is zero is as in the
@@ -68,6 +117,7 @@ type KeyDraft struct {
 	Scopes         []string   `json:"scopes"`
 	OrganizationID string     `json:"organization_id,omitempty"`
 	ExpiresAt      *time.Time `json:"expires_at,omitempty"`
+	Name           string     `json:"name,omitempty"`
 }
 
 // NewKey is a key that was just made, with its text, shown only now.

@@ -17,7 +17,8 @@ type Version struct {
 	SHA256    string    `json:"sha256"`
 	CreatedBy *User     `json:"created_by"` // nil: another organization's global app
 	CreatedAt time.Time `json:"created_at"`
-	Current   bool      `json:"current"` // the app is at it
+	Current   bool      `json:"current"`   // the app is at it
+	Withdrawn *Off      `json:"withdrawn"` // nil: it is not
 }
 
 // FileDiff is what a version changes in one file, as a unified diff.

@@ -7,8 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"foyer/internal/cli"
-	"foyer/internal/sandbox"
+	"foyer/internal/face/cli"
+	"foyer/internal/infra/sandbox"
 	"foyer/internal/server"
 )
 

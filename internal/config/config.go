@@ -16,31 +16,68 @@ import (
 	"strings"
 	"time"
 
-	"foyer/internal/mail"
+	"foyer/internal/infra/mail"
 )
 
 // Config is every setting of the service.
 type Config struct {
-	Listen         string // address, host:port
-	Database       string // sqlite:PATH or postgres://…
-	inDataDir      bool   // Database was not set: it is there
-	DataDir        string
-	BaseURL        string // without a trailing slash
-	Secret         string // "": the one in the data folder
-	SMTP           string // "": no mail
-	MailFrom       string
-	Catalog        string        // "": the embedded one
-	RateLimit      int           // requests a minute and key; 0: no limit
-	InviteLimit    int           // invites a day and organization; 0: no limit
-	MailLimit      int           // mails a day and address; 0: no limit
-	MetricsListen  string        // "": none
-	Pprof          bool          // on the metrics listener
-	ActivityKeep   time.Duration // 0: forever
-	TrustedProxies []netip.Prefix
-	InviteTTL      time.Duration
-	UpstreamAllow  []netip.Prefix
-	Bootstrap      Bootstrap
-	Unknown        []string // variables that look like settings and are none, most likely misspelt
+	Listen            string // address, host:port, or unix: and the absolute path of a socket
+	Database          string // sqlite:PATH or postgres://…
+	inDataDir         bool   // Database was not set: it is there
+	DataDir           string
+	BaseURL           string // without a trailing slash
+	Secret            string // "": the one in the data folder
+	SMTP              string // "": no mail
+	MailFrom          string
+	Catalog           string        // "": the embedded one
+	RateLimit         int           // requests a minute and key; 0: no limit
+	InviteLimit       int           // invites a day and organization; 0: no limit
+	MailLimit         int           // mails a day and address; 0: no limit
+	InFlightLimit     int           // bytes that requests may hold
+	MetricsListen     string        // "": none
+	Pprof             bool          // on the metrics listener
+	ActivityKeep      time.Duration // 0: forever
+	ActivityAddresses bool          // kept in the activity
+	TrustedProxies    []netip.Prefix
+	InviteTTL         time.Duration
+	UpstreamAllow     []netip.Prefix
+	SignIn            []string // ways to sign in; none: all that are configured
+	OIDC              OIDC
+	Bootstrap         Bootstrap
+	Demo              bool     // the first start makes a site with an app, unless Bootstrap says anything
+	Unknown           []string // variables that look like settings and are none, most likely misspelt
+}
+
+// OIDC is the identity provider by which people sign in.
+type OIDC struct {
+	Issuer       string // "": none
+	ClientID     string
+	ClientSecret string
+	Name         string   // on the button; "": the issuer's host
+	Scopes       []string // "openid" among them
+	Domains      []string // of the addresses that it speaks for; none: all
+}
+
+// ProviderName is what people know the identity provider by; "" if they cannot sign in by one.
+func (c *Config) ProviderName() string {
+	issuer, err := url.Parse(c.OIDC.Issuer)
+	if err != nil || !c.SignsInBy(ByProvider) {
+		return ""
+	}
+	return cmp.Or(c.OIDC.Name, issuer.Hostname())
+}
+
+// The ways to sign in.
+const (
+	ByProvider = "oidc"
+	ByMail     = "mail"
+	ByKey      = "key"
+)
+
+// SignsInBy reports whether people may sign in by a way: it is configured, and not turned off.
+func (c *Config) SignsInBy(way string) bool {
+	configured := map[string]bool{ByProvider: c.OIDC.Issuer != "", ByMail: c.SMTP != "", ByKey: true}
+	return configured[way] && (len(c.SignIn) == 0 || slices.Contains(c.SignIn, way))
 }
 
 // Bootstrap sets what the first start on an empty database makes; what is empty is
@@ -158,14 +195,31 @@ func (c *Config) CheckServer() error {
 	}
 	if c.BaseURL == "" && c.SMTP != "" {
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set with a mail server, or links in mails would lead nowhere"))
+	} else if c.BaseURL == "" && c.Socket() != "" {
+		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening on a unix socket, like https://foyer.example.com"))
 	} else if c.BaseURL == "" && !loopback(c.Listen) {
 		errs = append(errs, errors.New("FOYER_BASE_URL: must be set when listening beyond loopback, like https://foyer.example.com"))
 	}
+	errs = append(errs, c.checkSignIn())
 	if c.Pprof && c.MetricsListen == "" {
 		errs = append(errs, errors.New("FOYER_PPROF: needs FOYER_METRICS_LISTEN, where profiles are served"))
 	}
 	if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
 		errs = append(errs, fmt.Errorf("FOYER_MAIL_FROM: must be set, since mail cannot come from %s", c.MailFrom))
+	}
+	return errors.Join(errs...)
+}
+
+// checkSignIn finds ways to sign in that lead nowhere.
+func (c *Config) checkSignIn() error {
+	var errs []error
+	if c.OIDC.Issuer != "" && (c.OIDC.ClientID == "" || c.OIDC.ClientSecret == "") {
+		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: needs FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET, as the identity provider shows them"))
+	}
+	for way, needs := range map[string]string{ByProvider: "FOYER_OIDC_ISSUER", ByMail: "FOYER_SMTP"} {
+		if slices.Contains(c.SignIn, way) && !c.SignsInBy(way) {
+			errs = append(errs, fmt.Errorf("FOYER_SIGNIN: %s needs %s", way, needs))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -217,6 +271,14 @@ func (c *Config) CatalogIsFile() bool {
 
 // SQLite reports whether the database is a file on this machine.
 func (c *Config) SQLite() bool { return strings.HasPrefix(c.Database, "sqlite:") }
+
+// Socket is the path of the unix socket to listen on; "" if it is an address.
+func (c *Config) Socket() string {
+	if path, ok := strings.CutPrefix(c.Listen, unixPrefix); ok {
+		return path
+	}
+	return ""
+}
 
 // Base is the base url of a server that listens on address.
 func (c *Config) Base(address string) string {

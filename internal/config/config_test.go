@@ -27,7 +27,11 @@ var cases = []struct {
 	{
 		name: "LISTEN", field: func(c Config) any { return c.Listen },
 		unset: "127.0.0.1:8000", good: "[::1]:0", want: "[::1]:0",
-		alsoGood: []string{":8000", "localhost:80"}, wrong: []string{"8000", "localhost", "localhost:http", "localhost:65536", "localhost:-1"},
+		alsoGood: []string{":8000", "localhost:80", "unix:/run/foyer/foyer.sock"},
+		wrong: []string{
+			"8000", "localhost", "localhost:http", "localhost:65536", "localhost:-1",
+			"unix:", "unix:foyer.sock", "unix:@foyer", "/run/foyer.sock", "unix:/" + strings.Repeat("a", 107),
+		},
 	},
 	{
 		name: "DATABASE", field: func(c Config) any { return c.Database }, secret: true,
@@ -66,6 +70,27 @@ var cases = []struct {
 		alsoGood: []string{"Foyer <foyer@example.com>", "foyer@localhost"}, wrong: []string{"foyer", "a@b, c@d", "foyer@intranet", "foyer@10.0.0.1", "foyer@[10.0.0.1]"},
 	},
 	{
+		name: "SIGNIN", field: func(c Config) any { return c.SignIn },
+		unset: []string(nil), good: "mail, key", want: []string{"mail", "key"}, alsoGood: []string{"oidc,mail,key"}, wrong: []string{"password", "key,", "KEY"},
+	},
+	{
+		name: "OIDC_ISSUER", field: func(c Config) any { return c.OIDC.Issuer },
+		unset: "", good: "https://login.example.com/realms/a", want: "https://login.example.com/realms/a",
+		alsoGood: []string{"http://127.0.0.1:5556/dex", "http://localhost", "http://[::1]:1"},
+		wrong:    []string{"login.example.com", "http://login.example.com", "https://u:hunter2@h.example", "https://h.example?a", "ftp://h.example", "https://"},
+	},
+	{name: "OIDC_CLIENT_ID", field: func(c Config) any { return c.OIDC.ClientID }, unset: "", good: "foyer", want: "foyer"},
+	{name: "OIDC_CLIENT_SECRET", field: func(c Config) any { return c.OIDC.ClientSecret }, secret: true, unset: "", good: "s", want: "s"},
+	{name: "OIDC_NAME", field: func(c Config) any { return c.OIDC.Name }, unset: "", good: "Acme", want: "Acme"},
+	{
+		name: "OIDC_SCOPES", field: func(c Config) any { return c.OIDC.Scopes },
+		unset: []string{"openid", "email", "profile"}, good: "openid  email", want: []string{"openid", "email"}, wrong: []string{"email"},
+	},
+	{
+		name: "OIDC_DOMAINS", field: func(c Config) any { return c.OIDC.Domains },
+		unset: []string(nil), good: "Example.com, bücher.example", want: []string{"example.com", "xn--bcher-kva.example"}, wrong: []string{"example", "a@example.com", "example.com,"},
+	},
+	{
 		name: "CATALOG", field: func(c Config) any { return c.Catalog },
 		unset: "", good: "https://example.com/catalog.json", want: "https://example.com/catalog.json",
 		alsoGood: []string{"catalog.json"}, wrong: []string{"http://example.com/catalog.json"},
@@ -84,6 +109,11 @@ var cases = []struct {
 		unset: 10, good: "3", want: 3, alsoGood: []string{"off"}, wrong: []string{"0"},
 	},
 	{
+		name: "INFLIGHT_LIMIT", field: func(c Config) any { return c.InFlightLimit },
+		unset: 96 << 20, good: "16MiB", want: 16 << 20, alsoGood: []string{"1048576MiB"},
+		wrong: []string{"15MiB", "off", "96", "1GiB", "-96MiB", "1048577MiB", "9223372036854775807MiB"},
+	},
+	{
 		name: "METRICS_LISTEN", field: func(c Config) any { return c.MetricsListen },
 		unset: "", good: "127.0.0.1:9090", want: "127.0.0.1:9090", wrong: []string{"9090"},
 	},
@@ -95,6 +125,10 @@ var cases = []struct {
 		name: "ACTIVITY_KEEP", field: func(c Config) any { return c.ActivityKeep },
 		unset: time.Duration(0), good: "365d", want: 365 * 24 * time.Hour,
 		alsoGood: []string{"8760h"}, wrong: []string{"1m", "-1h", "-1d", "forever", "1", "9999999999999d", "1.5d", "d"},
+	},
+	{
+		name: "ACTIVITY_ADDRESSES", field: func(c Config) any { return c.ActivityAddresses },
+		unset: false, good: "on", want: true, alsoGood: []string{"off"}, wrong: []string{"true", "1"},
 	},
 	{
 		name: "TRUSTED_PROXIES", field: func(c Config) any { return c.TrustedProxies },
@@ -110,6 +144,7 @@ var cases = []struct {
 		name: "UPSTREAM_ALLOW", field: func(c Config) any { return c.UpstreamAllow },
 		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
 	},
+	{name: "DEMO", field: func(c Config) any { return c.Demo }, unset: true, good: "off", want: false, alsoGood: []string{"on"}, wrong: []string{"no"}},
 	{name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization }, unset: "", good: "acme", want: "acme"},
 	{name: "BOOTSTRAP_KEY", field: firstKey, secret: true, unset: "", good: "foy_0", want: "foy_0"},
 	{name: "BOOTSTRAP_EMAIL", field: func(c Config) any { return c.Bootstrap.Email }, unset: "", good: "ada@example.com", want: "ada@example.com"},
@@ -291,6 +326,8 @@ func TestCheckServer(t *testing.T) {
 		"localhost":                {[]string{"FOYER_LISTEN=localhost:1"}, "foyer@localhost", nil},
 		"beyond loopback":          {[]string{"FOYER_LISTEN=:8000"}, "", []string{"FOYER_BASE_URL"}},
 		"mapped loopback":          {[]string{"FOYER_LISTEN=[::ffff:127.0.0.1]:1"}, "foyer@::ffff:127.0.0.1", nil},
+		"socket":                   {[]string{"FOYER_LISTEN=unix:/run/f"}, "", []string{"FOYER_BASE_URL"}},
+		"socket, with a base url":  {[]string{"FOYER_LISTEN=unix:/run/f", "FOYER_BASE_URL=https://f.example.com"}, "foyer@f.example.com", nil},
 		"beyond, with a base url":  {[]string{"FOYER_LISTEN=:8000", "FOYER_BASE_URL=https://f.example.com"}, "foyer@f.example.com", nil},
 		"mail":                     {[]string{"FOYER_SMTP=" + mailServer}, "", []string{"FOYER_BASE_URL"}},
 		"mail, address":            {[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://10.0.0.1"}, "", []string{"FOYER_MAIL_FROM"}},
@@ -299,11 +336,14 @@ func TestCheckServer(t *testing.T) {
 		"mail, address, sender": {
 			[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://10.0.0.1", "FOYER_MAIL_FROM=a@example.com"}, "a@example.com", nil,
 		},
-		"profiles":             {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
-		"profiles, metrics":    {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
-		"PostgreSQL":           {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
-		"PostgreSQL, secret":   {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},
-		"PostgreSQL, and mail": {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SMTP=" + mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
+		"profiles":                 {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
+		"profiles, metrics":        {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
+		"a way without its server": {[]string{"FOYER_SIGNIN=mail"}, "", []string{"FOYER_SIGNIN"}},
+		"half a provider":          {[]string{"FOYER_OIDC_ISSUER=https://l.example"}, "", []string{"FOYER_OIDC_ISSUER"}},
+		"a provider":               {[]string{"FOYER_OIDC_ISSUER=https://l.example", "FOYER_OIDC_CLIENT_ID=a", "FOYER_OIDC_CLIENT_SECRET=b", "FOYER_SIGNIN=oidc"}, "foyer@127.0.0.1", nil},
+		"PostgreSQL":               {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
+		"PostgreSQL, secret":       {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},
+		"PostgreSQL, and mail":     {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SMTP=" + mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

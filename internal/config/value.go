@@ -7,12 +7,15 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
-	"foyer/internal/mail"
+	plainaddress "foyer/internal/base/address"
+	"foyer/internal/infra/mail"
 )
 
 func text(field func(*Config) *string, check func(string) error) func(*Config, string) error {
@@ -25,6 +28,21 @@ func text(field func(*Config) *string, check func(string) error) func(*Config, s
 		*field(c) = value
 		return nil
 	}
+}
+
+// unixPrefix begins the name of a unix socket.
+const unixPrefix = "unix:"
+
+func listen(s string) error {
+	path, isSocket := strings.CutPrefix(s, unixPrefix)
+	if !isSocket && !strings.Contains(s, "/") {
+		return address(s)
+	}
+	const most = 107 // bytes, on Linux: unix(7)
+	if !isSocket || !filepath.IsAbs(path) || len(path) > most {
+		return fmt.Errorf("must be an address like 127.0.0.1:8000, or a socket like unix:/run/foyer/foyer.sock: unix: and an absolute path of at most %d bytes", most)
+	}
+	return nil
 }
 
 func address(s string) error {
@@ -133,6 +151,20 @@ func limit(field func(*Config) *int) func(*Config, string) error {
 	}
 }
 
+// bytes reads a number of MiB, such as 96MiB.
+func bytes(field func(*Config) *int, least int) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		const most = 1 << 20 // MiB
+		number, ok := strings.CutSuffix(value, "MiB")
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil || n > most || n<<20 < least {
+			return fmt.Errorf("must be a number of MiB, at least %dMiB", least>>20)
+		}
+		*field(c) = n << 20
+		return nil
+	}
+}
+
 func onOff(field func(*Config) *bool) func(*Config, string) error {
 	return func(c *Config, value string) error {
 		if value != "on" && value != "off" {
@@ -204,4 +236,54 @@ func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
 		*field(c) = all
 		return nil
 	}
+}
+
+// list reads texts with commas between them; check returns each as it is kept.
+func list(field func(*Config) *[]string, check func(string) (string, error)) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		var all []string
+		for text := range strings.SplitSeq(value, ",") {
+			one, err := check(strings.TrimSpace(text))
+			if err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		*field(c) = all
+		return nil
+	}
+}
+
+func signInWay(s string) (string, error) {
+	if s != ByProvider && s != ByMail && s != ByKey {
+		return "", fmt.Errorf("%q is no way to sign in: choose from %s, %s and %s", s, ByProvider, ByMail, ByKey)
+	}
+	return s, nil
+}
+
+func domain(s string) (string, error) {
+	name, err := plainaddress.Domain(s)
+	if err != nil {
+		return "", fmt.Errorf("%q is not a domain like example.com", s)
+	}
+	return name, nil
+}
+
+func scopes(c *Config, value string) error {
+	c.OIDC.Scopes = strings.Fields(value)
+	if !slices.Contains(c.OIDC.Scopes, "openid") {
+		return errors.New("must have openid among them")
+	}
+	return nil
+}
+
+// issuer takes http on this machine alone: whoever can change what the provider says can
+// sign in as anybody.
+func issuer(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.User != nil || strings.ContainsAny(s, "?#") || !linkHost(u) ||
+		u.Scheme != "https" && (u.Scheme != "http" || !loopback(net.JoinHostPort(u.Hostname(), "0"))) {
+		return errors.New("must be an https url like https://login.example.com, or http on a loopback address")
+	}
+	return nil
 }

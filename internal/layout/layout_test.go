@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,74 +18,48 @@ import (
 
 const module = "foyer/"
 
-// words are the packages that every other may use; they use none but each other.
-var words = []string{"fault", "page", "patch"}
-
-// allowed lists what each package imports of foyer's own, besides the words, and no
-// other may. A package that is not listed may not exist.
-var allowed = map[string][]string{
-	// faces
-	"api":     {"access", "activity", "invite", "openapi", "org", "plugin", "router", "wire"},
-	"console": {"access", "flight", "invite", "org", "plaintext", "plugin", "router", "wire"},
-	// The command line answers with the API's own objects: it alone of the faces
-	// may use another.
-	"cli": {"access", "activity", "api", "config", "invite", "org", "plugin", "server", "wire"},
-	// domain
-	"plugin":   {"access", "activity", "bundle", "cache", "db", "fair", "flight", "lastuse", "org", "sandbox", "upstream"},
-	"invite":   {"access", "activity", "cache", "db", "job", "letter", "mail", "org", "seal"},
-	"org":      {"access", "activity", "address", "db"},
-	"access":   {"db", "flight", "lastuse", "seal"},
-	"activity": {"db"},
-	// machinery
-	"upstream":  {"fair", "flight", "sandbox", "seal"},
-	"bundle":    {"sandbox"},
-	"sandbox":   {"fair"},
-	"mail":      {"address", "plaintext"},
-	"letter":    {"plaintext"},
-	"address":   {},
-	"plaintext": {},
-	"job":       {"db"},
-	"lastuse":   {"db"},
-	"db":        {},
-	"cache":     {},
-	"fair":      {},
-	"flight":    {},
-	"http1":     {},
-	"router":    {},
-	"seal":      {},
-	// words
-	"fault": {},
-	"page":  {},
-	"patch": {},
-	// around them
-	"wire":    {"fair"},
-	"openapi": {"plaintext"},
-	"config":  {"mail"},
-	"server": {
-		"access", "activity", "api", "bundle", "config", "console", "db", "http1", "invite", "job", "mail", "org", "plaintext", "plugin", "router",
-		"sandbox", "upstream", "wire",
-	},
+// rules says for each folder below internal which others its packages may import; those
+// of one folder may import each other unless alone is set.
+var rules = map[string]struct {
+	may   []string
+	alone bool
+}{
+	"base":   {},
+	"infra":  {may: []string{"base"}},
+	"domain": {may: []string{"base", "infra"}},
+	"face":   {may: []string{"base", "domain", "face/wire"}, alone: true},
+	"config": {may: []string{"base", "infra"}},
+	"server": {may: []string{"base", "infra", "domain", "face", "config"}},
 	"layout": {},
 }
 
-// reserved lists packages of others that few of ours may import.
-var reserved = map[string][]string{
-	"database/sql":          {"db"},
-	"github.com/jackc/pgx":  {"db"},
-	"modernc.org/sqlite":    {"db"},
-	"github.com/go-json-":   {"upstream", "wire"},
-	"github.com/alecthomas": {"cli"},
-	"github.com/evanw":      {"bundle"},
-	"github.com/go-git":     {"upstream"},
-	"github.com/wneessen":   {"mail"},
+// exceptions are what single packages may import besides: the command line starts
+// servers, and answers with the objects of the API.
+var exceptions = map[string][]string{
+	"face/cli": {"face/api", "config", "server"},
+}
+
+// libraries lists the packages of others that few of ours may import.
+var libraries = map[string][]string{
+	"database/sql":          {"infra/db"},
+	"github.com/jackc/pgx":  {"infra/db"},
+	"modernc.org/sqlite":    {"infra/db"},
+	"github.com/go-json-":   {"infra/upstream", "face/wire"},
+	"github.com/alecthomas": {"face/cli"},
+	"github.com/evanw":      {"infra/bundle"},
+	"github.com/go-git":     {"infra/upstream"},
+	"github.com/wneessen":   {"infra/mail"},
+	"github.com/coreos":     {"infra/oidc"},
+	"golang.org/x/oauth2":   {"infra/oidc"},
 	"github.com/prometheus": {"server"},
-	"net/http":              {"api", "console", "http1", "openapi", "router", "server", "upstream", "wire"},
+	"go.yaml.in":            {"face/openapi"},
+	"net/http":              {"face", "server", "infra/upstream", "infra/oidc"},
 }
 
 // file is one Go file of the program.
 type file struct {
 	path    string // from the root of the repository
-	pkg     string // the folder below internal that it is in; "" elsewhere
+	pkg     string // its package, such as domain/plugin; "" outside of internal
 	imports []string
 }
 
@@ -94,52 +69,49 @@ func (f file) test() bool {
 
 func TestImports(t *testing.T) {
 	t.Parallel()
-	used := map[[2]string]bool{}
 	for _, f := range files(t) {
 		if f.pkg == "" || f.test() {
 			continue
 		}
-		may, known := allowed[f.pkg]
+		folder, _, _ := strings.Cut(f.pkg, "/")
+		rule, known := rules[folder]
 		if !known {
-			t.Errorf("%s: add package %s to the table, with what it may import", f.path, f.pkg)
+			t.Errorf("%s: no rule for the folder internal/%s", f.path, folder)
+		}
+		may := slices.Concat(rule.may, exceptions[f.pkg])
+		if !rule.alone {
+			may = append(may, folder)
 		}
 		for _, imported := range f.imports {
-			if own, ok := strings.CutPrefix(imported, module+"internal/"); ok {
-				if strings.HasSuffix(own, "test") {
-					t.Errorf("%s imports %s, which is for tests", f.path, own)
-				}
-				own, _, _ = strings.Cut(own, "/")
-				used[[2]string{f.pkg, own}] = true
-				if own != f.pkg && !slices.Contains(may, own) && !slices.Contains(words, own) {
-					t.Errorf("%s: %s may not import %s", f.path, f.pkg, own)
-				}
+			own, isOwn := strings.CutPrefix(imported, module+"internal/")
+			if isOwn && strings.HasSuffix(own, "test") {
+				t.Errorf("%s imports %s, which is for tests", f.path, own)
 			}
-			for prefix, who := range reserved {
-				if strings.HasPrefix(imported, prefix) && !slices.Contains(who, f.pkg) {
-					t.Errorf("%s: %s may not import %s: %v may", f.path, f.pkg, imported, who)
-				}
+			if isOwn && !within(own, f.pkg) && !slices.ContainsFunc(may, func(folder string) bool { return within(own, folder) }) {
+				t.Errorf("%s: internal/%s may not import internal/%s", f.path, f.pkg, own)
 			}
-		}
-	}
-	for pkg, may := range allowed {
-		for _, own := range may {
-			if !used[[2]string{pkg, own}] {
-				t.Errorf("%s does not import %s: take it out of the table", pkg, own)
+			for prefix, who := range libraries {
+				if strings.HasPrefix(imported, prefix) && !slices.ContainsFunc(who, func(folder string) bool { return within(f.pkg, folder) }) {
+					t.Errorf("%s: internal/%s may not import %s: %v may", f.path, f.pkg, imported, who)
+				}
 			}
 		}
 	}
 }
 
-// The words are the innermost part: standard library and each other alone.
-func TestWordsKnowNobody(t *testing.T) {
+// within reports whether a package is a folder or below it.
+func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// What is in base knows nothing but Go's own packages.
+func TestBaseHasNoDependencies(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t) {
-		if !slices.Contains(words, f.pkg) || f.test() {
+		if !within(f.pkg, "base") || f.test() {
 			continue
 		}
 		for _, imported := range f.imports {
-			own, isOwn := strings.CutPrefix(imported, module+"internal/")
-			if strings.Contains(imported, ".") || isOwn && !slices.Contains(words, own) {
+			first, _, _ := strings.Cut(imported, "/")
+			if strings.Contains(first, ".") && first != "golang.org" {
 				t.Errorf("%s imports %s", f.path, imported)
 			}
 		}
@@ -170,9 +142,26 @@ func TestMainIsSmall(t *testing.T) {
 		}
 		for _, imported := range f.imports {
 			own, isOwn := strings.CutPrefix(imported, module+"internal/")
-			if isOwn && !slices.Contains([]string{"cli", "sandbox", "server"}, own) {
+			if isOwn && !slices.Contains([]string{"face/cli", "infra/sandbox", "server"}, own) {
 				t.Errorf("%s imports %s", f.path, imported)
 			}
+		}
+	}
+}
+
+// The program contains no YAML parser: what it serves of its OpenAPI document was made
+// before (ADR 3).
+func TestProgramReadsNoYAML(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/foyer")
+	list.Dir = root
+	packages, err := list.Output()
+	if err != nil || !bytes.Contains(packages, []byte(module+"internal/server")) {
+		t.Fatalf("%v: %s", err, packages)
+	}
+	for name := range strings.Lines(string(packages)) {
+		if strings.Contains(name, "yaml") {
+			t.Errorf("the program contains %s", name)
 		}
 	}
 }
@@ -231,7 +220,7 @@ func read(path string) (file, error) {
 	}
 	f := file{path: filepath.ToSlash(relative)}
 	if below, ok := strings.CutPrefix(f.path, "internal/"); ok {
-		f.pkg, _, _ = strings.Cut(below, "/")
+		f.pkg = packageOf(below)
 	}
 	for _, spec := range parsed.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -241,4 +230,14 @@ func read(path string) (file, error) {
 		f.imports = append(f.imports, imported)
 	}
 	return f, nil
+}
+
+// packageOf is the package of a file below internal: its first two folders in the layers,
+// elsewhere its first. What lies deeper is a part of that package.
+func packageOf(path string) string {
+	parts := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
+	if len(parts) > 1 && slices.Contains([]string{"base", "infra", "domain", "face"}, parts[0]) {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }

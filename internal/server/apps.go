@@ -4,21 +4,23 @@ import (
 	"log/slog"
 	"runtime"
 
-	"foyer/internal/bundle"
+	"foyer/internal/base/fair"
 	"foyer/internal/config"
-	"foyer/internal/db"
-	"foyer/internal/plugin"
-	"foyer/internal/sandbox"
-	"foyer/internal/upstream"
-	"foyer/internal/upstream/egress"
-	"foyer/internal/upstream/unpack"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/egress"
+	"foyer/internal/infra/upstream/unpack"
 )
 
 const (
-	maxWaiting  = 32 // callers that wait for a child process
-	maxInstalls = 16 // installations at once, each with a pack on disk
-	maxSaves    = 32 // sources that are compiled, or wait for it
-	maxDiffs    = 8  // comparisons at once, each with all files of two versions in memory
+	maxWaiting        = 256 // callers that wait for a child process
+	maxInstalls       = 16  // installations at once, each with a pack on disk
+	maxInstallWaiting = 64  // more that wait for that
+	maxDiffs          = 2   // comparisons at once, each with all files of two versions in memory
+	maxDiffWaiting    = 64  // more that wait for that
 )
 
 // Tasks is the work that is done in child processes of this program.
@@ -34,16 +36,15 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.
 		return plugin.Service{}, err
 	}
 	client := egress.New(cfg.UpstreamAllow)
-	children := sandbox.New(runtime.GOMAXPROCS(0), maxWaiting, log)
+	children := sandbox.New(max(2, runtime.GOMAXPROCS(0)), maxWaiting, log) // with one, an organization could have all
 	return plugin.Service{
 		DB: d, Children: children, Sealer: sealer,
 		Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
-		Installs: plugin.NewPlaces(maxInstalls, "Too many apps are being installed"),
-		Saves:    plugin.NewPlaces(maxSaves, "Too many sources are being compiled"),
-		Diffs:    plugin.NewPlaces(maxDiffs, "Too many versions are being compared"),
+		Installs: fair.New(maxInstalls, maxInstallWaiting, "Too many apps are being installed"),
+		Diffs:    fair.New(maxDiffs, maxDiffWaiting, "Too many versions are being compared"),
 		Bundles:  plugin.NewBundles(d),
-		Memory:   plugin.NewMemory(),
+		Cache:    plugin.NewCache(),
 	}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 const site = "export function inject({ config }: { config: { n: number } }): number { return config.n + 1 }\n"

@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 
-	"foyer/internal/access"
-	"foyer/internal/db"
-	"foyer/internal/fault"
-	"foyer/internal/org"
-	"foyer/internal/plaintext"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
 )
 
 // What the first start makes unless told otherwise.
@@ -22,7 +23,7 @@ const (
 // shows them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
-	if settled, err := orgs.Any(ctx, d.db); err != nil || settled {
+	if exists, err := orgs.Any(ctx, d.db); err != nil || exists {
 		return err
 	}
 	given := s.Config.Bootstrap
@@ -34,9 +35,9 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	email := cmp.Or(given.Email, firstOwner)
 	var made org.Organization
 	var owner org.Membership
-	var settled bool
-	err = keys.Change(ctx, func(tx *db.Tx) (err error) {
-		if settled, err = orgs.Any(ctx, tx); err != nil || settled {
+	var exists bool
+	err = keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if exists, err = orgs.Any(ctx, tx); err != nil || exists {
 			return err
 		}
 		if made, err = orgs.Insert(ctx, tx, given.Organization, firstOrganization); err != nil {
@@ -50,28 +51,44 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		}
 		return nil
 	})
-	if err != nil || settled {
+	if err != nil || exists {
 		return err
 	}
-	return s.welcome(made, owner, key, baseURL)
+	return s.welcome(made, owner, key, baseURL, s.demo(ctx, d, made, owner))
+}
+
+// demo makes a site to look at, and returns the address of its try page; "": there is none.
+func (s Server) demo(ctx context.Context, d *Domain, made org.Organization, owner org.Membership) string {
+	if !s.Config.Demo || s.Config.Bootstrap != (config.Bootstrap{}) {
+		return ""
+	}
+	tryURL, err := makeDemo(ctx, d, made, owner)
+	if err != nil { // foyer does without
+		s.Log.WarnContext(ctx, "the site to look at was not made", "error", err.Error())
+	}
+	return tryURL
 }
 
 // bootstrapFault names the setting instead of the field.
 func bootstrapFault(setting string, err error) error {
-	if fault.Is(err, fault.Internal) {
+	if fault.IsOurs(err) {
 		return err
 	}
 	return fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail)
 }
 
 // welcome never shows a key that was given: whoever gave it has it.
-func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL string) error {
+func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, tryURL string) error {
 	shown, inCommand := key+"   (shown only now: keep it)", key
 	switch given := s.Config.Bootstrap; {
 	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
 	case given.KeyFile != "":
 		shown, inCommand = "(as given)", "$(cat "+plaintext.Shell(given.KeyFile)+")"
+	}
+	site := ""
+	if tryURL != "" {
+		site = "\nA page that runs an app, placed on the site Demo: " + tryURL
 	}
 	_, err := fmt.Fprintf(s.Stdout, `
 Welcome to foyer. This first start has made:
@@ -85,9 +102,9 @@ Try it, in another terminal:
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
 
 Every operation is described at %s/docs
-In a browser, sign in with the key at %s/console
+In a browser, sign in with the key at %s/console%s
 
-`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL, baseURL)
+`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL, baseURL, site)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)

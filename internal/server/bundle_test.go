@@ -19,7 +19,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
-	"foyer/internal/db/dbtest"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // withSite makes an app whose site.ts is text.

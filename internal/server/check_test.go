@@ -9,7 +9,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // However often checks are asked for, the upstream is asked once.

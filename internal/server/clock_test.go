@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"foyer/internal/db/dbtest"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Clocks that differ are logged, with by how much.

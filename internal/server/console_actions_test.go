@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,13 +14,13 @@ import (
 	"time"
 
 	"foyer/client"
-	"foyer/internal/access"
+	"foyer/internal/base/page"
 	"foyer/internal/config"
-	"foyer/internal/mail/mailtest"
-	"foyer/internal/org"
-	"foyer/internal/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
-	"foyer/internal/upstream/upstreamtest"
 )
 
 // What the buttons on the page of an app do, seen by the API.
@@ -310,4 +312,40 @@ func ownerElsewhere(t *testing.T, cfg config.Config) string {
 		t.Fatal(err)
 	}
 	return key
+}
+
+func TestConsoleSessions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		v, other, third := visit(t, s, s.key), visit(t, s, s.key), visit(t, s, s.key)
+		all := must[client.Page[client.Session]](t)(c.ListSessions(t.Context(), client.Range{})).Results
+		if len(all) != 3 || all[0].Method != "key" || all[0].Current || all[0].Address != "127.0.0.1" || all[0].UserAgent == "" {
+			t.Errorf("%+v", all)
+		}
+		page := v.get("/console/sessions")
+		v.want(200, "this one", page)
+		if n := strings.Count(page.body, `value="end"`); n != 3 {
+			t.Errorf("%d sessions to end", n)
+		}
+		v.want(200, "The session has ended.", v.post("/console/sessions", "do", "end", "id", itoa(all[1].ID)))
+		other.want(401, "Your session is over", other.get("/console/@current"))
+		v.want(404, "It is gone", v.post("/console/sessions", "do", "end", "id", itoa(all[1].ID)))
+		cookie := must[*url.URL](t)(url.Parse(s.URL))
+		kept := v.http.Jar.Cookies(cookie)
+		v.want(401, "Sign in", v.post("/console/session/end"))
+		v.http.Jar.SetCookies(cookie, kept)
+		v.want(401, "Your session is over", v.get("/console/@current"))
+		if got := browse(t, "GET", s.URL+"/api/users/@me", http.Header{"Authorization": {"Bearer " + kept[0].Value}}); got.status != 401 {
+			t.Errorf("a session as a key: %d %s", got.status, got.body)
+		}
+		third.want(401, "Sign in", third.post("/console/sessions", "do", "all"))
+		if n := must[client.Page[client.Session]](t)(c.ListSessions(t.Context(), client.Range{})).Count; n != 0 {
+			t.Errorf("%d sessions", n)
+		}
+		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}, OrganizationID: must[client.OrganizationInfo](t)(s.Get(t.Context())).ID}))
+		few := visit(t, s, bound.APIKey)
+		few.want(403, "not bound to one", few.get("/console/sessions"))
+		few.want(401, "Sign in", few.post("/console/session/end"))
+	})
 }

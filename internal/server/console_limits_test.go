@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,10 +11,10 @@ import (
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/access"
 	"foyer/internal/config"
-	"foyer/internal/db"
-	"foyer/internal/db/dbtest"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // The activity names the request that the browser made.
@@ -40,7 +41,7 @@ func TestConsoleBehindAProxy(t *testing.T) {
 		t.Errorf("%d, %v", got.status, got.header)
 	}
 	cookie := got.header.Get("Set-Cookie")
-	for _, want := range []string{"__Host-foyer=", "; Path=/;", "; Max-Age=43200;", "; HttpOnly;", "; Secure;", "; SameSite=Lax"} {
+	for _, want := range []string{"__Host-foyer=", "; Path=/;", "; Max-Age=604800;", "; HttpOnly;", "; Secure;", "; SameSite=Lax"} {
 		if !strings.Contains(cookie+";", want) {
 			t.Errorf("%s lacks %s", cookie, want)
 		}
@@ -202,7 +203,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url})
-		err := dbtest.Open(t, url).InTx(t.Context(), func(tx *db.Tx) error {
+		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, table := range []string{"keys", "invites"} {
 				if _, err := db.Exec(t.Context(), tx, "ALTER TABLE "+table+" RENAME TO lost_"+table); err != nil {
 					return err

@@ -145,7 +145,7 @@ func TestConsoleLinks(t *testing.T) {
 			pages   []string
 			changes bool
 		}{
-			"owner": {s.key, []string{"/apps", "/apps/new", "/apps/unused", "/activity", "/invites", "/members", "/source?file=site.ts", "/versions/2"}, true},
+			"owner": {s.key, []string{"/apps", "/apps/new", "/apps/unused", "/activity", "/audit", "/invites", "/members", "/source?file=site.ts", "/versions/2"}, true},
 			"member": {
 				join(t, s),
 				[]string{"/apps", "/activity", "/invites", "/members", "/source?file=a%20b%26c.txt"},
@@ -315,7 +315,7 @@ func TestConsoleSession(t *testing.T) {
 		other := visit(t, s, key)
 		id := regexp.MustCompile(`(?s)>(\d+) <span class="tag">signed in with it`).FindStringSubmatch(other.get("/console/keys").body)[1]
 		v.want(200, "The key is revoked.", v.post("/console/keys", "do", "revoke", "id", id))
-		other.want(401, "The API key is not valid", other.get("/console/@current"))
+		other.want(401, "Your session is over", other.get("/console/@current"))
 		v.want(200, "You are", v.get("/console/@current"))
 		v.want(401, "Sign in", v.post("/console/session/end"))
 		v.want(401, "Sign in", v.get("/console/session"))
@@ -388,7 +388,7 @@ func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		ada := visit(t, s, join(t, s))
-		ada.want(200, "You have left the organization.", ada.post("/console/@current/members", "do", "leave"))
+		ada.want(401, "You have left the organization.", ada.post("/console/@current/members", "do", "leave"))
 		owner := visit(t, s, s.key)
 		owner.want(401, "Sign in", owner.post("/console/keys", "do", "revoke", "id", "1"))
 		if strings.Contains(owner.get("/console").body, "not valid") {

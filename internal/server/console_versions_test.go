@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"html"
 	"net/http"
 	"path/filepath"
@@ -12,9 +13,9 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
-	"foyer/internal/db"
-	"foyer/internal/db/dbtest"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // A git host that does not answer is told, with when it last did.
@@ -28,7 +29,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
 		host.Fail(http.StatusInternalServerError)
 		at := time.Now().Add(-time.Hour)
-		err := dbtest.Open(t, url).InTx(t.Context(), func(tx *db.Tx) error {
+		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			_, err := db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
 			return err
 		})

@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
-	"foyer/internal/access"
-	"foyer/internal/activity"
+	"foyer/internal/base/page"
 	"foyer/internal/config"
-	"foyer/internal/db"
-	"foyer/internal/invite"
-	"foyer/internal/job"
-	"foyer/internal/org"
-	"foyer/internal/page"
-	"foyer/internal/plugin"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/signin"
+	"foyer/internal/domain/site"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
 )
 
 // Domain is all that faces call, on one open database.
 type Domain struct {
 	Keys          *access.Keys
-	Sessions      access.Sessions
 	Organizations org.Service
 	Plugins       plugin.Service
+	Sites         site.Service
 	Invites       invite.Service
+	SignIn        signin.Service
 	Jobs          *job.Queue
 
 	db *db.DB
@@ -35,6 +39,9 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 }
 
 func open(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (*Domain, error) {
+	if err := checkNotLost(c); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
+	}
 	d, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
@@ -48,6 +55,22 @@ func open(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (
 		return nil, errors.Join(err, d.Close())
 	}
 	return domain, nil
+}
+
+// checkNotLost refuses to begin anew where a secret says that there was a database: a disk
+// may not be mounted, or somebody has removed the file.
+func checkNotLost(c config.Config) error {
+	if !c.SQLite() || c.Secret != "" {
+		return nil
+	}
+	if info, err := os.Stat(c.DatabasePath()); err == nil && info.Size() > 0 {
+		return nil
+	}
+	if _, err := os.Stat(c.SecretPath()); err != nil {
+		return nil //nolint:nilerr // there is no secret, or it cannot be read, which is told later
+	}
+	return fmt.Errorf("there is a secret, %s, but the database that belongs to it, %s, is gone or empty: mount its disk, put it back, "+
+		"or restore a backup with `foyer restore`; to begin anew, remove the secret", c.SecretPath(), c.DatabasePath())
 }
 
 // ensureSecret finds the secret, or makes that of an empty database. Where it is lost, only
@@ -65,7 +88,7 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 	switch {
 	case !made:
 	case lost:
-		log.WarnContext(ctx, "the secret was lost, and another one made: links that were mailed, sessions of the console and stored credentials "+
+		log.WarnContext(ctx, "the secret was lost, and another one made: links that were mailed and stored credentials "+
 			"no longer work, until the first one is restored and foyer is started anew", "path", c.SecretPath())
 	default:
 		log.InfoContext(ctx, "made a secret, since there was none", "path", c.SecretPath())
@@ -84,23 +107,44 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := access.NewSessions(secret)
+	sites, err := newSites(c, secret, d)
 	if err != nil {
 		return nil, err
 	}
-	keys, jobs := &access.Keys{DB: d}, job.New(d)
+	apps.Follow = sites.FollowApp
+	keys, jobs := access.NewKeys(d), job.New(d)
+	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization}
+	signIn, err := signin.Service{
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
+	}.WithSecret(secret)
+	if err != nil {
+		return nil, err
+	}
 	return &Domain{
 		Keys:          keys,
-		Sessions:      sessions,
-		Organizations: org.Service{DB: d, Keys: keys},
+		Organizations: orgs,
 		Plugins:       apps,
+		Sites:         sites,
 		Invites: invite.Service{
 			DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
-			Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Memory: invite.NewMemory(),
+			Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
 		},
-		Jobs: jobs,
-		db:   d,
+		SignIn: signIn,
+		Jobs:   jobs,
+		db:     d,
 	}, nil
+}
+
+// newSites needs no secret either: without one, no try page is opened.
+func newSites(c config.Config, secret string, d *db.DB) (site.Service, error) {
+	s := site.Service{DB: d, Manifests: site.NewManifests(d)}
+	s.Manifests.BaseURL = c.Base(c.Listen)
+	if secret == "" {
+		return s, nil
+	}
+	var err error
+	s.Tries, err = site.NewTries(secret)
+	return s, err
 }
 
 func newLinks(secret, baseURL string) (invite.Links, error) {
@@ -118,8 +162,25 @@ func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) (
 	return activity.List(ctx, d.db, f, p)
 }
 
+// ActivityHead returns the last entry of an organization's chain.
+func (d *Domain) ActivityHead(ctx context.Context, organizationID string) (activity.Head, error) {
+	return activity.HeadOf(ctx, d.db, organizationID)
+}
+
+// ActivityChains names the organizations that have a chain.
+func (d *Domain) ActivityChains(ctx context.Context) ([]string, error) {
+	return activity.Chains(ctx, d.db)
+}
+
+// VerifyActivity follows an organization's chain up to the first entry that is not as it was made.
+func (d *Domain) VerifyActivity(ctx context.Context, organizationID string, kept activity.Kept) (activity.Verified, error) {
+	return activity.Verify(ctx, d.db, organizationID, kept)
+}
+
 // Migrations names the migrations that the database has had.
-func (d *Domain) Migrations(ctx context.Context) ([]string, error) { return d.db.Applied(ctx) }
+func (d *Domain) Migrations(ctx context.Context) ([]string, error) {
+	return db.All(ctx, d.db, db.Value[string], `SELECT name FROM migrations ORDER BY name`)
+}
 
 // Backup copies the SQLite database that the settings name to a new file, while
 // servers go on using it.
@@ -127,11 +188,9 @@ func Backup(ctx context.Context, c config.Config, path string) error {
 	return db.Backup(ctx, c.Database, path)
 }
 
-// ErrExists is what Restore says if there is already a database.
-var ErrExists = db.ErrExists
-
 // Restore puts a backup in the place of the SQLite database that the settings
-// name, which must not be in use. Only replace lets it be there already.
+// name, which must not be in use. The error is fs.ErrExist if there is one already,
+// unless replace is set.
 func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
 	return db.Restore(ctx, path, c.Database, replace)
 }

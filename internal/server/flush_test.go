@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"foyer/internal/db/dbtest"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // No stop waits long for a database that does not answer, also one that comes while
@@ -19,10 +20,14 @@ func TestFlushEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := dbtest.Open(t, url)
 				answers := dbtest.Hang(t, d)
+				ask := func(ctx context.Context) error {
+					_, err := db.One(ctx, d, db.Value[int], `SELECT 1`)
+					return err
+				}
 				begin := time.Now()
 				ctx, stop := context.WithTimeout(t.Context(), stopAfter)
 				defer stop()
-				Server{Log: slog.New(slog.DiscardHandler)}.flush(ctx, d.Ping, d.Ping)
+				Server{Log: slog.New(slog.DiscardHandler)}.flush(ctx, ask, ask)
 				if took := time.Since(begin) - stopAfter; took != flushTime {
 					t.Errorf("it took %v", took)
 				}

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"foyer/client"
-	"foyer/internal/access"
-	"foyer/internal/cli"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/cli"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // serveVariable has this program be a server, for tests that look at its memory.

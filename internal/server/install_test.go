@@ -15,10 +15,10 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-const testdata = "../upstream/testdata/"
+const testdata = "../infra/upstream/testdata/"
 
 // Real plugin.json files install into apps whose config_schema is their config.
 func TestRealManifests(t *testing.T) {

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"foyer/client"
-	"foyer/internal/access"
 	"foyer/internal/config"
-	"foyer/internal/db/dbtest"
-	"foyer/internal/sandbox"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
-	"foyer/internal/upstream/upstreamtest"
 )
 
 // TestMain makes this program its own child, as cmd/foyer does.
@@ -56,7 +56,9 @@ func start(t *testing.T, cfg config.Config) *running {
 	if s.key == "" {
 		s.key = access.NewKey()
 	}
-	cfg.Listen = "127.0.0.1:0"
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
 	cfg.Bootstrap.Key = s.key
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()

@@ -9,16 +9,23 @@ import (
 	"strings"
 )
 
-// limitMemory has Go collect garbage in time for the memory limit of the process's
-// cgroup, which Go does not look up itself, unless the environment names a limit. A
-// tenth is left for memory that is not Go's, such as SQLite's.
-func limitMemory() {
+// limitMemory has Go collect garbage in time for what a server should need when requests
+// hold as much as they may, and for the memory limit of the process's cgroup, which Go
+// does not look up itself, unless the environment names a limit. A tenth is left for memory
+// that is not Go's, such as SQLite's.
+func limitMemory(inFlight int) {
 	if os.Getenv("GOMEMLIMIT") != "" { //nolint:forbidigo // a setting of Go, not of foyer
 		return
 	}
-	if limit := memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup"); limit < unlimited {
-		debug.SetMemoryLimit(limit / 10 * 9)
+	const alone = 100 << 20 // what it needs without them
+	limit := int64(math.MaxInt64)
+	if inFlight > 0 {
+		limit = alone + int64(inFlight)/4*5
 	}
+	if cgroup := memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup"); cgroup < unlimited {
+		limit = min(limit, cgroup/10*9)
+	}
+	debug.SetMemoryLimit(limit)
 }
 
 // unlimited is less than version 1 says without a limit: 2^63 minus a page.

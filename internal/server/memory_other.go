@@ -3,4 +3,4 @@
 package server
 
 // limitMemory does nothing where there are no cgroups.
-func limitMemory() {}
+func limitMemory(int) {}

@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"foyer/internal/invite"
-	"foyer/internal/job"
-	"foyer/internal/sandbox"
-	"foyer/internal/wire"
+	"foyer/internal/domain/invite"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/sandbox"
 )
 
 // metrics is what foyer tells Prometheus.
@@ -49,6 +49,14 @@ func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *
 	})
 	build.Set(1)
 	m.registry.MustRegister(build, m.requests, m.mails, jobsWaiting(ctx, jobs),
+		gauge("foyer_mails_under_way", "Mails that this server is handing over.", func() int {
+			n, _ := jobs.UnderWay(invite.MailJob)
+			return n
+		}),
+		gauge("foyer_mails_oldest_seconds", "How long the oldest of them has taken.", func() int {
+			_, oldest := jobs.UnderWay(invite.MailJob)
+			return int(oldest.Seconds())
+		}),
 		gauge("foyer_children_running", "Child processes that compile or unpack.", children.Running),
 		gauge("foyer_children_waiting", "Callers that wait for a child process to be free.", children.Waiting),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -8,11 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"foyer/internal/db"
-	"foyer/internal/db/dbtest"
-	"foyer/internal/invite"
-	"foyer/internal/job"
-	"foyer/internal/sandbox"
+	"foyer/internal/domain/invite"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/sandbox"
 )
 
 func TestMetrics(t *testing.T) {
@@ -20,7 +21,7 @@ func TestMetrics(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		jobs := job.New(d)
 		m := newMetrics(t.Context(), "v1.2.3", jobs, sandbox.New(1, 1, slog.New(slog.DiscardHandler)))
-		err := d.InTx(t.Context(), func(tx *db.Tx) error { return jobs.Put(t.Context(), tx, "kind", "item") })
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return jobs.Put(t.Context(), tx, "kind", "item") })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestMetrics(t *testing.T) {
 		w := httptest.NewRecorder()
 		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 		for _, want := range []string{
-			`foyer_build_info{version="v1.2.3"} 1`, "foyer_jobs_waiting 1", "foyer_children_running 0", "foyer_children_waiting 0",
+			`foyer_build_info{version="v1.2.3"} 1`, "foyer_jobs_waiting 1", "foyer_mails_under_way 0", "foyer_mails_oldest_seconds 0", "foyer_children_running 0", "foyer_children_waiting 0",
 			`foyer_mails_total{result="deferred"} 1`, `foyer_mails_total{result="failed"} 0`, `foyer_mails_total{result="sent"} 0`,
 		} {
 			if !strings.Contains(w.Body.String(), want+"\n") {

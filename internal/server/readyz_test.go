@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"foyer/internal/db/dbtest"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Whoever asks whether the database answers is told even when it does not.
@@ -19,7 +19,7 @@ func TestNotReady(t *testing.T) {
 			d := dbtest.Open(t, url)
 			ask := func() int {
 				w := httptest.NewRecorder()
-				Server{Log: slog.New(slog.DiscardHandler)}.readyz(d)(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+				Server{Log: slog.New(slog.DiscardHandler)}.readyz(nil, d)(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 				return w.Code
 			}
 			if got := ask(); got != http.StatusOK {

@@ -11,19 +11,19 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
+	"strings"
 	"sync"
 	"time"
 
-	"foyer/internal/api"
+	"foyer/internal/base/inflight"
 	"foyer/internal/config"
-	"foyer/internal/console"
-	"foyer/internal/console/invitation"
-	"foyer/internal/console/markup"
-	"foyer/internal/db"
-	"foyer/internal/http1"
-	"foyer/internal/router"
-	"foyer/internal/wire"
+	"foyer/internal/face/api"
+	"foyer/internal/face/console"
+	"foyer/internal/face/console/invitation"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/oidc"
 )
 
 const (
@@ -35,13 +35,7 @@ const (
 	grace          = 30 * time.Second // for requests in flight at the end
 	flushEvery     = 10 * time.Second // of what is noted only in memory
 	flushTime      = 8 * time.Second  // for that
-	startOver      = time.Second      // after it listens: by then the start is over
 )
-
-// ballastSize is how many bytes are set aside and never touched, so that they take
-// no memory. Go collects garbage when the heap has doubled: foyer needs only 3 MB,
-// so dozens of times a second under load. With these the heap looks larger.
-const ballastSize = 8 << 20
 
 // Server is foyer, ready to run.
 type Server struct {
@@ -54,7 +48,7 @@ type Server struct {
 // Run serves until ctx is done. It stops the listener first, then what requests
 // feed, and the database last.
 func (s Server) Run(ctx context.Context) (err error) {
-	limitMemory()
+	limitMemory(s.Config.InFlightLimit)
 	for _, name := range s.Config.Unknown {
 		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
 	}
@@ -72,7 +66,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 
 func (s Server) run(ctx context.Context, d *Domain) error {
 	s.compareClocks(ctx, d.db)
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Config.Listen)
+	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
@@ -83,7 +77,9 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 		}
 	}
 	baseURL := s.Config.Base(ln.Addr().String())
-	d.Invites.Links = d.Invites.Links.At(baseURL)
+	d.Invites.Links, d.SignIn.BaseURL = d.Invites.Links.At(baseURL), baseURL
+	d.Sites.Manifests.BaseURL = baseURL
+	d.SignIn.Provider = s.provider(d.db.Now, baseURL)
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
@@ -91,8 +87,9 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse) })
+	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
+	background.Go(func() { s.watch(flushCtx, d.db) })
 	m := newMetrics(flushCtx, s.Version, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
@@ -104,9 +101,23 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 			return err
 		}
 	}
-	background.Go(func() { s.settle(flushCtx) })
+	if strings.HasPrefix(baseURL, "https://") && len(s.Config.TrustedProxies) == 0 {
+		s.Log.WarnContext(ctx, "FOYER_BASE_URL is https, and FOYER_TRUSTED_PROXIES names no proxy: all who come through one count as its address, "+
+			"and share its limit on requests without a valid key")
+	}
 	s.Log.InfoContext(ctx, "listening", "address", ln.Addr().String(), "base_url", baseURL, "version", s.Version)
-	return s.serve(ctx, ln, s.handler(d, baseURL, m))
+	return s.serve(ctx, ln, s.handler(ctx, d, baseURL, m))
+}
+
+// provider is the identity provider by which people sign in; nil: none.
+func (s Server) provider(now func() time.Time, baseURL string) *oidc.Provider {
+	if !s.Config.SignsInBy(config.ByProvider) {
+		return nil
+	}
+	given := s.Config.OIDC
+	return oidc.New(oidc.Settings{
+		Issuer: given.Issuer, ClientID: given.ClientID, ClientSecret: given.ClientSecret, Scopes: given.Scopes, Redirect: baseURL + console.CallbackPath,
+	}, now)
 }
 
 // maxClockAhead is how far apart clocks may be without a warning: a server takes a job
@@ -121,27 +132,30 @@ func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 }
 
 // handler answers everything that is asked of the server.
-func (s Server) handler(d *Domain, baseURL string, m *metrics) http.Handler {
+func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metrics) http.Handler {
 	a := &api.API{
-		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies,
-		Plugins: d.Plugins, Invites: d.Invites, Organizations: d.Organizations,
+		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies, KeepAddresses: s.Config.ActivityAddresses,
+		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, SignIn: d.SignIn, InFlight: inflight.New(s.Config.InFlightLimit),
 	}
-	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Limit: a.LimitPeer}
+	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
 	pages := &invitation.Pages{Host: host, Invites: d.Invites}
-	members := &console.Console{Host: host, Keys: d.Keys, Sessions: d.Sessions, Mails: d.Invites.Mails}
-	return a.Observe(a.Handler(func(to *router.Router) {
-		s.pages(to, d.db, baseURL)
+	members := &console.Console{
+		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries,
+		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
+	}
+	return a.Observe(a.Handler(func(to *wire.Mux) {
+		s.pages(ctx, to, d.db, baseURL)
 		pages.Register(to)
 		members.Register(to)
 	}), m.seen)
 }
 
 // pages adds what is served beside the API.
-func (s Server) pages(to *router.Router, d *db.DB, baseURL string) {
+func (s Server) pages(ctx context.Context, to *wire.Mux, d *db.DB, baseURL string) {
 	docs := api.Docs(baseURL)
 	for path, h := range map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
-		"/readyz":       s.readyz(d),
+		"/readyz":       s.readyz(ctx.Done(), d),
 		"/openapi.yaml": api.OpenAPIYAML(),
 		"/openapi.json": api.OpenAPIJSON(),
 		"/docs":         docs,
@@ -154,13 +168,20 @@ func (s Server) pages(to *router.Router, d *db.DB, baseURL string) {
 // readyTimeout is how long the database may take to answer.
 const readyTimeout = 5 * time.Second
 
-func (s Server) readyz(d *db.DB) http.HandlerFunc {
+// readyz answers whether to send requests here: none once stopping is closed.
+func (s Server) readyz(stopping <-chan struct{}, d *db.DB) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stopping:
+			status(w, http.StatusServiceUnavailable, "stopping")
+			return
+		default:
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
-		if err := d.Ping(ctx); err != nil {
+		if err := d.Ready(ctx); err != nil {
 			s.Log.WarnContext(r.Context(), "not ready", "error", err.Error())
-			status(w, http.StatusServiceUnavailable, "the database does not answer")
+			status(w, http.StatusServiceUnavailable, "the database does not serve requests")
 			return
 		}
 		status(w, http.StatusOK, "ok")
@@ -174,23 +195,37 @@ func status(w http.ResponseWriter, code int, text string) {
 	_, _ = io.WriteString(w, text+"\n") // fails if the client has gone
 }
 
-// serve listens until ctx is done, then lets open requests finish.
+// leave is how long a server that is told to stop goes on with what comes, so that proxies
+// hear of it before connections are closed.
+const leave = time.Second
+
+// closing has answers say that their connections will be closed, once running is done.
+func closing(running context.Context, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if running.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serve listens until shortly after ctx is done, then lets open requests finish.
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
-	srv := http1.New(&http.Server{
-		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
+	srv := &http.Server{
+		Handler: closing(ctx, h), ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(netLog{s.Log.Handler()}, "", 0),
 		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
-	})
+	}
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
+		time.Sleep(leave)
 		graceCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		stopped <- srv.Shutdown(graceCtx)
 	}()
 	// It ends what did not end in time, before the database closes.
 	defer srv.Close()
-	//nolint:contextcheck // requests go on when ctx is done
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -213,20 +248,26 @@ func (l netLog) Write(line []byte) (int, error) {
 	return slog.NewLogLogger(l, level).Writer().Write(line)
 }
 
-// settle arranges memory for a long time of serving. No start waits for it: setting
-// the ballast aside makes Go collect garbage.
-func (s Server) settle(ctx context.Context) {
-	select {
-	case <-time.After(startOver):
-	case <-ctx.Done():
-		return
+// watchEvery is how soon a database whose file was removed is noticed without a request.
+const watchEvery = time.Second
+
+// watch logs when the database's file is removed or replaced, once: nobody may be changing
+// anything, and it can be put back while this process still has it open.
+func (s Server) watch(ctx context.Context, d *db.DB) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for was := false; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := d.Lost()
+		if err != nil && !was {
+			s.Log.ErrorContext(ctx, "the database is lost", "error", err.Error())
+		}
+		was = err != nil
 	}
-	ballast := make([]byte, ballastSize)
-	if err := releaseProgram(); err != nil {
-		s.Log.DebugContext(ctx, "the program's memory could not be released", "error", err.Error())
-	}
-	<-ctx.Done()
-	runtime.KeepAlive(ballast)
 }
 
 // flush writes now and then, and at the end, what requests only noted. What could not be

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"foyer/internal/config"
-	"foyer/internal/db/dbtest"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/server"
 )
 

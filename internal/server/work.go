@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"foyer/internal/activity"
-	"foyer/internal/invite"
-	"foyer/internal/job"
-	"foyer/internal/mail"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/signin"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/mail"
 )
 
 const (
@@ -27,8 +28,12 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		}
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
 		kinds[invite.MailJob] = post.Kind()
+		kinds[signin.MailJob] = signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind()
 	}
 	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
+	background.Go(func() {
+		activity.Chain(ctx, d.db, func(err error) { s.Log.ErrorContext(ctx, "number the activity", "error", err.Error()) })
+	})
 	return nil
 }
 
@@ -40,6 +45,12 @@ func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 		}
 		if err := d.Keys.Tidy(ctx); err != nil {
 			return fmt.Errorf("tidy keys: %w", err)
+		}
+		if err := d.Sites.Tidy(ctx); err != nil {
+			return fmt.Errorf("tidy sites: %w", err)
+		}
+		if err := d.SignIn.Tidy(ctx); err != nil {
+			return fmt.Errorf("tidy sign-ins: %w", err)
 		}
 		if s.Config.ActivityKeep == 0 {
 			return nil

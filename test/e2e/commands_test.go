@@ -23,7 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"foyer/internal/config"
-	"foyer/internal/db"
+	"foyer/internal/infra/db"
 )
 
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -121,7 +121,7 @@ func sql(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	d, err := db.Open(context.Background(), address)
 	ts.Check(err)
-	ts.Check(d.InTx(context.Background(), func(tx *db.Tx) error {
+	ts.Check(d.InTx(context.Background(), func(ctx context.Context, tx *db.Tx) error {
 		_, err := db.Exec(context.Background(), tx, args[0])
 		return err
 	}))
@@ -268,6 +268,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "2026-01-02T03:04:05.000006Z"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "2026-01-02T03:04:05Z"},
 	{regexp.MustCompile(`foy_[0-9A-Za-z]{43}`), "foy_" + strings.Repeat("0", 43)},
+	{regexp.MustCompile(`foy_[0-9A-Za-z]{8}\b`), "foy_" + strings.Repeat("0", 8)},
 }
 
 // normal writes what the last command wrote to stdout again, with the same ids,

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/internal/access"
-	"foyer/internal/upstream/upstreamtest"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // What the pages for newcomers show works as it stands there.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/internal/access"
-	"foyer/internal/db/dbtest"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // instance is a server for tests that cannot be scripts.

@@ -14,7 +14,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
-	"foyer/internal/mail/mailtest"
+	"foyer/internal/infra/mail/mailtest"
 )
 
 // engines are what these tests run on.

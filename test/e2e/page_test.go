@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"foyer/internal/mail/mailtest"
+	"foyer/internal/infra/mail/mailtest"
 )
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// AuditEntry is something that was done in the organization.
+type AuditEntry struct {
+	ID       int64  `json:"id"`
+	Activity string `json:"activity"` // what was done, such as created or revoked
+	// User is who did it; nil: the operator, or whoever declined an invite. Of a user who was
+	// erased, only the id is left.
+	User      *ActivityUser  `json:"user"`
+	Scope     string         `json:"scope"` // the kind of thing it was done to, such as Key
+	ItemID    string         `json:"item_id"`
+	Detail    ActivityDetail `json:"detail"`
+	RequestID string         `json:"request_id"`
+	CreatedAt time.Time      `json:"created_at"`
+	KeyID     *int64         `json:"key_id"`
+	SessionID *int64         `json:"session_id"`
+	Address   string         `json:"address"` // empty unless the server keeps these
+	// Number is its place in the organization's chain, and Hash what the chain has there; both
+	// are nil for the first seconds.
+	Number *int64  `json:"number"`
+	Hash   *string `json:"hash"`
+	Erased bool    `json:"erased"` // the name, a person's address, has been erased
+}
+
+// AuditFilter chooses what was done. Its zero value chooses all.
+type AuditFilter struct {
+	Scope    string
+	Activity string
+	User     string // an e-mail address, or an id
+	ItemID   string
+	KeyID    int64
+	Since    time.Time // at this time or later
+	Until    time.Time // before this time
+	After    int64     // with a higher number
+}
+
+func (f AuditFilter) query() url.Values {
+	query := url.Values{}
+	for name, text := range map[string]string{"scope": f.Scope, "activity": f.Activity, "user": f.User, "item_id": f.ItemID} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	for name, n := range map[string]int64{"key_id": f.KeyID, "after": f.After} {
+		if n != 0 {
+			query.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			query.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return query
+}
+
+const audit = "/activity"
+
+// ListAudit reads one page of what was done in the organization, newest first.
+func (o *Organization) ListAudit(ctx context.Context, f AuditFilter, r Range) (Page[AuditEntry], error) {
+	return ask[Page[AuditEntry]](ctx, o.at, http.MethodGet, audit, r.addTo(f.query()), nil)
+}
+
+// StreamAudit reads all that was done in the organization in one request, in the order of the
+// entries' numbers, then what has no number yet. It ends after the first error. A client's own
+// timeout is for the whole stream: give it one without, and a context instead.
+func (o *Organization) StreamAudit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		if err := o.streamAudit(ctx, f, func(e AuditEntry) bool { return yield(e, nil) }); err != nil {
+			yield(AuditEntry{}, err)
+		}
+	}
+}
+
+func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield func(AuditEntry) bool) error {
+	request, err := o.at.request(ctx, http.MethodGet, audit, f.query(), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/x-ndjson")
+	response, err := o.at.client.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, err := readAll(response.Body)
+		if err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+		return newError(response, text)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, maxAnswerBytes)
+	for lines.Scan() {
+		var line struct {
+			AuditEntry
+			Errors []Fault `json:"errors"` // it is the last line, and says why
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+		if line.Errors != nil {
+			return newError(response, lines.Bytes())
+		}
+		if !yield(line.AuditEntry) {
+			return nil
+		}
+	}
+	return lines.Err()
+}
+
+// ActivityHead is the last entry of an organization's chain. Kept elsewhere, it shows later
+// whether the entries up to it are still the same.
+type ActivityHead struct {
+	Number int64      `json:"number"` // 0: there is none yet
+	Hash   string     `json:"hash"`
+	At     *time.Time `json:"at"`
+}
+
+// ActivityHead reads the head of the organization's chain.
+func (o *Organization) ActivityHead(ctx context.Context) (ActivityHead, error) {
+	return ask[ActivityHead](ctx, o.at, http.MethodGet, audit+"/head", nil, nil)
+}

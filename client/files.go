@@ -1,0 +1,70 @@
+package client
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// Files are the contents of files by their names: text, or the bytes of a picture or font.
+type Files map[string]string
+
+// FileEdits are what to change in files, by their names; nil deletes a file.
+type FileEdits map[string]*string
+
+// binary is how JSON has bytes that are no text.
+type binary struct {
+	Base64 []byte `json:"base64"`
+}
+
+// UnmarshalJSON reads texts as they are, and bytes from {"base64": "…"}.
+func (f *Files) UnmarshalJSON(b []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*f = make(Files, len(raw))
+	for name, content := range raw {
+		var text string
+		if strings.HasPrefix(string(content), "{") {
+			var bytes binary
+			if err := json.Unmarshal(content, &bytes); err != nil {
+				return err
+			}
+			text = string(bytes.Base64)
+		} else if err := json.Unmarshal(content, &text); err != nil {
+			return err
+		}
+		(*f)[name] = text
+	}
+	return nil
+}
+
+// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}.
+func (f Files) MarshalJSON() ([]byte, error) {
+	contents := make(map[string]any, len(f))
+	for name, content := range f {
+		contents[name] = plain(content)
+	}
+	return json.Marshal(contents)
+}
+
+// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}.
+func (e FileEdits) MarshalJSON() ([]byte, error) {
+	contents := make(map[string]any, len(e))
+	for name, content := range e {
+		contents[name] = nil
+		if content != nil {
+			contents[name] = plain(*content)
+		}
+	}
+	return json.Marshal(contents)
+}
+
+// plain is what JSON has for a content.
+func plain(content string) any {
+	if utf8.ValidString(content) && !strings.Contains(content, "\x00") {
+		return content
+	}
+	return binary{[]byte(content)}
+}

@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Site is a website, or one environment of it, that apps run on.
+type Site struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Token     string    `json:"token"` // in the urls that its pages have
+	Enabled   bool      `json:"enabled"`
+	Origins   []string  `json:"origins"` // whose reports and previews count; none: any
+	Revision  int64     `json:"revision"`
+	AppsCount int       `json:"apps_count"`
+	Snippet   string    `json:"snippet"` // the element for its pages
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// SitePatch is what to set in a site, or to make one with. What is nil is left as it is.
+type SitePatch struct {
+	Name    *string  `json:"name,omitempty"`
+	Enabled *bool    `json:"enabled,omitempty"`
+	Origins []string `json:"origins,omitzero"`
+}
+
+// Placement is an app on a site, with its values. Config and Values are JSON objects.
+type Placement struct {
+	AppID     int64           `json:"app_id"`
+	Name      string          `json:"name"` // of the app
+	Enabled   bool            `json:"enabled"`
+	Position  int64           `json:"position"`
+	Version   *int64          `json:"version"` // the version it is pinned to; nil: it follows the app
+	Running   *int64          `json:"running"` // nil: none
+	Held      *string         `json:"held"`    // why Running is not what was wanted; nil: it is
+	Paths     []string        `json:"paths"`   // none: everywhere
+	Config    json.RawMessage `json:"config"`
+	Values    json.RawMessage `json:"values"` // what pages get
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// SitePlacement is a placement, and which site it is on.
+type SitePlacement struct {
+	Site SiteName `json:"site"`
+	Placement
+}
+
+// SiteName is a site by its id and name.
+type SiteName struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// PlacementPatch is what to set in a placement. What is nil is left as it is.
+type PlacementPatch struct {
+	Enabled  *bool  `json:"enabled,omitempty"`
+	Position *int64 `json:"position,omitempty"`
+	// Version is the number of a version to pin it to, or [Null] to follow the app.
+	Version json.RawMessage `json:"version,omitempty"`
+	Paths   []string        `json:"paths,omitzero"`
+	// Config is values by key; [Null] for one goes back to its default.
+	Config map[string]json.RawMessage `json:"config,omitempty"`
+}
+
+// PlacementDraft is an app to place.
+type PlacementDraft struct {
+	AppID int64 `json:"app_id"`
+	PlacementPatch
+}
+
+// Revision is what a site's manifest said for a while.
+type Revision struct {
+	Revision  int64         `json:"revision"`
+	Apps      []ManifestApp `json:"apps"`
+	From      time.Time     `json:"from"`
+	Until     *time.Time    `json:"until"` // nil: it still holds
+	User      *ActivityUser `json:"user"`  // nil: not told
+	RequestID string        `json:"request_id"`
+}
+
+// ManifestApp is an app as the manifest of a site lists it.
+type ManifestApp struct {
+	ID        int64           `json:"id"`
+	Name      string          `json:"name"`
+	Version   int64           `json:"version"`
+	URL       string          `json:"url"`
+	Integrity string          `json:"integrity"`
+	Config    json.RawMessage `json:"config"`
+	Paths     []string        `json:"paths"`
+}
+
+// PreviewDraft says what to preview, and on which page.
+type PreviewDraft struct {
+	URL     string                     `json:"url"`
+	Version int64                      `json:"version,omitempty"` // 0: the app's current one
+	Config  map[string]json.RawMessage `json:"config,omitempty"`
+}
+
+// Preview is a link to a page that runs what is previewed, for whoever has it.
+type Preview struct {
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// Health is how an app fares on the organization's sites.
+type Health struct {
+	Versions []VersionHealth `json:"versions"`
+	Errors   []PageError     `json:"errors"`
+}
+
+// VersionHealth is how one version fares.
+type VersionHealth struct {
+	Version int64 `json:"version"`
+	Loads   int64 `json:"loads"`
+	Running int64 `json:"running"`
+	Failed  int64 `json:"failed"`
+	P50     int64 `json:"p50_ms"`
+	P95     int64 `json:"p95_ms"`
+}
+
+// PageError is an error that pages reported.
+type PageError struct {
+	Version int64     `json:"version"`
+	Name    string    `json:"name"`
+	Message string    `json:"message"`
+	Line    int64     `json:"line"`
+	Column  int64     `json:"column"`
+	Count   int64     `json:"count"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
+}
+
+const sites = "/sites"
+
+func sitePath(id int64) string { return sites + "/" + strconv.FormatInt(id, 10) }
+
+func placementPath(id, appID int64) string {
+	return sitePath(id) + "/apps/" + strconv.FormatInt(appID, 10)
+}
+
+// ListSites reads one page of the organization's sites.
+func (o *Organization) ListSites(ctx context.Context, r Range) (Page[Site], error) {
+	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, r.addTo(url.Values{}), nil)
+}
+
+// AllSites reads the organization's sites, in the order they were made.
+func (o *Organization) AllSites(ctx context.Context) iter.Seq2[Site, error] {
+	return all[Site](ctx, o.at, sites, nil)
+}
+
+// CreateSite makes a site; it needs a name.
+func (o *Organization) CreateSite(ctx context.Context, draft SitePatch) (Site, error) {
+	return ask[Site](ctx, o.at, http.MethodPost, sites, nil, draft)
+}
+
+// GetSite reads one site.
+func (o *Organization) GetSite(ctx context.Context, id int64) (Site, error) {
+	return ask[Site](ctx, o.at, http.MethodGet, sitePath(id), nil, nil)
+}
+
+// UpdateSite changes a site and returns it as it is then.
+func (o *Organization) UpdateSite(ctx context.Context, id int64, patch SitePatch) (Site, error) {
+	return ask[Site](ctx, o.at, http.MethodPatch, sitePath(id), nil, patch)
+}
+
+// DeleteSite removes a site and what is placed on it.
+func (o *Organization) DeleteSite(ctx context.Context, id int64) error {
+	return o.at.call(ctx, http.MethodDelete, sitePath(id), nil, nil, nil)
+}
+
+// ListHistory reads one page of what a site's manifest said, newest first.
+func (o *Organization) ListHistory(ctx context.Context, id int64, r Range) (Page[Revision], error) {
+	return ask[Page[Revision]](ctx, o.at, http.MethodGet, sitePath(id)+"/history", r.addTo(url.Values{}), nil)
+}
+
+// AllHistory reads what a site's manifest said, newest first.
+func (o *Organization) AllHistory(ctx context.Context, id int64) iter.Seq2[Revision, error] {
+	return all[Revision](ctx, o.at, sitePath(id)+"/history", nil)
+}
+
+// RestoreSite places all apps as when a revision began.
+func (o *Organization) RestoreSite(ctx context.Context, id, revision int64) (Site, error) {
+	return ask[Site](ctx, o.at, http.MethodPost, sitePath(id)+"/restore", nil, map[string]int64{"revision": revision})
+}
+
+// ListPlacements reads one page of the apps on a site, in their order.
+func (o *Organization) ListPlacements(ctx context.Context, id int64, r Range) (Page[Placement], error) {
+	return ask[Page[Placement]](ctx, o.at, http.MethodGet, sitePath(id)+"/apps", r.addTo(url.Values{}), nil)
+}
+
+// AllPlacements reads the apps on a site, in their order.
+func (o *Organization) AllPlacements(ctx context.Context, id int64) iter.Seq2[Placement, error] {
+	return all[Placement](ctx, o.at, sitePath(id)+"/apps", nil)
+}
+
+// PlaceApp puts an app on a site.
+func (o *Organization) PlaceApp(ctx context.Context, id int64, draft PlacementDraft) (Placement, error) {
+	return ask[Placement](ctx, o.at, http.MethodPost, sitePath(id)+"/apps", nil, draft)
+}
+
+// GetPlacement reads an app as it is placed on a site.
+func (o *Organization) GetPlacement(ctx context.Context, id, appID int64) (Placement, error) {
+	return ask[Placement](ctx, o.at, http.MethodGet, placementPath(id, appID), nil, nil)
+}
+
+// UpdatePlacement changes how an app is placed and returns that as it is then.
+func (o *Organization) UpdatePlacement(ctx context.Context, id, appID int64, patch PlacementPatch) (Placement, error) {
+	return ask[Placement](ctx, o.at, http.MethodPatch, placementPath(id, appID), nil, patch)
+}
+
+// DeletePlacement takes an app off a site.
+func (o *Organization) DeletePlacement(ctx context.Context, id, appID int64) error {
+	return o.at.call(ctx, http.MethodDelete, placementPath(id, appID), nil, nil, nil)
+}
+
+// PreviewApp makes a link to a page that runs a version of an app for whoever has it.
+func (o *Organization) PreviewApp(ctx context.Context, id, appID int64, draft PreviewDraft) (Preview, error) {
+	return ask[Preview](ctx, o.at, http.MethodPost, placementPath(id, appID)+"/preview", nil, draft)
+}
+
+// ListSitesOfApp reads one page of where an app is placed on the organization's sites.
+func (o *Organization) ListSitesOfApp(ctx context.Context, appID int64, r Range) (Page[SitePlacement], error) {
+	return ask[Page[SitePlacement]](ctx, o.at, http.MethodGet, appPath(appID)+"/sites", r.addTo(url.Values{}), nil)
+}
+
+// AllSitesOfApp reads where an app is placed on the organization's sites.
+func (o *Organization) AllSitesOfApp(ctx context.Context, appID int64) iter.Seq2[SitePlacement, error] {
+	return all[SitePlacement](ctx, o.at, appPath(appID)+"/sites", nil)
+}
+
+// GetHealth reads how an app fares on the organization's sites, or on one if siteID is not 0, since
+// a time; the zero time is a day ago.
+func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since time.Time) (Health, error) {
+	query := url.Values{}
+	if siteID != 0 {
+		query.Set("site", strconv.FormatInt(siteID, 10))
+	}
+	if !since.IsZero() {
+		query.Set("since", since.UTC().Format(time.RFC3339))
+	}
+	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
+}

@@ -1,0 +1,66 @@
+package address_test
+
+import (
+	"strings"
+	"testing"
+
+	"foyer/internal/base/address"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 61)+".", 3)
+	for in, want := range map[string]string{
+		" Ada.Lovelace+x@Example.COM\n": "ada.lovelace+x@example.com",
+		"ada@BÜCHER.example":            "ada@xn--bcher-kva.example",
+		"ada@bücher。example":            "ada@xn--bcher-kva.example",
+		"root@localhost":                "root@localhost",
+		"o'neil!#$%&*/=?^_`{|}~-@x.co":  "o'neil!#$%&*/=?^_`{|}~-@x.co",
+		"a@b.c":                         "a@b.c",
+		long + "ccc":                    long + "ccc",
+	} {
+		if got, err := address.Parse(in); err != nil || got != want {
+			t.Errorf("Parse(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{
+		"", "@", "ada", "ada@", "@example.com", "ada@b", "a@@b.co", "a@b@c.co", "a b@c.co", "a@b .co", ".a@b.co", "a.@b.co", "a..b@c.co",
+		"Ada <ada@example.com>", "<ada@example.com>", `"a b"@c.co`, "a@[127.0.0.1]", "a@127.0.0.1", "a@-b.co", "a@b-.co", "a@b..co", "a@b.co.",
+		"ada@example.com, eve@example.com", "a@b.co\r\nBcc: x@y.co", "a\x00@b.co", "ada@exam\u202eple.com", "äda@example.com", "a@xn--\u00fc.co",
+		strings.Repeat("a", 65) + "@b.co", long + "cccc", "\u212a@b.co", "a@x_y.example", "a@" + strings.Repeat("x", 64) + ".example",
+	} {
+		if got, err := address.Parse(in); err == nil {
+			t.Errorf("Parse(%q) = %q, want an error", in, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("Ada@Bücher.example")
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := address.Parse(s)
+		if err != nil {
+			return
+		}
+		if again, err := address.Parse(got); err != nil || again != got {
+			t.Fatalf("%q is read again as %q, %v", got, again, err)
+		}
+		if len(got) > 254 || strings.ContainsAny(got, " \r\n<>\"") || strings.Count(got, "@") != 1 {
+			t.Fatalf("%q is not plain", got)
+		}
+	})
+}
+
+func TestDomain(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"Example.COM": "example.com", "bücher.example": "xn--bcher-kva.example", "a.b.co": "a.b.co"} {
+		if got, err := address.Domain(in); err != nil || got != want {
+			t.Errorf("Domain(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "localhost", ".", "a.", ".a", "a..b", "a b.co", "1.2.3.4", "a@b.co", "a,b.co", strings.Repeat("a.", 127) + "co"} {
+		if got, err := address.Domain(in); err == nil {
+			t.Errorf("Domain(%q) = %q, want an error", in, got)
+		}
+	}
+}

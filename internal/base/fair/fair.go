@@ -1,0 +1,217 @@
+// Package fair is how work waits for its turn: a bounded number of places is shared among
+// tenants, so that nobody's work holds up that of the others.
+package fair
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"foyer/internal/base/fault"
+)
+
+const (
+	// maxWait is how long a caller waits: longer than a child process lives.
+	maxWait = time.Minute
+	// retryAfter is when those who found no place should come again.
+	retryAfter = 5 * time.Second
+	// halfLife is how long it takes until half of what a tenant has used is forgotten.
+	halfLife = 30 * time.Second
+)
+
+// Queue bounds how much is done at once, and how much waits. One tenant never has more than
+// half of the places, unless there is only one. A place that becomes free goes to the tenant
+// that has the fewest; of those, to the one that has used its places for the shortest time
+// lately; equals take turns.
+type Queue struct {
+	places int
+	room   int    // for waiting
+	full   string // what a caller is told who finds no place
+
+	mu      sync.Mutex
+	free    int // of the places
+	tenants map[string]*tenant
+	waiting []*caller // in the order of their turns
+}
+
+// tenant is whoever has a place, or had one lately.
+type tenant struct {
+	inside int           // how many places it has
+	used   time.Duration // how long it had places, as of at
+	at     time.Time
+}
+
+type caller struct {
+	tenant string
+	in     chan struct{} // closed when it has a place
+}
+
+// New returns a queue of so many places, with room for so many to wait; at most half of
+// that is for the same tenant. full is a clause that says that there is no place.
+func New(places, room int, full string) *Queue {
+	return &Queue{places: places, room: room, full: full, free: places, tenants: map[string]*tenant{}}
+}
+
+// Enter waits for a place for a tenant, a minute at most; leave gives it back. The
+// error is a fault of kind Busy, or that of ctx.
+func (q *Queue) Enter(ctx context.Context, tenant string) (leave func(), err error) {
+	c := &caller{tenant: tenant, in: make(chan struct{})}
+	if !q.join(c) {
+		return nil, q.busy()
+	}
+	patience := time.NewTimer(maxWait)
+	defer patience.Stop()
+	select {
+	case <-c.in:
+		began := time.Now() //nolint:forbidigo // it measures how long a place is held
+		return func() { q.leave(tenant, time.Since(began)) }, nil
+	case <-patience.C:
+		q.withdraw(c)
+		return nil, q.busy()
+	case <-ctx.Done():
+		q.withdraw(c)
+		return nil, ctx.Err()
+	}
+}
+
+func (q *Queue) busy() error {
+	return fault.Later(fault.Busy, retryAfter, "%s; try again in a few seconds.", q.full)
+}
+
+// Waiting is how many wait now.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// Inside is how many have a place now.
+func (q *Queue) Inside() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.places - q.free
+}
+
+// join admits a caller, or has it wait; false: there is no room for that.
+func (q *Queue) join(c *caller) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.free > 0 && q.mayHave(c.tenant) { // so nobody waits who may have the place
+		q.admit(c)
+		return true
+	}
+	same := 0
+	for _, other := range q.waiting {
+		if other.tenant == c.tenant {
+			same++
+		}
+	}
+	if len(q.waiting) >= q.room || same >= max(1, q.room/2) {
+		return false
+	}
+	q.waiting = append(q.waiting, c)
+	return true
+}
+
+// mayHave reports whether a tenant may have another place.
+func (q *Queue) mayHave(name string) bool { return q.of(name).inside < max(1, q.places/2) }
+
+// of is what is known of a tenant.
+func (q *Queue) of(name string) tenant {
+	if t := q.tenants[name]; t != nil {
+		return *t
+	}
+	return tenant{}
+}
+
+// admit gives a caller one of the free places.
+func (q *Queue) admit(c *caller) {
+	q.free--
+	if q.tenants[c.tenant] == nil {
+		q.tenants[c.tenant] = &tenant{at: time.Now()} //nolint:forbidigo // likewise
+	}
+	q.tenants[c.tenant].inside++
+	close(c.in)
+}
+
+func (q *Queue) leave(name string, used time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free++
+	now := time.Now() //nolint:forbidigo // likewise
+	t := q.tenants[name]
+	t.inside--
+	t.used, t.at = t.lately(now)+used, now
+	q.forget(now)
+	for q.free > 0 && q.admitNext(now) {
+		continue
+	}
+}
+
+// lately is how long a tenant had places, the less the longer ago that was.
+func (t *tenant) lately(now time.Time) time.Duration {
+	return time.Duration(float64(t.used) * math.Exp2(-float64(now.Sub(t.at))/float64(halfLife)))
+}
+
+// forget drops the tenants who have no places and hardly used any lately.
+func (q *Queue) forget(now time.Time) {
+	for name, t := range q.tenants {
+		if t.inside == 0 && t.lately(now) < time.Millisecond {
+			delete(q.tenants, name)
+		}
+	}
+}
+
+// admitNext admits whoever's turn it is, if there is anybody who may have a place.
+func (q *Queue) admitNext(now time.Time) bool {
+	next := -1
+	for i, c := range q.waiting {
+		if q.mayHave(c.tenant) && (next < 0 || q.before(c.tenant, q.waiting[next].tenant, now)) {
+			next = i
+		}
+	}
+	if next < 0 {
+		return false
+	}
+	c := q.waiting[next]
+	q.waiting = slices.Delete(q.waiting, next, next+1)
+	q.putBehind(c.tenant)
+	q.admit(c)
+	return true
+}
+
+// before reports whether a place goes to one tenant rather than to another.
+func (q *Queue) before(one, other string, now time.Time) bool {
+	a, b := q.of(one), q.of(other)
+	if a.inside != b.inside {
+		return a.inside < b.inside
+	}
+	return a.lately(now) < b.lately(now)
+}
+
+// putBehind puts those of one tenant behind all others, in the order they came.
+func (q *Queue) putBehind(name string) {
+	var behind []*caller
+	q.waiting = slices.DeleteFunc(q.waiting, func(c *caller) bool {
+		if c.tenant == name {
+			behind = append(behind, c)
+		}
+		return c.tenant == name
+	})
+	q.waiting = append(q.waiting, behind...)
+}
+
+// withdraw removes a caller that no longer waits; it may have got its place just now.
+func (q *Queue) withdraw(c *caller) {
+	q.mu.Lock()
+	i := slices.Index(q.waiting, c)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	q.mu.Unlock()
+	if i < 0 {
+		q.leave(c.tenant, 0)
+	}
+}

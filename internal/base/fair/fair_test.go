@@ -1,0 +1,198 @@
+package fair
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/base/fault"
+)
+
+// enter has somebody wait, and tells in order who has got a place.
+func enter(t *testing.T, q *Queue, tenant string, entered *[]string) (leave func()) {
+	t.Helper()
+	proceed := make(chan struct{})
+	go func() {
+		leave, err := q.Enter(t.Context(), tenant)
+		if err != nil {
+			t.Errorf("%s: %v", tenant, err)
+			return
+		}
+		*entered = append(*entered, tenant)
+		<-proceed
+		leave()
+	}()
+	synctest.Wait()
+	return sync.OnceFunc(func() {
+		close(proceed)
+		synctest.Wait()
+	})
+}
+
+// Nobody has more than half of the places, even if nobody else wants them. A place that
+// becomes free goes to whoever has the fewest.
+func TestWhoHasTheFewestIsNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(4, 12, "Full")
+		var entered []string
+		var leave []func()
+		for _, tenant := range []string{"a", "a", "a"} {
+			leave = append(leave, enter(t, q, tenant, &entered))
+		}
+		if q.Inside() != 2 || q.Waiting() != 1 {
+			t.Errorf("%d inside, %d wait", q.Inside(), q.Waiting())
+		}
+		for _, tenant := range []string{"b", "c", "c", "d"} {
+			leave = append(leave, enter(t, q, tenant, &entered))
+		}
+		if q.Inside() != 4 || q.Waiting() != 3 {
+			t.Errorf("%d inside, %d wait", q.Inside(), q.Waiting())
+		}
+		for _, i := range []int{0, 1, 3} {
+			leave[i]()
+		}
+		if want := []string{"a", "a", "b", "c", "d", "a", "c"}; !slices.Equal(entered, want) {
+			t.Errorf("got %v, want %v", entered, want)
+		}
+		for _, l := range leave {
+			l()
+		}
+		if len(entered) != 7 || q.Inside() != 0 || q.Waiting() != 0 || q.free != 4 || len(q.tenants) != 0 {
+			t.Errorf("left behind: %+v", q)
+		}
+	})
+}
+
+// Of those who have as many places, the one comes first who has used them for the shortest
+// time; that is forgotten with time.
+func TestWhatWasUsedCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 20, "Full")
+		var entered []string
+		use := func(tenant string, d time.Duration) {
+			leave, err := q.Enter(t.Context(), tenant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(d)
+			leave()
+		}
+		next := func() string {
+			entered = nil
+			hold, err := q.Enter(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave := []func(){enter(t, q, "a", &entered), enter(t, q, "b", &entered)}
+			hold()
+			synctest.Wait()
+			for _, l := range leave {
+				l()
+			}
+			return strings.Join(entered, "")
+		}
+		use("a", 10*time.Second)
+		use("b", 5*time.Second)
+		if got := next(); got != "ba" {
+			t.Errorf("the first is %s", got)
+		}
+		time.Sleep(2 * halfLife)
+		use("b", 3*time.Second)
+		if got := next(); got != "ab" {
+			t.Errorf("later, the first is %s", got)
+		}
+		time.Sleep(time.Hour)
+		use("x", 0)
+		if len(q.tenants) != 0 {
+			t.Errorf("%d tenants are remembered", len(q.tenants))
+		}
+	})
+}
+
+// However many two have waiting, a third comes after one of each; also with one place.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	for places, want := range map[int]string{1: "abacbaba", 2: "ababcaba"} {
+		synctest.Test(t, func(t *testing.T) {
+			q := New(places, 20, "Full")
+			var entered []string
+			var leave []func()
+			line := []string{"a", "b", "a", "b", "a", "b", "a", "c"}
+			for _, tenant := range line {
+				leave = append(leave, enter(t, q, tenant, &entered))
+			}
+			for range line {
+				for i := range leave {
+					leave[i]()
+				}
+			}
+			if got := strings.Join(entered, ""); got != want {
+				t.Errorf("%d places: got %s, want %s", places, got, want)
+			}
+		})
+	}
+}
+
+func TestFull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1, 3, "The house is full")
+		var entered []string
+		var leave []func()
+		full := func(tenant string) {
+			t.Helper()
+			_, err := q.Enter(t.Context(), tenant)
+			if !fault.Is(err, fault.Busy) || err.Error() != "The house is full; try again in a few seconds." || fault.Of(err)[0].RetryAfter == 0 {
+				t.Errorf("%s: %v", tenant, err)
+			}
+		}
+		for _, tenant := range []string{"a", "a"} {
+			leave = append(leave, enter(t, q, tenant, &entered))
+		}
+		full("a") // half of the room
+		for _, tenant := range []string{"b", "c"} {
+			leave = append(leave, enter(t, q, tenant, &entered))
+		}
+		full("d")
+		for _, l := range leave {
+			l()
+		}
+		if want := []string{"a", "a", "b", "c"}; !slices.Equal(entered, want) {
+			t.Errorf("got %v, want %v", entered, want)
+		}
+		if _, err := New(0, 0, "Full").Enter(t.Context(), "a"); !fault.Is(err, fault.Busy) {
+			t.Errorf("no places: %v", err)
+		}
+	})
+}
+
+// Who waits no longer takes no place from anybody.
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	q := New(1, 1, "Full")
+	leave, err := q.Enter(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := q.Enter(gone, "b"); !errors.Is(err, context.Canceled) || q.Waiting() != 0 {
+		t.Errorf("%v, %d wait", err, q.Waiting())
+	}
+	leave()
+	for range 1000 { // with a place that is free, either is right, but none is lost
+		if leave, err := q.Enter(gone, "b"); err == nil {
+			leave()
+		}
+	}
+	if q.Inside() != 0 || q.free != 1 {
+		t.Errorf("%d inside, %d free", q.Inside(), q.free)
+	}
+}

@@ -1,0 +1,85 @@
+// Package patch tells the states of a field in a request body apart, and checks
+// texts and reads ids, so that every face refuses bad input with the same words.
+package patch
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"foyer/internal/base/fault"
+)
+
+// Field is absent (the zero Field), null, unusable, or has a Value.
+type Field[T any] struct {
+	Set   bool  // the body names the field
+	Null  bool  // and gives null
+	Fault error // or something that is not a T
+	Value T
+}
+
+// Of returns a field that has a value.
+func Of[T any](v T) Field[T] { return Field[T]{Set: true, Value: v} }
+
+// Or returns the field's value, or fallback when there is none.
+func (f Field[T]) Or(fallback T) T {
+	if !f.Set || f.Null || f.Fault != nil {
+		return fallback
+	}
+	return f.Value
+}
+
+// Check returns what makes the field unusable whatever it is for: its type, or a
+// null where null has no meaning.
+func (f Field[T]) Check(name string) error {
+	switch {
+	case f.Fault != nil:
+		return f.Fault
+	case f.Null:
+		return fault.Field(fault.Null, name, "Must not be null.")
+	}
+	return nil
+}
+
+// Text checks an optional text of at most limit characters; null means "".
+func Text(name string, f Field[string], limit int) error {
+	if f.Fault != nil {
+		return f.Fault
+	}
+	if n := utf8.RuneCountInString(f.Value); n > limit {
+		return fault.Field(fault.TooLong, name, "Must be at most %d characters long, not %d.", limit, n)
+	}
+	return nil
+}
+
+// RequiredText is Text for a field that must not be null or empty where it is given.
+func RequiredText(name string, f Field[string], limit int) error {
+	switch err := f.Check(name); {
+	case err != nil:
+		return err
+	case f.Set && Blank(f.Value):
+		return fault.Field(fault.Blank, name, "Must not be empty: give 1 to %d characters.", limit)
+	}
+	return Text(name, f, limit)
+}
+
+// Blank reports whether a text shows nothing: it is empty, or of spaces and invisible
+// characters.
+func Blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		const brailleBlank = '\u2800'
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank &&
+			!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	})
+}
+
+// ID reads a number that something has, from 1, spelled in the one way there is; 0 for
+// anything else.
+func ID(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+		return 0
+	}
+	return n
+}

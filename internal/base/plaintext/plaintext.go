@@ -1,0 +1,152 @@
+// Package plaintext makes what strangers typed safe to show: no invisible or
+// reordering characters, and nothing a mail program would turn into a link.
+// Escaping for HTML is left to html/template.
+package plaintext
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// pattern is a regular expression that is compiled when it is first used: one that names
+// all letters takes a tenth of a millisecond, which every start would pay, also of a
+// child process.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+// Fold is s as searches compare it: NFKC, in lower case.
+func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
+
+// Multiline is s for a paragraph: line breaks stay, as \n.
+func Multiline(s string) string { return defang(Visible(s)) }
+
+// Visible is s for a paragraph of a page, where nothing makes links of texts.
+func Visible(s string) string { return strings.TrimSpace(visible(s)) }
+
+// Line is s on one line of at most limit characters; a longer one ends in "…".
+func Line(s string, limit int) string { return oneLine(s, limit, defang) }
+
+// VisibleLine is like Line, for a page where nothing makes links of texts.
+func VisibleLine(s string, limit int) string {
+	return oneLine(s, limit, func(s string) string { return s })
+}
+
+func oneLine(s string, limit int, change func(string) string) string {
+	long := len(s) > limit*lineBytes
+	if long {
+		s = s[:limit*lineBytes]
+	}
+	line := []rune(strings.Join(strings.Fields(change(visible(s))), " "))
+	if !long && len(line) <= limit {
+		return string(line)
+	}
+	return strings.TrimSpace(string(line[:min(len(line), limit-1)])) + "…"
+}
+
+// lineBytes is how many bytes of a text are read for each character of a line: a megabyte
+// would otherwise take tenths of a second, to show its beginning.
+const lineBytes = 64
+
+var plainAddress = pattern(`^[A-Za-z0-9._%+'-]+@[A-Za-z0-9.-]+$`)
+
+// Address is an e-mail address as it is, so that it can be answered; a text that
+// does not look like one becomes a Line.
+func Address(s string) string {
+	if plainAddress().MatchString(s) {
+		return s
+	}
+	return Line(s, 254)
+}
+
+// visible drops invalid UTF-8 and every control, format (bidi, zero-width) and
+// otherwise invisible character, and keeps two kinds of white space: ' ' and \n.
+func visible(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\r', r == '\u0085', unicode.In(r, unicode.Zl, unicode.Zp):
+			return '\n'
+		case r == '\t', unicode.Is(unicode.Zs, r):
+			return ' '
+		case r == utf8.RuneError, unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		}
+		return r
+	}, s)
+	return towers().ReplaceAllString(s, "$1")
+}
+
+// towers are more accents on one letter than any script needs, which would cover
+// the lines around them.
+var towers = pattern(`(\pM{6})\pM+`)
+
+// Dots that browsers read as the dot of a host name. The ideographic ones end
+// sentences in Chinese and Japanese, so they count only next to Latin text.
+const (
+	dot         = `[.\x{2024}\x{FE52}\x{FF0E}]`
+	ideographic = `[\x{3002}\x{FE12}\x{FF61}]`
+)
+
+var (
+	word   = pattern(`[^ \n]+`)
+	anyDot = pattern(dot + `|` + ideographic)
+
+	// "evil.example", "1.2.3.4"; but not "3.5", "e.g.", "wait...what".
+	hostLike = pattern(
+		`[\pL\pM\pN\pS_-]` + dot + `\pL[\pL\pM\pN-]` +
+			`|\pN` + dot + `\pN+` + dot + `\pN+` + dot + `\pN` +
+			`|[\pL\pM\pN]` + ideographic + `[0-9A-Za-z]` +
+			`|[0-9A-Za-z]` + ideographic + `[\pL\pN]`)
+
+	scheme     = pattern(`[:\x{FE13}\x{FE55}\x{FF1A}]([/\x{FF0F}]{2})`)
+	bareScheme = pattern(`(?i)\b(mailto|tel|sms):`)
+)
+
+// defang breaks urls and host names: "http[:]//evil[.]example".
+func defang(s string) string {
+	s = scheme().ReplaceAllString(s, "[:]//")
+	s = bareScheme().ReplaceAllString(s, "$1[:]")
+	return word().ReplaceAllStringFunc(s, func(w string) string {
+		if !hostLike().MatchString(w) {
+			return w
+		}
+		host := strings.TrimRight(w, ".") // the end of a sentence
+		return anyDot().ReplaceAllString(host, "[.]") + w[len(host):]
+	})
+}
+
+var (
+	// initials may stand before a name without a space, like J.R.Robert, unless what
+	// follows makes it the host of a link, like T.Co/x.
+	initials = pattern(`^(?:\p{Lu}\.)+(\p{Lu}\p{Ll}[\pL\pM]*(?:[-'’,]|$))`)
+	// otherLink finds what mail programs make links of besides hosts: x@y, mailto:x, //x.
+	otherLink = pattern(`(?i)\S[@\x{FE6B}\x{FF20}]\S|[a-z][:\x{FE13}\x{FE55}\x{FF1A}]\S|[/\x{FF0F}]{2}|www` + dot)
+)
+
+// HasLink reports whether a mail program might make a link of part of a name, whatever
+// invisible characters are in it.
+func HasLink(name string) bool {
+	if !strings.ContainsFunc(name, unplain) {
+		return false
+	}
+	words := strings.Fields(visible(name))
+	for i, w := range words {
+		words[i] = initials().ReplaceAllString(w, "$1")
+	}
+	name = strings.Join(words, " ")
+	return hostLike().MatchString(name) || otherLink().MatchString(name)
+}
+
+// unplain reports whether a character may be part of what makes a link.
+func unplain(r rune) bool {
+	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != ' ' && r != '-'
+}
+
+// Shell is s quoted as one word of a shell's command.
+func Shell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

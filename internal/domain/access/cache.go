@@ -1,0 +1,270 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/flight"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/lastuse"
+)
+
+const (
+	// recheckAfter is how old what is in memory may be before one request asks the
+	// database whether it still holds.
+	recheckAfter = time.Second
+	// MaxAge is how old it may be for the other requests meanwhile, and so how long a
+	// key that was revoked on another server may still be admitted.
+	MaxAge = 2 * time.Second
+	// maxAsk is how long the question may take, since all may have to wait for it: a
+	// dead connection must not hold them up when others would do.
+	maxAsk = 5 * time.Second
+	// maxCached bounds the memory that keys take, at about 700 bytes each.
+	maxCached = 40_000
+)
+
+// Keys knows whom API keys and sessions belong to. It keeps what it has looked up in memory for
+// as long as access_version does not change.
+type Keys struct {
+	DB *db.DB
+
+	cache cached
+}
+
+// NewKeys returns what knows the keys in d.
+func NewKeys(d *db.DB) *Keys {
+	return &Keys{DB: d, cache: cached{known: cache.Cache[credential, *Identity]{Max: maxCached}}}
+}
+
+// Now is the time that keys are checked by.
+func (k *Keys) Now() time.Time { return k.DB.Now() }
+
+// credential is what somebody shows who acts for a user.
+type credential struct {
+	hash    hash
+	session bool // of a session, not of a key
+}
+
+// refusal is the answer to a credential that does not hold.
+func (c credential) refusal() error {
+	if c.session {
+		return errNoSession
+	}
+	return errBadKey
+}
+
+// Identity is whom a key or session belongs to, and the organizations it opens.
+type Identity struct {
+	KeyID      int64 // of a session: the key it began with; 0: none
+	SessionID  int64 // 0: no session
+	UserID     int64
+	Scope      Scope
+	boundTo    string // the one organization it opens; "": all of the user's
+	expiresAt  time.Time
+	began      time.Time // of a session
+	grants     []grant   // in the order of joining
+	credential credential
+	usedHour   atomic.Int64 // hours since 1970 of the last use of the key that was noted
+	usedAt     atomic.Int64 // microseconds since 1970, of the session
+}
+
+// over reports whether an identity has ended by its age.
+func (id *Identity) over(now time.Time) bool {
+	if id.SessionID != 0 {
+		return !now.Before(sessionEnd(id.began, time.UnixMicro(id.usedAt.Load()), id.expiresAt))
+	}
+	return !id.expiresAt.IsZero() && !now.Before(id.expiresAt)
+}
+
+// Identify returns whose key it is; whatever is wrong with it, the answer is the same.
+func (k *Keys) Identify(ctx context.Context, key string) (*Identity, error) {
+	if !WellFormed(key) {
+		return nil, errBadKey
+	}
+	return k.identify(ctx, credential{hash: hashOf(key)})
+}
+
+func (k *Keys) identify(ctx context.Context, c credential) (*Identity, error) {
+	now := k.DB.Now()
+	if err := k.verify(ctx, now); err != nil {
+		return nil, err
+	}
+	id, ok := k.cache.known.Get(c, k.Version())
+	if !ok || c.session && id.over(now) { // a session may have been used on another server
+		var err error
+		if id, err = k.load(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if id.over(now) {
+		return nil, c.refusal()
+	}
+	k.cache.noteUse(id, now)
+	return id, nil
+}
+
+var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")
+
+// Current is given in place of an organization's id: it stands for the key's, or
+// the one its user joined first.
+const Current = "@current"
+
+// Enter returns the caller that the identity is inside an organization.
+func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (Caller, error) {
+	if c, ok := id.enter(organizationID); ok {
+		return c, nil
+	}
+	id, err := k.load(ctx, id.credential) // its user may have joined a moment ago
+	if err != nil {
+		return Caller{}, err
+	}
+	if c, ok := id.enter(organizationID); ok {
+		return c, nil
+	}
+	return Caller{}, ErrNotFound
+}
+
+// ErrNotFound is the one answer for all that does not exist or is not the caller's.
+var ErrNotFound = fault.New(fault.NotFound, "Not found.")
+
+// OrNotFound is an error of the database, ErrNotFound if there was no row.
+func OrNotFound(err error) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return ErrNotFound
+	}
+	return err
+}
+
+func (id *Identity) enter(organizationID string) (Caller, bool) {
+	for i := range id.grants {
+		g := &id.grants[i]
+		if strings.EqualFold(g.org.ID, organizationID) || organizationID == Current {
+			c := id.Caller()
+			c.Level, c.Organization = g.level, g.org
+			return c, true
+		}
+	}
+	return Caller{}, false
+}
+
+// Caller returns the caller that the identity is outside of organizations.
+func (id *Identity) Caller() Caller {
+	c := Caller{UserID: id.UserID, KeyID: id.KeyID, SessionID: id.SessionID, Scope: id.Scope, BoundTo: id.boundTo}
+	if !id.expiresAt.IsZero() {
+		c.keyEnds = id.expiresAt.UnixMicro()
+	}
+	return c
+}
+
+// load looks a credential up in the database.
+func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
+	generation := k.Version()
+	found, err := grants(ctx, k.DB, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, c.refusal()
+	}
+	key := found[0].key
+	id := &Identity{
+		KeyID: key.ID, SessionID: found[0].sessionID, UserID: key.UserID, Scope: key.Scope, boundTo: key.OrganizationID,
+		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c,
+	}
+	id.usedAt.Store(key.LastUsedAt.UnixMicro())
+	if found[0].org.ID != "" {
+		id.grants = found
+	}
+	k.cache.known.Put(c, generation, id)
+	return id, nil
+}
+
+// Change runs fn in a transaction that changes who may do what: keys,
+// memberships or organizations. This server heeds it at once, others as soon as
+// they see that access_version has changed. Only one such transaction is under way
+// at a time, so fn can rely on what it reads.
+func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) error) error {
+	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := countChange(ctx, tx); err != nil {
+			return err
+		}
+		return fn(ctx, tx)
+	})
+	if err == nil || fault.Is(err, fault.Internal) { // an error of our own: the change may have been committed
+		k.cache.generation.Add(1)
+	}
+	return err
+}
+
+// Version changes with each change to keys, memberships, organizations or users that
+// this server has heard of. What is read after asking for it holds until it changes.
+func (k *Keys) Version() int64 { return k.cache.generation.Load() }
+
+// verify makes sure that what is in memory is at most MaxAge behind the database.
+func (k *Keys) verify(ctx context.Context, now time.Time) error {
+	c := &k.cache
+	for {
+		age := now.Sub(time.UnixMicro(c.checkedAt.Load()))
+		if age > -MaxAge && (age < recheckAfter || age < MaxAge && c.asking.Load()) {
+			return nil
+		}
+		recheck := func(ctx context.Context) (struct{}, error) { return struct{}{}, k.recheck(ctx, now) }
+		if _, err := c.flight.Do(ctx, "", recheck); err != nil {
+			return err
+		}
+		// Another request may have begun this question long ago.
+	}
+}
+
+// recheck asks the database whether what is in memory still holds.
+func (k *Keys) recheck(ctx context.Context, now time.Time) error {
+	c := &k.cache
+	c.asking.Store(true)
+	defer c.asking.Store(false)
+	ctx, cancel := context.WithTimeout(fair.For(ctx, "keys"), maxAsk)
+	defer cancel()
+	v, err := version(ctx, k.DB)
+	if err != nil {
+		return err
+	}
+	if c.version != v {
+		c.version = v
+		c.generation.Add(1)
+	}
+	c.checkedAt.Store(now.UnixMicro())
+	return nil
+}
+
+type cached struct {
+	flight    flight.Group[struct{}] // of recheck, shared by all who must wait for it
+	asking    atomic.Bool            // a recheck is under way
+	checkedAt atomic.Int64
+	version   int64 // guarded by flight
+
+	generation atomic.Int64 // the version of what is in known: nothing read before a change is used after it
+	known      cache.Cache[credential, *Identity]
+
+	uses        lastuse.Notes // of keys
+	sessionUses lastuse.Notes
+}
+
+// noteUse remembers the use of a key, to the hour, and of a session, to 5 minutes.
+func (c *cached) noteUse(id *Identity, now time.Time) {
+	if last := id.usedAt.Load(); id.SessionID != 0 && now.Sub(time.UnixMicro(last)) >= sessionNoted && id.usedAt.CompareAndSwap(last, now.UnixMicro()) {
+		c.sessionUses.Note(id.SessionID, now)
+	}
+	if id.KeyID == 0 {
+		return
+	}
+	hour := now.Unix() / 3600
+	if id.usedHour.Swap(hour) == hour {
+		return
+	}
+	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
+}

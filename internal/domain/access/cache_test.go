@@ -1,0 +1,99 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// Whoever needs the database to know whether a key still holds waits no longer than
+// they want to, and for others no longer than for the database.
+func TestIdentifyWhileTheDatabaseHangs(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		synctest.Test(t, func(t *testing.T) {
+			k := NewKeys(dbtest.Open(t, url))
+			answers := dbtest.Hang(t, k.DB)
+			var asked sync.WaitGroup
+			begin := time.Now()
+			for range 5 {
+				asked.Go(func() {
+					const patience = 100 * time.Millisecond
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					err := k.verify(ctx, k.DB.Now())
+					if took := time.Since(begin); took != patience || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("after %v: %v", took, err)
+					}
+				})
+			}
+			asked.Wait()
+			err := k.verify(t.Context(), k.DB.Now())
+			if took := time.Since(begin); took != maxAsk || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after %v: %v", took, err)
+			}
+			answers()
+			if err := k.verify(t.Context(), k.DB.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// What others have asked long ago is asked again.
+func TestIdentifyAfterALongAnswer(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		now := d.Now()
+		for _, at := range []time.Time{now, now.Add(time.Hour), now, now.Add(-time.Hour)} {
+			before := d.Statements()
+			if err := k.verify(t.Context(), at); err != nil {
+				t.Fatal(err)
+			}
+			if d.Statements() == before {
+				t.Errorf("at %v: nobody has asked", at.Sub(now))
+			}
+			if err := k.verify(t.Context(), at.Add(recheckAfter/2)); err != nil || d.Statements() != before+1 {
+				t.Errorf("at %v: asked again, %v", at.Sub(now), err)
+			}
+		}
+	})
+}
+
+// What has not changed stays in memory.
+func TestRecheckKeepsMemory(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k, now := NewKeys(d), d.Now()
+		if err := k.verify(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		before := k.Version()
+		if err := k.verify(t.Context(), now.Add(MaxAge)); err != nil || k.Version() != before {
+			t.Errorf("%v, version %d; want %d", err, k.Version(), before)
+		}
+	})
+}
+
+// Who is refused has changed nothing that is in memory.
+func TestRefusedChangeKeepsMemory(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		before := k.Version()
+		if err := k.Revoke(t.Context(), 999); !fault.Is(err, fault.NotFound) || k.Version() != before {
+			t.Errorf("%v, version %d; want %d", err, k.Version(), before)
+		}
+		if err := k.Change(t.Context(), func(context.Context, *db.Tx) error { return errors.New("who knows") }); err == nil || k.Version() == before {
+			t.Errorf("%v, version %d", err, k.Version())
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"math/big"
+	"strings"
+)
+
+// KeyPrefix is what every key begins with.
+const KeyPrefix = "foy_"
+
+// A key is KeyPrefix, 37 random base62 characters, and the CRC32 (IEEE) of those
+// in 6 more, so that a mistyped one is refused without a look-up.
+const (
+	keyRandom   = 37
+	keyChecksum = 6
+	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// NewKey makes a key at random.
+func NewKey() string {
+	digits := make([]byte, keyRandom)
+	for i := range digits {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
+		if err != nil {
+			panic(err) // crypto/rand never fails
+		}
+		digits[i] = base62[n.Int64()]
+	}
+	sum := checksum(string(digits))
+	return KeyPrefix + string(digits) + string(sum[:])
+}
+
+// WellFormed reports whether key can be one at all.
+func WellFormed(key string) bool {
+	rest, ok := strings.CutPrefix(key, KeyPrefix)
+	if !ok || len(rest) != keyRandom+keyChecksum {
+		return false
+	}
+	random := rest[:keyRandom]
+	for i := range len(random) {
+		if strings.IndexByte(base62, random[i]) < 0 {
+			return false
+		}
+	}
+	sum := checksum(random)
+	return string(sum[:]) == rest[keyRandom:]
+}
+
+func checksum(random string) (digits [keyChecksum]byte) {
+	sum := crc32.ChecksumIEEE([]byte(random))
+	for i := keyChecksum - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return digits
+}
+
+// prefixSize is how much of a key is kept as text, for its user to know it by: 8 of its 37
+// random characters.
+const prefixSize = 12
+
+// hash is what is stored of a key.
+type hash [sha256.Size]byte
+
+func hashOf(key string) hash { return sha256.Sum256([]byte(key)) }
+
+func (h hash) String() string { return hex.EncodeToString(h[:]) }

@@ -1,0 +1,142 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// Key is an API key of a user, without its secret.
+type Key struct {
+	ID             int64
+	UserID         int64
+	UserEmail      string
+	Name           string // by which its user knows it
+	Prefix         string // the first characters of the key; "": made before these were kept
+	OrganizationID string // bound to this one; "": to all of the user's
+	Scope          Scope
+	CreatedAt      time.Time
+	ExpiresAt      time.Time // zero: never
+	LastUsedAt     time.Time // to the hour; zero: not yet
+}
+
+// Draft says what a new key shall be.
+type Draft struct {
+	UserID         int64
+	OrganizationID string
+	Name           string // "": "key N"
+	Scope          Scope
+	ExpiresIn      time.Duration // 0: never
+	By             Caller        // who makes it; zero: the operator
+}
+
+// Create makes a key at random and returns it and its secret.
+func (k *Keys) Create(ctx context.Context, d Draft) (Key, string, error) {
+	secret := NewKey()
+	var key Key
+	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		key, err = k.insert(ctx, tx, d.By, k.newKey(d), secret)
+		return err
+	})
+	return key, secret, err
+}
+
+// Insert stores a key that was made elsewhere.
+func (k *Keys) Insert(ctx context.Context, tx *db.Tx, d Draft, secret string) (Key, error) {
+	if !WellFormed(secret) {
+		return Key{}, fault.Field(fault.Invalid, "key", "Must be a key as `foyer key generate` prints one: foy_, 37 base62 characters and their checksum.")
+	}
+	return k.insert(ctx, tx, d.By, k.newKey(d), secret)
+}
+
+// insert stores a key, and records that in each organization that it opens.
+func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret string) (Key, error) {
+	key, err := insertKey(ctx, tx, key, secret)
+	if err != nil {
+		return Key{}, err
+	}
+	changes := []activity.Change{activity.Changed("scopes", nil, key.Scope.Names())}
+	if !key.ExpiresAt.IsZero() {
+		changes = append(changes, activity.Changed("expires_at", nil, key.ExpiresAt))
+	}
+	return key, k.record(ctx, tx, by, key, activity.Created, changes)
+}
+
+// revoke removes a key, and records that in each organization that it opened.
+func (k *Keys) revoke(ctx context.Context, tx *db.Tx, by Caller, key Key) error {
+	if err := deleteKey(ctx, tx, key.ID); err != nil {
+		return err
+	}
+	return k.record(ctx, tx, by, key, activity.Revoked, nil)
+}
+
+func (k *Keys) record(ctx context.Context, tx *db.Tx, by Caller, key Key, verb activity.Verb, changes []activity.Change) error {
+	opens, err := opened(ctx, tx, key)
+	if err != nil {
+		return err
+	}
+	for _, organizationID := range opens {
+		err := activity.Record(ctx, tx, by.Did(activity.Entry{
+			OrganizationID: organizationID, Scope: activity.Key, ItemID: strconv.FormatInt(key.ID, 10), Verb: verb,
+			Name: key.UserEmail, Changes: changes,
+		}), k.DB.Now())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newKey makes a key out of a draft.
+func (k *Keys) newKey(d Draft) Key {
+	key := Key{UserID: d.UserID, Name: d.Name, OrganizationID: strings.ToLower(d.OrganizationID), Scope: d.Scope, CreatedAt: k.DB.Now()}
+	if d.ExpiresIn != 0 {
+		key.ExpiresAt = key.CreatedAt.Add(d.ExpiresIn)
+	}
+	return key
+}
+
+// List returns all keys, in the order they were made.
+func (k *Keys) List(ctx context.Context) ([]Key, error) {
+	return listKeys(ctx, k.DB)
+}
+
+// Revoke removes a key: this server refuses it at once, others within 2 seconds.
+func (k *Keys) Revoke(ctx context.Context, id int64) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		key, err := findKey(ctx, tx, id)
+		if errors.Is(err, db.ErrNoRow) {
+			return fault.New(fault.NotFound, "There is no key %d.", id)
+		} else if err != nil {
+			return err
+		}
+		return k.revoke(ctx, tx, Caller{}, key)
+	})
+}
+
+// FlushUse writes down when keys and sessions were used last. Requests only note it, so that
+// reading costs no write.
+func (k *Keys) FlushUse(ctx context.Context) error {
+	return errors.Join(k.cache.uses.Flush(ctx, k.DB, markUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed))
+}
+
+// keepExpired is how long expired keys stay listed, unless their user makes another.
+const keepExpired = 30 * 24 * time.Hour
+
+// Tidy removes keys that expired more than 30 days ago, and sessions that are over. What is in
+// memory of them may stay: it is refused for its age.
+func (k *Keys) Tidy(ctx context.Context) error {
+	now := k.DB.Now()
+	return k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := deleteExpired(ctx, tx, now.Add(-keepExpired)); err != nil {
+			return err
+		}
+		return deleteIdleSessions(ctx, tx, now.Add(-SessionIdle))
+	})
+}

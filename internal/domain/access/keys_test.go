@@ -1,0 +1,82 @@
+package access
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// withKeys makes a user and their keys, each of which lives so long; 0: for ever.
+func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids []int64) {
+	t.Helper()
+	err := k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		userID, err = db.One(t.Context(), tx, db.Value[int64], `
+			INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+			VALUES ('ada', 'ada', 'ada@x.example', '', '', FALSE, $1) RETURNING id`, k.DB.Now())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lives := range live {
+		key, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: lives})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, key.ID)
+	}
+	return userID, ids
+}
+
+// Making a key and noting the use of several take their locks in one order.
+func TestCreateOwnWhileUseIsNoted(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d := dbtest.Open(t, url)
+		k := NewKeys(d)
+		userID, ids := withKeys(t, k, 0, time.Second)
+		at := d.Now().Add(time.Second)
+		d.Now = func() time.Time { return at }
+		made := make(chan error, 1)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := markUsed(t.Context(), tx, ids[0], at); err != nil {
+				return err
+			}
+			go func() {
+				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
+				made <- err
+			}()
+			for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting == 0; {
+				var err error
+				if waiting, err = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`); err != nil {
+					return err
+				}
+			}
+			return markUsed(t.Context(), tx, ids[1], at)
+		})
+		if failed := <-made; err != nil || failed != nil {
+			t.Errorf("%v, %v", err, failed)
+		}
+	})
+}
+
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		keys := NewKeys(d)
+		_, kept := withKeys(t, keys, time.Hour, 2*time.Hour, 0)
+		at := d.Now().Add(keepExpired + time.Hour + time.Minute)
+		d.Now = func() time.Time { return at }
+		if err := keys.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left, err := keys.List(t.Context())
+		if err != nil || len(left) != 2 || left[0].ID != kept[1] || left[1].ID != kept[2] {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	})
+}

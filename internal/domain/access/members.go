@@ -1,0 +1,85 @@
+package access
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+// MemberKey is a key that can see an organization, as its admins see it.
+type MemberKey struct {
+	Key       // LastUsedAt is that of a key bound to the organization; others may be used elsewhere
+	UserUUID  string
+	UserLevel Level
+}
+
+// MayManageKeys reports whether a caller may see and revoke keys of others.
+func MayManageKeys(c Caller) error {
+	if c.Level < Admin {
+		return fault.New(fault.Denied, "Only admins and owners may see the keys of an organization.")
+	}
+	return c.Scope.Require(All)
+}
+
+// OfMembers returns a page of the keys that can see the caller's organization, in the order
+// they were made: those of members up to the caller's level.
+func (k *Keys) OfMembers(ctx context.Context, c Caller, p page.Page) (page.Found[MemberKey], error) {
+	return db.Page(ctx, k.DB, p,
+		func(q db.Querier) (int, error) { return countMemberKeys(ctx, q, c) },
+		func(q db.Querier) ([]MemberKey, error) { return listMemberKeys(ctx, q, c, p) })
+}
+
+// RevokeOfMember removes one of the keys that OfMembers lists, if it is bound to the
+// organization.
+func (k *Keys) RevokeOfMember(ctx context.Context, c Caller, id int64) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		key, err := findMemberKey(ctx, tx, c, id)
+		if err != nil {
+			return OrNotFound(err)
+		}
+		if key.OrganizationID == "" {
+			return fault.New(fault.Denied, "The key is not bound to this organization, but to its user: remove the member instead.")
+		}
+		return k.revoke(ctx, tx, c, key.Key)
+	})
+}
+
+// RevokeBound removes, inside Change, the keys of a user that are bound to an organization.
+func (k *Keys) RevokeBound(ctx context.Context, tx *db.Tx, by Caller, organizationID string, userID int64) error {
+	bound, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE user_id = $1 AND organization_id = $2 ORDER BY id`,
+		userID, organizationID)
+	if err != nil {
+		return err
+	}
+	for _, key := range bound {
+		if err := k.revoke(ctx, tx, by, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID, &k.UserLevel) }
+
+// ofMembers selects the keys that see an organization, of members up to a level.
+const ofMembers = ` FROM memberships m JOIN users u ON u.id = m.user_id
+	JOIN keys k ON k.user_id = m.user_id AND (k.organization_id IS NULL OR k.organization_id = m.organization_id)
+	WHERE m.organization_id = $1 AND m.level <= $2`
+
+const memberKeyColumns = `k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,
+	CASE WHEN k.organization_id IS NULL THEN NULL ELSE k.last_used_at END, u.uuid, m.level`
+
+func countMemberKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofMembers, c.Organization.ID, c.Level)
+}
+
+func listMemberKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]MemberKey, error) {
+	return db.All(ctx, q, (*MemberKey).fields, `SELECT `+memberKeyColumns+ofMembers+` ORDER BY k.id LIMIT $3 OFFSET $4`,
+		c.Organization.ID, c.Level, p.Limit, p.Offset)
+}
+
+func findMemberKey(ctx context.Context, q db.Querier, c Caller, id int64) (MemberKey, error) {
+	return db.One(ctx, q, (*MemberKey).fields, `SELECT `+memberKeyColumns+ofMembers+` AND k.id = $3`, c.Organization.ID, c.Level, id)
+}

@@ -1,0 +1,139 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/infra/db"
+)
+
+// OwnDraft is the key that a caller wants for themselves.
+type OwnDraft struct {
+	Scope          Scope
+	Name           patch.Field[string]    // absent: "key N"
+	OrganizationID string                 // "": that of the key asking, or none
+	ExpiresAt      patch.Field[time.Time] // absent: with the key asking, or never
+}
+
+// Own returns a page of the caller's keys, in the order they were made. A key that is
+// bound to an organization sees only keys that are bound to the same.
+func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key], error) {
+	return db.Page(ctx, k.DB, p,
+		func(q db.Querier) (int, error) { return countOwnKeys(ctx, q, c) },
+		func(q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
+}
+
+// CreateOwn makes a key that can do no more than the key asking for it, and lives
+// no longer.
+func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string, error) {
+	if err := patch.RequiredText("name", d.Name, maxKeyName); err != nil {
+		return Key{}, "", err
+	}
+	key, err := k.limit(c, d)
+	if err != nil {
+		return Key{}, "", err
+	}
+	if key.OrganizationID != "" {
+		switch member, err := isMember(ctx, k.DB, key.OrganizationID, c.UserID); {
+		case err != nil:
+			return Key{}, "", err
+		case !member:
+			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+		}
+	}
+	secret := NewKey()
+	var made Key
+	err = k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
+			return err
+		}
+		made, err = k.insert(ctx, tx, c, key, secret)
+		return err
+	})
+	return made, secret, err
+}
+
+// maxKeyName is the length of a key's name, in characters.
+const maxKeyName = 64
+
+// maxOwn is how many keys a user may have, if the operator makes no more: each may make
+// as many requests as any other.
+const maxOwn = 100
+
+// mayAdd reports whether c may make another key now, and holds that until tx ends. The
+// user's keys that have expired are removed, so that making many does not fill the table.
+func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
+	if err := lockKeys(ctx, tx, c.UserID); err != nil {
+		return err
+	}
+	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {
+		return err
+	}
+	if err := findCredential(ctx, tx, c); errors.Is(err, db.ErrNoRow) {
+		return errBadKey // revoked or ended since it was admitted: what it makes would outlive it
+	} else if err != nil {
+		return err
+	}
+	n, err := countKeys(ctx, tx, c.UserID)
+	if err == nil && n >= maxOwn {
+		return fault.New(fault.Invalid, "At most %d keys of yours may be valid at a time, and %d are: revoke some first.", maxOwn, n)
+	}
+	return err
+}
+
+// limit makes the draft a key, unless it could do what c's cannot.
+func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
+	if !c.Scope.Includes(d.Scope) {
+		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
+	}
+	key := k.newKey(Draft{UserID: c.UserID, OrganizationID: d.OrganizationID, Name: strings.TrimSpace(d.Name.Value), Scope: d.Scope})
+	key.ExpiresAt = d.ExpiresAt.Or(c.KeyExpires())
+	if key.OrganizationID == "" {
+		key.OrganizationID = c.BoundTo
+	}
+	switch {
+	case c.BoundTo != "" && key.OrganizationID != c.BoundTo:
+		return Key{}, fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+	case !d.ExpiresAt.Set:
+		return key, nil
+	case !key.ExpiresAt.After(key.CreatedAt):
+		return Key{}, fault.Field(fault.Invalid, "expires_at", "Must be in the future.")
+	case c.endsBefore(key):
+		return Key{}, fault.New(fault.Denied, "A key cannot make one that lives longer than itself.")
+	}
+	return key, nil
+}
+
+// RevokeOwn removes one of the keys that Own lists, unless it can do more than the
+// key asking, or lives longer.
+func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		key, err := findOwnKey(ctx, tx, c, id)
+		if err != nil {
+			return OrNotFound(err)
+		}
+		if err := c.MayRevoke(key); err != nil {
+			return err
+		}
+		return k.revoke(ctx, tx, c, key)
+	})
+}
+
+// MayRevoke reports whether a caller may revoke a key of their own.
+func (c Caller) MayRevoke(k Key) error {
+	if !c.Scope.Includes(k.Scope) || c.endsBefore(k) {
+		return fault.New(fault.Denied, "A key cannot revoke one that can do more, or lives longer, than itself.")
+	}
+	return nil
+}
+
+// endsBefore reports whether the caller's key ends before another.
+func (c Caller) endsBefore(k Key) bool {
+	ends := c.KeyExpires()
+	return !ends.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(ends))
+}

@@ -1,0 +1,199 @@
+package access
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+const keyColumns = `id, user_id, (SELECT email FROM users WHERE users.id = user_id), name, prefix, organization_id, scopes,
+	created_at, expires_at, last_used_at`
+
+func (k *Key) fields() []any {
+	return []any{
+		&k.ID, &k.UserID, &k.UserEmail, &k.Name, &k.Prefix, db.Null(&k.OrganizationID),
+		scanScope{&k.Scope},
+		&k.CreatedAt, db.Null(&k.ExpiresAt), db.Null(&k.LastUsedAt),
+	}
+}
+
+// scanScope reads names of scopes as they are stored.
+type scanScope struct{ scope *Scope }
+
+// Scan implements sql.Scanner.
+func (s scanScope) Scan(src any) (err error) {
+	names := ""
+	if err := db.Null(&names).Scan(src); err != nil {
+		return err
+	}
+	*s.scope, err = ParseScopes(strings.Fields(names))
+	return err
+}
+
+func insertKey(ctx context.Context, tx *db.Tx, k Key, secret string) (Key, error) {
+	return db.One(ctx, tx, (*Key).fields, `
+		INSERT INTO keys (user_id, organization_id, hash, scopes, created_at, expires_at, prefix, name)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, CASE CAST($8 AS TEXT) WHEN '' THEN
+			'key ' || CAST((SELECT COUNT(*) + 1 FROM keys WHERE user_id = $1) AS TEXT) ELSE $8 END)
+		RETURNING `+keyColumns,
+		k.UserID, db.Null(&k.OrganizationID), hashOf(secret).String(), k.Scope.String(), k.CreatedAt, db.Null(&k.ExpiresAt),
+		secret[:prefixSize], k.Name)
+}
+
+func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
+	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys ORDER BY id`)
+}
+
+func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
+	return err
+}
+
+// opened names the organizations that a key opens.
+func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
+	if k.OrganizationID != "" {
+		return []string{k.OrganizationID}, nil
+	}
+	return db.All(ctx, q, db.Value[string], `
+		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)
+}
+
+func deleteKeys(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1`, userID)
+	return err
+}
+
+func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
+	return err
+}
+
+func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)
+	return err
+}
+
+func countChange(ctx context.Context, tx *db.Tx) error {
+	_, err := db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
+	return err
+}
+
+func version(ctx context.Context, q db.Querier) (int64, error) {
+	return db.One(ctx, q, db.Value[int64], `SELECT version FROM access_version WHERE id = 1`)
+}
+
+// grant is one organization that a key or session opens; one that opens none has one
+// grant without an organization.
+type grant struct {
+	key       Key   // that of a session has the times of the session, but ends when the key does
+	sessionID int64 // 0: no session
+	level     Level
+	org       Organization
+}
+
+func (g *grant) fields() []any {
+	return []any{
+		&g.key.ID, &g.sessionID, &g.key.UserID, db.Null(&g.key.OrganizationID),
+		scanScope{&g.key.Scope},
+		db.Null(&g.key.ExpiresAt), &g.key.CreatedAt, db.Null(&g.key.LastUsedAt),
+		&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps,
+	}
+}
+
+// What a key may do, and what a session: all that its user may, unless it began with a key.
+const (
+	grantOfKey = `
+		SELECT id, 0 AS session_id, user_id, organization_id, scopes, expires_at, created_at, last_used_at
+		FROM keys WHERE hash = $1`
+	grantOfSession = `
+		SELECT COALESCE(keys.id, 0) AS id, sessions.id AS session_id, sessions.user_id, keys.organization_id,
+			COALESCE(keys.scopes, '*') AS scopes, keys.expires_at, sessions.created_at, sessions.last_used_at
+		FROM sessions LEFT JOIN keys ON keys.id = sessions.key_id WHERE sessions.hash = $1`
+)
+
+func grants(ctx context.Context, q db.Querier, c credential) ([]grant, error) {
+	granting := grantOfKey
+	if c.session {
+		granting = grantOfSession
+	}
+	return db.All(ctx, q, (*grant).fields, `
+		SELECT k.id, k.session_id, k.user_id, k.organization_id, k.scopes, k.expires_at, k.created_at, k.last_used_at,
+			COALESCE(m.level, 0), COALESCE(o.id, ''), COALESCE(o.name, ''), COALESCE(o.access_level, 0),
+			COALESCE(o.members_can_invite, FALSE), COALESCE(o.members_can_manage_apps, FALSE)
+		FROM (`+granting+`) k
+		LEFT JOIN memberships m ON m.user_id = k.user_id AND m.organization_id = COALESCE(k.organization_id, m.organization_id)
+		LEFT JOIN organizations o ON o.id = m.organization_id
+		ORDER BY m.joined_at, o.id`, c.hash.String())
+}
+
+// findGrant returns what a caller may do in their organization; ErrNoRow if they are no
+// member, or their key or session is gone. On the command line there is neither.
+func findGrant(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (grant, error) {
+	columns := func(g *grant) []any {
+		return []any{&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps}
+	}
+	return db.One(ctx, tx, columns, `
+		SELECT m.level, o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps
+		FROM memberships m JOIN organizations o ON o.id = m.organization_id
+		WHERE m.user_id = $1 AND m.organization_id = $2
+		AND (CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM keys WHERE id = $3 AND (expires_at IS NULL OR expires_at > $4)))
+		AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM sessions WHERE id = $5))`,
+		c.UserID, c.Organization.ID, c.KeyID, now, c.SessionID)
+}
+
+// own is the condition for the keys that a caller may see.
+const own = ` WHERE user_id = $1 AND (CAST($2 AS TEXT) = '' OR organization_id = $2)`
+
+func countOwnKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM keys`+own, c.UserID, c.BoundTo)
+}
+
+func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Key, error) {
+	return db.All(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` ORDER BY id LIMIT $3 OFFSET $4`,
+		c.UserID, c.BoundTo, p.Limit, p.Offset)
+}
+
+// lockKeys keeps a user's keys as they are until this transaction ends. The order is that
+// in which FlushUse changes keys.
+func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
+	return err
+}
+
+// findCredential returns ErrNoRow if what a caller was admitted with is no longer there.
+func findCredential(ctx context.Context, tx *db.Tx, c Caller) error {
+	if c.SessionID == 0 {
+		_, err := findKey(ctx, tx, c.KeyID)
+		return err
+	}
+	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM sessions WHERE id = $1`, c.SessionID)
+	return err
+}
+
+// findKey returns ErrNoRow if there is no such key.
+func findKey(ctx context.Context, tx *db.Tx, id int64) (Key, error) {
+	return db.One(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE id = $1`, id)
+}
+
+func countKeys(ctx context.Context, tx *db.Tx, userID int64) (int, error) {
+	return db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM keys WHERE user_id = $1`, userID)
+}
+
+func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
+	return err
+}
+
+func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {
+	return db.One(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` AND id = $3`, c.UserID, c.BoundTo, id)
+}
+
+func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {
+	return db.One(ctx, q, db.Value[bool],
+		`SELECT EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $2)`, organizationID, userID)
+}

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// What is done to a key is recorded in each organization that it opens, with the key or
+// session by which it was done.
+func TestKeysAreRecorded(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for _, id := range []string{"one", "two", "not-mine"} {
+				if _, err := db.Exec(ctx, tx, `
+					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+					VALUES ($1, $1, 6, TRUE, TRUE, '', $2)`, id, d.Now()); err != nil {
+					return err
+				}
+			}
+			_, err := db.Exec(ctx, tx, `
+				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
+				SELECT id, $1, 15, $2, $2 FROM organizations WHERE id <> 'not-mine'`, userID, d.Now())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := func(in string) (all []string) {
+			t.Helper()
+			found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: in}, page.First)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range slices.Backward(found.Items) {
+				all = append(all, fmt.Sprintf("%s %s %s of %s by %d with %d/%d from %q in %q: %s",
+					e.Scope, e.ItemID, e.Verb, e.Name, e.User.ID, e.KeyID, e.SessionID, e.Address, e.RequestID, e.Changes))
+			}
+			return all
+		}
+		first, _, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByKey, KeyID: first.ID}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		self := session.Caller()
+		self.RequestID, self.Address = "request", "192.0.2.1"
+		bound, _, err := k.CreateOwn(t.Context(), self, OwnDraft{Scope: PluginRead, OrganizationID: "two"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.RevokeOwn(t.Context(), self, bound.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Revoke(t.Context(), first.ID); err != nil {
+			t.Fatal(err)
+		}
+		by := fmt.Sprintf(`by %d with %d/1 from "192.0.2.1" in "request"`, userID, first.ID)
+		made := fmt.Sprintf(`Key %d created of ada@x.example by 0 with 0/0 from "" in "": [{"action":"changed","field":"scopes","before":null,"after":["*"]}]`, first.ID)
+		revoked := fmt.Sprintf(`Key %d revoked of ada@x.example by 0 with 0/0 from "" in "": []`, first.ID)
+		for in, want := range map[string][]string{
+			"one": {made, revoked},
+			"two": {
+				made,
+				fmt.Sprintf(`Key %d created of ada@x.example %s: [{"action":"changed","field":"scopes","before":null,"after":["plugin:read"]}]`, bound.ID, by),
+				fmt.Sprintf(`Key %d revoked of ada@x.example %s: []`, bound.ID, by),
+				revoked,
+			},
+			"not-mine": nil,
+		} {
+			if got := recorded(in); !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", in, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// SessionTime is how long a session lives from its first use.
+	SessionTime = 7 * 24 * time.Hour
+	// SessionIdle is how long it lives from its last use.
+	SessionIdle = 12 * time.Hour
+	// sessionNoted is how old the noted last use of a session may be.
+	sessionNoted = 5 * time.Minute
+	// maxSessions is how many sessions a user may have: the one used longest ago gives way.
+	maxSessions = 100
+)
+
+// Method is how a session began.
+type Method string
+
+// The ways to sign in.
+const (
+	ByProvider Method = "oidc"
+	ByMail     Method = "mail"
+	ByKey      Method = "key"
+)
+
+// Session is a browser that is signed in. What it may do is what its user may do; of one
+// that began with a key, what the key may.
+type Session struct {
+	ID         int64
+	Method     Method
+	CreatedAt  time.Time
+	LastUsedAt time.Time // to 5 minutes
+	Address    string    // of the browser when it began
+	UserAgent  string
+	keyExpires time.Time // zero: never
+}
+
+// ExpiresAt is when the session ends unless it is used.
+func (s Session) ExpiresAt() time.Time { return sessionEnd(s.CreatedAt, s.LastUsedAt, s.keyExpires) }
+
+// sessionEnd is when a session ends unless it is used.
+func sessionEnd(began, used, keyExpires time.Time) time.Time {
+	end := used.Add(SessionIdle)
+	for _, other := range []time.Time{began.Add(SessionTime), keyExpires} {
+		if !other.IsZero() && other.Before(end) {
+			end = other
+		}
+	}
+	return end
+}
+
+// SessionDraft says what a new session shall be.
+type SessionDraft struct {
+	UserID    int64
+	Method    Method
+	KeyID     int64 // that it begins with; 0: none
+	Address   string
+	UserAgent string
+}
+
+// maxUserAgent is how much is kept of what a browser calls itself, in bytes.
+const maxUserAgent = 300
+
+// sessionPrefix is what the token of every session begins with.
+const sessionPrefix = "fos_"
+
+// newSession makes the token of a session at random: 260 bits.
+func newSession() string { return sessionPrefix + rand.Text() + rand.Text() }
+
+// BeginSession makes a session and returns its token.
+func (k *Keys) BeginSession(ctx context.Context, d SessionDraft) (token string, err error) {
+	err = k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		token, err = k.InsertSession(ctx, tx, d)
+		return err
+	})
+	return token, err
+}
+
+// InsertSession is BeginSession inside a transaction.
+func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (token string, err error) {
+	if d.KeyID != 0 {
+		if _, err := findKey(ctx, tx, d.KeyID); errors.Is(err, db.ErrNoRow) {
+			return "", errBadKey // revoked since it was looked up
+		} else if err != nil {
+			return "", err
+		}
+	}
+	d.UserAgent = strings.ToValidUTF8(strings.ReplaceAll(d.UserAgent, "\x00", ""), "\uFFFD")
+	if len(d.UserAgent) > maxUserAgent {
+		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
+	}
+	token = newSession()
+	if err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now()); err != nil {
+		return "", err
+	}
+	n, err := deleteOldSessions(ctx, tx, d.UserID, maxSessions)
+	if err == nil && n > 0 {
+		err = countChange(ctx, tx)
+	}
+	return token, err
+}
+
+var errNoSession = fault.New(fault.NotAuthenticated, "Your session is over: sign in again.")
+
+// IdentifySession returns whose session it is. One that is over gets the same answer as a
+// token that was never one.
+func (k *Keys) IdentifySession(ctx context.Context, token string) (*Identity, error) {
+	if !strings.HasPrefix(token, sessionPrefix) || len(token) != len(sessionPrefix)+2*len(rand.Text()) {
+		return nil, errNoSession
+	}
+	return k.identify(ctx, credential{hashOf(token), true})
+}
+
+// OwnSessions returns a page of the sessions of the caller's user that are not over, in the
+// order they began.
+func (k *Keys) OwnSessions(ctx context.Context, c Caller, p page.Page) (page.Found[Session], error) {
+	now := k.DB.Now()
+	return db.Page(ctx, k.DB, p,
+		func(q db.Querier) (int, error) { return countSessions(ctx, q, c.UserID, now) },
+		func(q db.Querier) ([]Session, error) { return listSessions(ctx, q, c.UserID, now, p) })
+}
+
+// OwnSession returns one of those that OwnSessions lists.
+func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, error) {
+	s, err := findSession(ctx, k.DB, c.UserID, id, k.DB.Now())
+	return s, OrNotFound(err)
+}
+
+// EndSession ends one of the caller's sessions: this server refuses it at once, others
+// within 2 seconds.
+func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		n, err := deleteSession(ctx, tx, c.UserID, id)
+		if err == nil && n == 0 {
+			return ErrNotFound
+		}
+		return err
+	})
+}
+
+// EndSessions ends all sessions of the caller's user.
+func (k *Keys) EndSessions(ctx context.Context, c Caller) error {
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RemoveSessions(ctx, tx, c.UserID) })
+}
+
+// RemoveSessions ends all sessions of a user inside Change.
+func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, userID int64) error {
+	if err := lockSessions(ctx, tx, userID); err != nil {
+		return err
+	}
+	return deleteSessions(ctx, tx, userID)
+}
+
+// RevokeAll revokes all keys of a user and ends all their sessions, inside Change.
+func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, userID int64) error {
+	if err := lockKeys(ctx, tx, userID); err != nil {
+		return err
+	}
+	if err := deleteKeys(ctx, tx, userID); err != nil {
+		return err
+	}
+	return k.RemoveSessions(ctx, tx, userID)
+}
+
+// MaySeeSelf reports whether a caller may see what belongs to the person, and not to one
+// organization.
+func MaySeeSelf(c Caller) error {
+	if c.BoundTo != "" {
+		return fault.New(fault.Denied, "This belongs to you, not to one organization: it needs a key or session that is not bound to one.")
+	}
+	return nil
+}
+
+// inSession marks the context of what the console asks for somebody who is signed in.
+type inSession struct{}
+
+// WithSession returns the context of a request that acts as a session. No request that comes
+// over the network has one.
+func WithSession(ctx context.Context, token string) context.Context {
+	return context.WithValue(ctx, inSession{}, token)
+}
+
+// SessionOf returns the token of the session that a request acts as.
+func SessionOf(ctx context.Context) (token string, ok bool) {
+	token, ok = ctx.Value(inSession{}).(string)
+	return token, ok
+}

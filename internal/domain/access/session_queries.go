@@ -1,0 +1,84 @@
+package access
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+const sessionColumns = `s.id, s.method, s.created_at, s.last_used_at, s.address, s.user_agent, k.expires_at`
+
+func (s *Session) fields() []any {
+	return []any{&s.ID, &s.Method, &s.CreatedAt, &s.LastUsedAt, &s.Address, &s.UserAgent, db.Null(&s.keyExpires)}
+}
+
+func insertSession(ctx context.Context, tx *db.Tx, d SessionDraft, h hash, now time.Time) error {
+	var key any
+	if d.KeyID != 0 {
+		key = d.KeyID
+	}
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO sessions (user_id, hash, method, key_id, created_at, last_used_at, address, user_agent)
+		VALUES ($1, $2, $3, $4, $5, $5, $6, $7)`,
+		d.UserID, h.String(), string(d.Method), key, now, d.Address, d.UserAgent)
+	return err
+}
+
+// deleteOldSessions leaves a user this many sessions, those that were used last.
+func deleteOldSessions(ctx context.Context, tx *db.Tx, userID int64, leave int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM sessions WHERE id IN (
+			SELECT id FROM sessions WHERE user_id = $1 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2)`,
+		userID, leave, maxSessions)
+}
+
+// live selects the sessions of a user that are not over.
+const live = `
+	FROM sessions s LEFT JOIN keys k ON k.id = s.key_id
+	WHERE s.user_id = $1 AND s.created_at > $2 AND s.last_used_at > $3 AND (k.expires_at IS NULL OR k.expires_at > $4)`
+
+// liveAt are the arguments of live.
+func liveAt(userID int64, now time.Time) []any {
+	return []any{userID, now.Add(-SessionTime), now.Add(-SessionIdle), now}
+}
+
+func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Time) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+live, liveAt(userID, now)...)
+}
+
+func listSessions(ctx context.Context, q db.Querier, userID int64, now time.Time, p page.Page) ([]Session, error) {
+	return db.All(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` ORDER BY s.id LIMIT $5 OFFSET $6`,
+		append(liveAt(userID, now), p.Limit, p.Offset)...)
+}
+
+func findSession(ctx context.Context, q db.Querier, userID, id int64, now time.Time) (Session, error) {
+	return db.One(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` AND s.id = $5`, append(liveAt(userID, now), id)...)
+}
+
+func deleteSession(ctx context.Context, tx *db.Tx, userID, id int64) (int64, error) {
+	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, userID, id)
+}
+
+// lockSessions keeps a user's sessions as they are until this transaction ends. The order is
+// that in which FlushUse changes them.
+func lockSessions(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM sessions WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
+	return err
+}
+
+func deleteSessions(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE user_id = $1`, userID)
+	return err
+}
+
+func deleteIdleSessions(ctx context.Context, tx *db.Tx, usedBefore time.Time) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1`, usedBefore)
+	return err
+}
+
+func markSessionUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, at)
+	return err
+}

@@ -1,0 +1,235 @@
+package access
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// clock is the time of a test, for as many servers as share it.
+type clock struct{ now time.Time }
+
+func (c *clock) keys(d *db.DB) *Keys {
+	d.Now = func() time.Time { return c.now }
+	return NewKeys(d)
+}
+
+func newClock() *clock { return &clock{time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)} }
+
+func begin(t *testing.T, k *Keys, d SessionDraft) string {
+	t.Helper()
+	token, err := k.BeginSession(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func holds(t *testing.T, k *Keys, token string) bool {
+	t.Helper()
+	_, err := k.IdentifySession(t.Context(), token)
+	if err != nil && !fault.Is(err, fault.NotAuthenticated) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		idle, used := begin(t, k, SessionDraft{UserID: userID, Method: ByMail}), begin(t, k, SessionDraft{UserID: userID, Method: ByProvider})
+		start := c.now
+		c.now = start.Add(SessionIdle - time.Second)
+		if !holds(t, k, used) {
+			t.Error("ended before its time")
+		}
+		c.now = start.Add(SessionIdle)
+		if holds(t, k, idle) || !holds(t, k, used) {
+			t.Error("12 hours after the last use a session ends, another does not")
+		}
+		if err := k.FlushUse(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !holds(t, c.keys(d), used) {
+			t.Error("another server does not know of the use")
+		}
+		if err := k.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 10})
+		if err != nil || found.Count != 1 || found.Items[0].Method != ByProvider || !found.Items[0].ExpiresAt().Equal(start.Add(2*SessionIdle-time.Second)) {
+			t.Errorf("%+v, %v", found, err)
+		}
+		for c.now.Before(start.Add(SessionTime - time.Hour)) {
+			c.now = c.now.Add(11 * time.Hour)
+			if live := c.now.Before(start.Add(SessionTime)); holds(t, k, used) != live {
+				t.Errorf("after %s it is %t that the session holds", c.now.Sub(start), !live)
+			}
+		}
+		c.now = start.Add(SessionTime)
+		if holds(t, k, used) {
+			t.Error("7 days after it began a session holds")
+		}
+	})
+}
+
+// A use that another server has noted is found before a session is refused.
+func TestSessionUsedElsewhere(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		c := newClock()
+		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
+		userID, _ := withKeys(t, here)
+		token := begin(t, here, SessionDraft{UserID: userID, Method: ByMail})
+		if !holds(t, here, token) {
+			t.Fatal("not begun")
+		}
+		c.now = c.now.Add(SessionIdle - time.Minute)
+		if !holds(t, there, token) {
+			t.Fatal("not known there")
+		}
+		if err := there.FlushUse(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(time.Hour)
+		if !holds(t, here, token) {
+			t.Error("refused here, though used there")
+		}
+	})
+}
+
+func TestSessionOfAKey(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		c := newClock()
+		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
+		userID, ids := withKeys(t, here, time.Hour, 0)
+		brief, long := begin(t, here, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]}), begin(t, here, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[1]})
+		id, err := there.IdentifySession(t.Context(), brief)
+		if err != nil || id.Scope != All || id.KeyID != ids[0] || id.SessionID == 0 || !id.Caller().KeyExpires().Equal(c.now.Add(time.Hour)) {
+			t.Fatalf("%+v, %v", id, err)
+		}
+		if !holds(t, there, long) {
+			t.Error("not known there")
+		}
+		if err := here.Revoke(t.Context(), ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		if holds(t, here, long) {
+			t.Error("the session of a revoked key holds")
+		}
+		c.now = c.now.Add(MaxAge)
+		if holds(t, there, long) {
+			t.Error("the session of a revoked key holds there after 2 seconds")
+		}
+		c.now = c.now.Add(time.Hour)
+		if holds(t, here, brief) || holds(t, there, brief) {
+			t.Error("the session of an expired key holds")
+		}
+		if _, err := here.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[1]}); !fault.Is(err, fault.AuthenticationFailed) {
+			t.Errorf("a session begins with a revoked key: %v", err)
+		}
+	})
+}
+
+func TestEndSessionsOnTwoServers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		c := newClock()
+		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
+		userID, _ := withKeys(t, here)
+		var tokens []string
+		for range 3 {
+			tokens = append(tokens, begin(t, here, SessionDraft{UserID: userID, Method: ByMail}))
+		}
+		for _, token := range tokens {
+			if !holds(t, here, token) || !holds(t, there, token) {
+				t.Fatal("not begun")
+			}
+		}
+		id, err := here.IdentifySession(t.Context(), tokens[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := here.EndSession(t.Context(), Caller{UserID: userID + 1}, id.SessionID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("another user's session: %v", err)
+		}
+		if err := here.EndSession(t.Context(), id.Caller(), id.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		if holds(t, here, tokens[0]) || !holds(t, here, tokens[1]) {
+			t.Error("the one session shall have ended here, and no other")
+		}
+		c.now = c.now.Add(MaxAge)
+		if holds(t, there, tokens[0]) || !holds(t, there, tokens[1]) {
+			t.Error("the one session shall have ended there, and no other")
+		}
+		if _, _, err := here.CreateOwn(t.Context(), id.Caller(), OwnDraft{Scope: All}); !fault.Is(err, fault.AuthenticationFailed) {
+			t.Errorf("an ended session makes a key: %v", err)
+		}
+		if err := here.EndSessions(t.Context(), id.Caller()); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(MaxAge)
+		for _, token := range tokens {
+			if holds(t, here, token) || holds(t, there, token) {
+				t.Error("a session holds after all were ended")
+			}
+		}
+	})
+}
+
+func TestSessionsOfAUserAreLimited(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		first := begin(t, k, SessionDraft{UserID: userID, Method: ByMail, UserAgent: strings.Repeat("é\x00", 200) + "\xff"})
+		if !holds(t, k, first) {
+			t.Fatal("not begun")
+		}
+		for range maxSessions {
+			c.now = c.now.Add(time.Second)
+			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		}
+		c.now = c.now.Add(MaxAge)
+		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
+		if err != nil || found.Count != maxSessions || holds(t, k, first) {
+			t.Errorf("%d sessions, %v", found.Count, err)
+		}
+	})
+}
+
+// A key is no session, and the other way round.
+func TestSessionsAreNoKeys(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		_, key, err := k.Create(t.Context(), Draft{UserID: userID, Scope: All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session := begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		if _, err := k.Identify(t.Context(), key); err != nil || !holds(t, k, session) {
+			t.Error("neither works", err)
+		}
+		if _, err := k.Identify(t.Context(), session); !fault.Is(err, fault.AuthenticationFailed) {
+			t.Errorf("a session is taken for a key: %v", err)
+		}
+		for _, wrong := range []string{key, "", session[1:], session + "A", sessionPrefix, newSession()} {
+			if holds(t, k, wrong) {
+				t.Errorf("%q is taken for a session", wrong)
+			}
+		}
+	})
+}

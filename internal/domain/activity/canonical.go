@@ -1,0 +1,103 @@
+package activity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+)
+
+// chained is an entry as it is in the chain: all that is stored of it.
+type chained struct {
+	Stored
+	userID, keyID, sessionID string // in digits; "": NULL
+	nameHash, salt           string
+}
+
+const chainedColumns = `id, organization_id, scope, item_id, activity, COALESCE(CAST(user_id AS TEXT), ''), COALESCE(CAST(key_id AS TEXT), ''),
+	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt`
+
+func (c *chained) fields() []any {
+	return []any{
+		&c.ID, &c.OrganizationID, &c.Scope, &c.ItemID, &c.Verb, &c.userID, &c.keyID,
+		&c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt, &c.Number, &c.Hash, &c.nameHash, &c.salt,
+	}
+}
+
+// hashAfter is the entry's hash in the chain: SHA-256 of the hash before it and of the entry in
+// the form of RFC 8785, in hexadecimal.
+func (c *chained) hashAfter(previous string) string {
+	before, err := hex.DecodeString(previous)
+	if err != nil {
+		before = []byte(previous) // somebody has changed it: no entry has a hash that follows
+	}
+	sum := sha256.Sum256(c.appendCanonical(before))
+	return hex.EncodeToString(sum[:])
+}
+
+// appendCanonical appends the entry in the form of RFC 8785: members in the order of their
+// names, no white space. The changes are the text that is stored, as one string, so that no
+// spelling of a number is another's equal.
+func (c *chained) appendCanonical(b []byte) []byte {
+	text := func(before, value string) { b = appendText(append(b, before...), value) }
+	number := func(before, digits string) {
+		if digits == "" {
+			digits = "null"
+		}
+		b = append(append(b, before...), digits...)
+	}
+	text(`{"activity":`, string(c.Verb))
+	text(`,"address":`, c.Address)
+	text(`,"changes":`, c.Changes)
+	text(`,"created_at":`, c.CreatedAt.UTC().Format(time.RFC3339Nano))
+	number(`,"id":`, strconv.FormatInt(c.ID, 10))
+	text(`,"item_id":`, c.ItemID)
+	number(`,"key_id":`, c.keyID)
+	if c.nameHash == "" {
+		text(`,"name":`, c.Name)
+	} else {
+		text(`,"name_sha256":`, c.nameHash)
+	}
+	number(`,"number":`, strconv.FormatInt(c.Number, 10))
+	text(`,"organization_id":`, c.OrganizationID)
+	text(`,"request_id":`, c.RequestID)
+	text(`,"scope":`, string(c.Scope))
+	number(`,"session_id":`, c.sessionID)
+	number(`,"user_id":`, c.userID)
+	return append(b, '}')
+}
+
+// appendText appends a string as RFC 8785 section 3.2.2.2 has it. Bytes that are not UTF-8, which
+// only somebody else can have written, stay as they are, so that no other text is equal.
+func appendText(b []byte, s string) []byte {
+	const hexadecimal = "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c >= ' ':
+			b = append(b, c)
+		case c == '\b':
+			b = append(b, `\b`...)
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\f':
+			b = append(b, `\f`...)
+		case c == '\r':
+			b = append(b, `\r`...)
+		default:
+			b = append(b, `\u00`...)
+			b = append(b, hexadecimal[c>>4], hexadecimal[c&15])
+		}
+	}
+	return append(b, '"')
+}
+
+// hashName is what the chain has of a name that can be erased.
+func hashName(salt, name string) string {
+	sum := sha256.Sum256([]byte(salt + name))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,203 @@
+package activity
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/infra/db"
+)
+
+const (
+	// chainEvery is how often a server looks for entries without a number.
+	chainEvery = 500 * time.Millisecond
+	// chainBatch bounds how many one transaction numbers.
+	chainBatch = 200
+)
+
+// Chain gives entries their numbers and hashes until ctx is done, and tells failed what it
+// could not do. Servers take turns.
+func Chain(ctx context.Context, d *db.DB, failed func(error)) {
+	tick := time.NewTicker(chainEvery)
+	defer tick.Stop()
+	for {
+		if _, err := NumberAll(ctx, d); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// NumberAll gives all entries that have been committed their numbers and hashes, and reports
+// how many had none.
+func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
+	for n := chainBatch; n == chainBatch; total += n {
+		if any, err := anyUnnumbered(ctx, d); err != nil || !any {
+			return total, err
+		}
+		if n, err = numberBatch(ctx, d); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// numberBatch numbers the first entries that have no number, whatever their ids: on PostgreSQL
+// an entry may be committed later than others with higher ones.
+func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
+	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, "activity chain")
+		entries, err := unnumbered(ctx, tx, chainBatch)
+		if err != nil {
+			return err
+		}
+		n = len(entries)
+		chains := heads{}
+		for i := range entries {
+			head, err := chains.of(ctx, tx, entries[i].OrganizationID)
+			if err != nil {
+				return err
+			}
+			head.append(&entries[i])
+			if err := setNumber(ctx, tx, entries[i]); err != nil {
+				return err
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(chains)) {
+			if err := setHead(ctx, tx, *chains[id]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// heads are those of chains that get entries, by organization.
+type heads map[string]*Head
+
+func (h heads) of(ctx context.Context, tx *db.Tx, organizationID string) (*Head, error) {
+	if h[organizationID] == nil {
+		found, err := findHead(ctx, tx, organizationID)
+		if err != nil {
+			return nil, err
+		}
+		h[organizationID] = &found
+	}
+	return h[organizationID], nil
+}
+
+// Head is the last entry of an organization's chain.
+type Head struct {
+	OrganizationID string
+	Number         int64 // 0: there is none yet
+	Hash           string
+	At             time.Time // when the entry was made
+
+	dropped     int64 // the last entry that is no longer kept; 0: all are
+	droppedHash string
+}
+
+// beginning is the hash before the first entry.
+var beginning = strings.Repeat("0", 64)
+
+// append makes an entry the next one of a chain.
+func (h *Head) append(e *chained) {
+	if e.Name != "" && personal(e.Scope) {
+		e.salt = rand.Text()
+		e.nameHash = hashName(e.salt, e.Name)
+	}
+	e.Number = h.Number + 1
+	e.Hash = e.hashAfter(h.Hash)
+	h.Number, h.Hash, h.At = e.Number, e.Hash, e.CreatedAt
+}
+
+// personal reports whether the name of an entry is a person's address, which may have to be
+// erased.
+func personal(s Scope) bool {
+	switch s {
+	case Invite, Membership, Key, Session:
+		return true
+	case Plugin, Site, Organization, Webhook:
+	}
+	return false
+}
+
+// HeadOf returns the last entry of an organization's chain.
+func HeadOf(ctx context.Context, d *db.DB, organizationID string) (Head, error) {
+	return findHead(ctx, d, organizationID)
+}
+
+func findHead(ctx context.Context, q db.Querier, organizationID string) (Head, error) {
+	h, err := db.One(ctx, q, (*Head).fields, `
+		SELECT organization_id, number, hash, at, dropped, dropped_hash FROM activity_chains WHERE organization_id = $1`, organizationID)
+	if errors.Is(err, db.ErrNoRow) {
+		return Head{OrganizationID: organizationID, Hash: beginning, droppedHash: beginning}, nil
+	}
+	return h, err
+}
+
+func (h *Head) fields() []any {
+	return []any{&h.OrganizationID, &h.Number, &h.Hash, &h.At, &h.dropped, &h.droppedHash}
+}
+
+func setHead(ctx context.Context, tx *db.Tx, h Head) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO activity_chains (organization_id, number, hash, at, dropped, dropped_hash) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (organization_id) DO UPDATE SET number = $2, hash = $3, at = $4`,
+		h.OrganizationID, h.Number, h.Hash, h.At, h.dropped, h.droppedHash)
+	return err
+}
+
+func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity WHERE number IS NULL)`)
+}
+
+func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error) {
+	return db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity WHERE number IS NULL ORDER BY id LIMIT $1`, limit)
+}
+
+func setNumber(ctx context.Context, tx *db.Tx, e chained) error {
+	_, err := db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5 WHERE id = $1`,
+		e.ID, e.Number, e.Hash, e.nameHash, e.salt)
+	return err
+}
+
+// Person is a user as entries may name them.
+type Person struct {
+	UserID int64
+	UUID   string
+	Emails []string // what they have or had
+}
+
+// Erase removes a person's addresses from the entries of all organizations. Chains hold: they
+// have no more of an address than its hash with a salt, which goes too.
+func Erase(ctx context.Context, d *db.DB, p Person) error {
+	if _, err := NumberAll(ctx, d); err != nil { // what is not in the chain yet has no salt
+		return err
+	}
+	return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		for _, email := range p.Emails {
+			if err := erase(ctx, tx, `name = $1`, email); err != nil {
+				return err
+			}
+		}
+		if err := erase(ctx, tx, `scope = 'OrganizationMembership' AND item_id = $1`, p.UUID); err != nil {
+			return err
+		}
+		return erase(ctx, tx, `scope IN ('Key', 'Session') AND user_id = $1`, p.UserID)
+	})
+}
+
+func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
+	_, err := db.Exec(ctx, tx, `UPDATE activity SET name = '', salt = '' WHERE salt <> '' AND `+which, of)
+	return err
+}

@@ -1,0 +1,325 @@
+package activity
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+var alterations = flag.Int("alterations", 200, "how many random alterations TestVerifyNamesTheFirst makes on each engine")
+
+// record writes n entries of an organization, each in a transaction of its own.
+func record(t *testing.T, d *db.DB, organizationID string, n int) {
+	t.Helper()
+	for i := range n {
+		s := scopes[i%len(scopes)]
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return Record(ctx, tx, Entry{
+				OrganizationID: organizationID, Scope: s, ItemID: strconv.Itoa(i), Verb: Updated, User: User{ID: int64(i % 3)}, KeyID: int64(i % 2),
+				Name: fmt.Sprintf("%d@x.example", i), Changes: []Change{Changed("level", 1, i+2)}, RequestID: "request",
+			}, d.Now())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func numberAll(t *testing.T, d *db.DB) {
+	t.Helper()
+	if _, err := NumberAll(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verify(t *testing.T, d *db.DB, organizationID string, kept Kept) Verified {
+	t.Helper()
+	v, err := Verify(t.Context(), d, organizationID, kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Each organization has a chain of its own, which more entries make longer.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Head.Number != 0 || v.Head.Hash != strings.Repeat("0", 64) {
+			t.Errorf("of nothing: %+v", v)
+		}
+		record(t, d, ours, chainBatch+5)
+		record(t, d, theirs, 3)
+		numberAll(t, d)
+		first := verify(t, d, ours, Kept{})
+		record(t, d, ours, 2)
+		if v := verify(t, d, ours, Kept{}); v.Entries != chainBatch+5 {
+			t.Errorf("what has no number yet is looked at: %+v", v)
+		}
+		numberAll(t, d)
+		kept := Kept{first.Head.Number, first.Head.Hash}
+		for id, want := range map[string]int64{ours: chainBatch + 7, theirs: 3} {
+			v := verify(t, d, id, Kept{})
+			head, err := HeadOf(t.Context(), d, id)
+			if v.Wrong != "" || v.Entries != want || v.Head != head || head.Number != want || head.At.IsZero() || err != nil {
+				t.Errorf("%s: %+v, head %+v, %v", id, v, head, err)
+			}
+		}
+		if v := verify(t, d, ours, kept); v.Wrong != "" {
+			t.Error(v.Wrong)
+		}
+		kept.Hash = strings.Repeat("f", 64)
+		if v := verify(t, d, ours, kept); !strings.HasPrefix(v.Wrong, fmt.Sprintf("entry %d ", kept.Number)) {
+			t.Errorf("with another head: %q", v.Wrong)
+		}
+		if v := verify(t, d, ours, Kept{chainBatch + 8, kept.Hash}); v.Wrong != fmt.Sprintf("entry %d was removed", chainBatch+8) {
+			t.Errorf("with a head of more: %q", v.Wrong)
+		}
+	})
+}
+
+// alter does something to the entry with a number; last is the highest.
+var alters = []func(k, last int) []string{
+	func(k, _ int) []string { return []string{fmt.Sprintf(`DELETE FROM activity WHERE number = %d`, k)} },
+	func(k, last int) []string { // swapped with a later one
+		other := k + 1 + rand.IntN(max(1, last-k))
+		if other > last {
+			return []string{fmt.Sprintf(`DELETE FROM activity WHERE number = %d`, k)}
+		}
+		return []string{
+			fmt.Sprintf(`UPDATE activity SET number = -1 WHERE number = %d`, k), fmt.Sprintf(`UPDATE activity SET number = %d WHERE number = %d`, k, other),
+			fmt.Sprintf(`UPDATE activity SET number = %d WHERE number = -1`, other),
+		}
+	},
+	func(k, _ int) []string { // one put in before it
+		return []string{
+			fmt.Sprintf(`UPDATE activity SET number = -number WHERE number >= %d`, k), `UPDATE activity SET number = 1 - number WHERE number < 0`,
+			fmt.Sprintf(`INSERT INTO activity (organization_id, scope, item_id, activity, name, changes, request_id, created_at, number, hash)
+				SELECT organization_id, scope, item_id, activity, name, changes, request_id, created_at, %d, hash FROM activity WHERE number = %d`, k, k+1),
+		}
+	},
+}
+
+// columnsAltered is every column, and what it is set to.
+var columnsAltered = map[string]string{
+	"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
+	"user_id": "COALESCE(user_id, -1) + 1", "name": "name || 'x'", "changes": "'[ ]'", "request_id": "'q'", "created_at": "$1",
+	"key_id": "COALESCE(key_id, -1) + 1", "session_id": "0", "address": "'192.0.2.1'", "number": "number + 1000", "hash": "'" + strings.Repeat("0", 64) + "'",
+	"name_hash": "name_hash || '0'", "salt": "salt || 'x'",
+}
+
+// Whatever somebody does to the entries in the database, the first that is not as it was made
+// is named.
+func TestVerifyNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	names := []string{}
+	for name := range columnsAltered {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const last = 30
+		record(t, d, ours, last)
+		numberAll(t, d)
+		do := func(query string, args ...any) error {
+			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				_, err := db.Exec(ctx, tx, query, args...)
+				return err
+			})
+		}
+		if err := do(`CREATE TABLE kept AS SELECT * FROM activity`); err != nil {
+			t.Fatal(err)
+		}
+		for trial := range *alterations {
+			k := 1 + rand.IntN(last)
+			var done []string
+			if which := trial % (len(names) + len(alters)); which < len(names) {
+				name := names[which]
+				done = []string{fmt.Sprintf(`UPDATE activity SET %s = %s WHERE number = %d`, name, columnsAltered[name], k)}
+			} else {
+				done = alters[which-len(names)](k, last)
+			}
+			for _, query := range done {
+				var args []any
+				if strings.Contains(query, "$1") {
+					args = []any{d.Now()}
+				}
+				if err := do(query, args...); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+			if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, fmt.Sprintf("entry %d ", k)) {
+				t.Errorf("%q: found %q, not entry %d", done, v.Wrong, k)
+			}
+			for _, query := range []string{`DELETE FROM activity`, `INSERT INTO activity SELECT * FROM kept`} {
+				if err := do(query); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" {
+			t.Error(v.Wrong)
+		}
+	})
+}
+
+// An entry that is committed after others with higher ids gets a number after them.
+func TestNumbersOfALateCommit(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t)) // SQLite has one transaction at a time
+	written, goOn, late := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		late <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			err := Record(ctx, tx, Entry{OrganizationID: ours, Scope: Plugin, Verb: Installed, Name: "late"}, d.Now())
+			close(written)
+			<-goOn
+			return err
+		})
+	}()
+	<-written
+	record(t, d, ours, 2)
+	numberAll(t, d)
+	close(goOn)
+	if err := <-late; err != nil {
+		t.Fatal(err)
+	}
+	numberAll(t, d)
+	found, err := List(t.Context(), d, Filter{OrganizationID: ours, After: 2}, page.First)
+	if err != nil || len(found.Items) != 1 || found.Items[0].Name != "late" || found.Items[0].Number != 3 || found.Items[0].ID != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 3 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Three servers, each of which numbers, with 16 clients: one chain for each organization.
+func TestChainOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	url := dbtest.Postgres(t)
+	var servers []*db.DB
+	for range 3 {
+		servers = append(servers, dbtest.Open(t, url))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var chaining, writing sync.WaitGroup
+	for _, d := range servers {
+		chaining.Go(func() { Chain(ctx, d, func(err error) { t.Error(err) }) })
+	}
+	const clients, each = 16, 25
+	for i := range clients {
+		writing.Go(func() { record(t, servers[i%len(servers)], []string{ours, theirs}[i%2], each) })
+	}
+	writing.Wait()
+	stop()
+	chaining.Wait()
+	numberAll(t, servers[0])
+	for _, id := range []string{ours, theirs} {
+		if v := verify(t, servers[1], id, Kept{}); v.Wrong != "" || v.Entries != clients/2*each || v.Head.Number != v.Entries {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+}
+
+// A stream has everything once, in the order of the numbers, and what has none at its end.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		record(t, d, ours, partEntries+20)
+		record(t, d, theirs, 5)
+		numberAll(t, d)
+		record(t, d, ours, 3)
+		const all = partEntries + 23
+		for after, f := range map[int]Filter{
+			0: {OrganizationID: ours}, 4: {OrganizationID: ours, After: 4}, partEntries + 19: {OrganizationID: ours, After: partEntries + 19},
+			partEntries + 20: {OrganizationID: ours, After: partEntries + 20},
+		} {
+			var got, want []int64
+			for n := after + 1; n <= all; n++ {
+				want = append(want, int64(n))
+			}
+			err := Stream(t.Context(), d, f, func(part []Stored) error {
+				for _, e := range part {
+					if (e.Number == 0) != (e.ID > all+2) || e.Number != 0 && len(e.Hash) != 64 {
+						t.Errorf("%+v", e)
+					}
+					if e.Number == 0 {
+						e.Number = e.ID - 5
+					}
+					got = append(got, e.Number)
+				}
+				return nil
+			})
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("after %d: got %v, want %v, %v", after, got, want, err)
+			}
+		}
+		few := 0
+		err := Stream(t.Context(), d, Filter{OrganizationID: ours, Scopes: []Scope{Key}, UserID: 2}, func(part []Stored) error {
+			for _, e := range part {
+				if few++; e.Scope != Key || e.User.ID != 2 {
+					t.Errorf("%+v", e)
+				}
+			}
+			return nil
+		})
+		if err != nil || few == 0 {
+			t.Errorf("%d, %v", few, err)
+		}
+	})
+}
+
+// What is erased is nowhere in the entries, which are in the chain as before.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const uuid, email, former, other = "01890000-0000-7000-8000-00000000000a", "ada@x.example", "lovelace@x.example", "ben@x.example"
+		entries := []Entry{
+			{Scope: Invite, ItemID: "1", Verb: Created, Name: email},
+			{Scope: Membership, ItemID: uuid, Verb: Added, Name: former},
+			{Scope: Membership, ItemID: "another", Verb: Added, Name: other},
+			{Scope: Key, ItemID: "1", Verb: Created, Name: former, User: User{ID: 7}},
+			{Scope: Plugin, ItemID: "1", Verb: Installed, Name: "App", User: User{ID: 7}},
+			{Scope: Invite, ItemID: "2", Verb: Created, Name: other},
+			{Scope: Session, ItemID: "2", Verb: Created, Name: email, User: User{ID: 7}},
+		}
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for _, e := range entries {
+				e.OrganizationID = ours
+				if err := Record(ctx, tx, e, d.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Erase(t.Context(), d, Person{UserID: 7, UUID: uuid, Emails: []string{email}}); err != nil {
+			t.Fatal(err)
+		}
+		found, err := List(t.Context(), d, Filter{OrganizationID: ours}, page.First)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(found.Items)
+		for i, want := range []string{"", "", other, "", "App", other, ""} {
+			if e := found.Items[i]; e.Name != want || e.Erased != (want == "") {
+				t.Errorf("%d: %+v, want the name %q", i, e, want)
+			}
+		}
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 7 {
+			t.Errorf("%+v", v)
+		}
+	})
+}

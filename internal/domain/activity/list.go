@@ -1,0 +1,265 @@
+package activity
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+// Stored is an entry as it is read: its changes are JSON text.
+type Stored struct {
+	Entry
+	Changes string
+	Number  int64  // in the organization's chain, from 1; 0: not given yet
+	Hash    string // in hexadecimal; "": not given yet
+	Erased  bool   // the name has been erased
+}
+
+const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
+	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
+	COALESCE(a.number, 0), a.hash, a.name_hash <> '' AND a.salt = ''`
+
+func (s *Stored) fields() []any {
+	return []any{
+		&s.ID, &s.OrganizationID, &s.Scope, &s.ItemID, &s.Verb, &s.User.ID, &s.User.Email, &s.User.FirstName,
+		&s.KeyID, &s.SessionID, &s.Address, &s.Name, db.Null(&s.Changes), &s.RequestID, &s.CreatedAt,
+		&s.Number, db.Null(&s.Hash), &s.Erased,
+	}
+}
+
+const selectEntries = `SELECT ` + columns + ` FROM activity a LEFT JOIN users u ON u.id = a.user_id`
+
+// Filter narrows a list of entries down. What is zero narrows nothing.
+type Filter struct {
+	OrganizationID string
+	Scopes         []Scope // nil: all
+	Verb           Verb
+	ItemID         string
+	UserID         int64
+	UserEmail      string
+	KeyID          int64
+	Since, Until   time.Time // at or after the one, before the other
+	After          int64     // entries with a number above
+}
+
+// Scopes lists all scopes.
+func Scopes() []Scope { return slices.Clone(scopes) }
+
+// Verbs lists all that can be done.
+func Verbs() []Verb { return slices.Clone(verbs) }
+
+// ParseScope reads a scope; the fault names field.
+func ParseScope(field, text string) (Scope, error) { return choose(field, text, scopes) }
+
+// ParseVerb reads what was done; the fault names field.
+func ParseVerb(field, text string) (Verb, error) { return choose(field, text, verbs) }
+
+func choose[T ~string](field, text string, all []T) (T, error) {
+	if slices.Contains(all, T(text)) {
+		return T(text), nil
+	}
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = string(one)
+	}
+	return "", fault.Field(fault.InvalidChoice, field, "Must be one of %s.", strings.Join(names, ", "))
+}
+
+// List returns a page of entries, the newest first.
+func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stored], error) {
+	return db.Page(ctx, d, p,
+		func(q db.Querier) (int, error) { return total(ctx, q, f) },
+		func(q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
+}
+
+// index is the one that a list is read by, the narrowest.
+type index int
+
+const (
+	byScope index = iota // and time, as all but the last
+	byItem
+	byUser
+	byKey
+	byNumber
+	byWait // for a number
+)
+
+func (f Filter) index() index {
+	switch {
+	case f.ItemID != "":
+		return byItem
+	case f.KeyID != 0:
+		return byKey
+	case f.UserID != 0 || f.UserEmail != "":
+		return byUser
+	case f.After != 0:
+		return byNumber
+	}
+	return byScope
+}
+
+// condition is what a filter asks for, with its arguments.
+type condition struct {
+	text string
+	args []any
+}
+
+func (c *condition) and(text string, arg any) {
+	c.args = append(c.args, arg)
+	c.text += ` AND ` + strings.ReplaceAll(text, "?", "$"+strconv.Itoa(len(c.args)))
+}
+
+// unless hides a column from the engine, which might take another index for it than the one
+// that the list is in the order of.
+func unless(visible bool, column, nothing string) string {
+	if visible {
+		return column
+	}
+	return column + nothing
+}
+
+// where is a filter as a condition that is read by an index, with the scopes given.
+func (f Filter) where(by index, of []Scope) condition {
+	const noText, noNumber = ` || ''`, ` + 0`
+	c := condition{
+		text: ` WHERE ` + unless(by == byScope || by == byNumber, `a.organization_id`, noText) + ` = $1`, args: []any{f.OrganizationID},
+	}
+	if f.Scopes != nil || by == byScope {
+		names := make([]string, len(of))
+		for i, s := range of {
+			names[i] = `'` + string(s) + `'`
+		}
+		c.text += ` AND ` + unless(by == byScope, `a.scope`, noText) + ` IN (` + strings.Join(names, ", ") + `)`
+	}
+	if f.ItemID != "" {
+		c.and(unless(by == byItem, `a.item_id`, noText)+` = ?`, f.ItemID)
+	}
+	if f.UserID != 0 {
+		c.and(unless(by == byUser, `a.user_id`, noNumber)+` = ?`, f.UserID)
+	}
+	if f.UserEmail != "" {
+		c.and(unless(by == byUser, `a.user_id`, noNumber)+` = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
+	}
+	if f.KeyID != 0 {
+		c.and(unless(by == byKey, `a.key_id`, noNumber)+` = ?`, f.KeyID)
+	}
+	if f.Verb != "" {
+		c.and(`a.activity = ?`, f.Verb)
+	}
+	if !f.Since.IsZero() {
+		c.and(`a.created_at >= ?`, f.Since)
+	}
+	if !f.Until.IsZero() {
+		c.and(`a.created_at < ?`, f.Until)
+	}
+	if f.After != 0 {
+		c.and(unless(by == byNumber, `a.number`, noNumber)+` > ?`, f.After)
+	}
+	return c
+}
+
+// scopes is those of the filter, all if it has none.
+func (f Filter) scopes() []Scope {
+	if f.Scopes == nil {
+		return scopes
+	}
+	return f.Scopes
+}
+
+func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
+	c := f.where(f.index(), f.scopes())
+	if f.index() == byScope && f.Verb == "" && f.Since.IsZero() && f.Until.IsZero() {
+		return db.One(ctx, q, db.Value[int], `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+c.text, c.args...)
+	}
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM activity a`+c.text, c.args...)
+}
+
+func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
+	query, args := f.list(p)
+	entries, _, err := db.Some(ctx, q, (*Stored).fields, weigh, page.MaxBytes, query, args...)
+	return entries, err
+}
+
+func weigh(s Stored) int { return len(s.Changes) }
+
+func (f Filter) list(p page.Page) (query string, args []any) {
+	const newest = ` ORDER BY a.created_at DESC, a.id DESC`
+	by, of := f.index(), f.scopes()
+	c := f.where(by, of)
+	at := len(c.args)
+	window := ` LIMIT $` + strconv.Itoa(at+1) + ` OFFSET $` + strconv.Itoa(at+2)
+	args = append(c.args, p.Limit, p.Offset)
+	switch {
+	case by == byNumber:
+		return selectEntries + c.text + ` ORDER BY a.number DESC` + window, args
+	case by != byScope || len(of) == 1:
+		return selectEntries + c.text + newest + window, args
+	}
+	// There is no index of all scopes: the entries of the page are among the newest of each.
+	ids := make([]string, len(of))
+	for i, s := range of {
+		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + f.where(by, []Scope{s}).text + newest +
+			` LIMIT $` + strconv.Itoa(at+3) + `) AS newest`
+	}
+	return selectEntries + ` WHERE a.id IN (SELECT id FROM (` + strings.Join(ids, ` UNION ALL `) +
+		` ORDER BY created_at DESC, id DESC` + window + `) AS shown)` + newest, append(args, p.Limit+p.Offset)
+}
+
+// A part of a stream, and how many entries without a number may follow the last.
+const (
+	partEntries = 500
+	partBytes   = 1 << 20
+	maxWaiting  = 1000
+)
+
+// Stream gives all entries that fit a filter to write, a part at a time: in the order of their
+// numbers, then those that have none yet, 1,000 at most.
+func Stream(ctx context.Context, d *db.DB, f Filter, write func([]Stored) error) error {
+	for more := true; more; {
+		var part, waiting []Stored
+		err := d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
+			query, args := f.part()
+			part, more, err = db.Some(ctx, q, (*Stored).fields, weigh, partBytes, query, args...)
+			if more = more || len(part) == partEntries; err != nil || more {
+				return err
+			}
+			query, args = f.waiting()
+			waiting, err = db.All(ctx, q, (*Stored).fields, query, args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(part) > 0 {
+			f.After = part[len(part)-1].Number
+		}
+		if part = append(part, waiting...); len(part) == 0 {
+			return nil
+		}
+		if err := write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Filter) part() (query string, args []any) {
+	after := f.After
+	f.After = 0
+	c := f.where(byNumber, f.scopes())
+	c.and(`a.number > ?`, after)
+	return selectEntries + c.text + ` ORDER BY a.number LIMIT ` + strconv.Itoa(partEntries), c.args
+}
+
+// waiting is what has no number yet, and so comes after all that have one.
+func (f Filter) waiting() (query string, args []any) {
+	f.After = 0
+	c := f.where(byWait, f.scopes())
+	return selectEntries + c.text + ` AND a.number IS NULL ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
+}

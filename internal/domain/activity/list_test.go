@@ -1,0 +1,160 @@
+package activity
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+const ours, theirs = "01890000-0000-7000-8000-000000000001", "01890000-0000-7000-8000-000000000002"
+
+var items = map[string][]string{ours: {"1", "2"}, theirs: {"3", "4"}}
+
+// Whatever a list is narrowed down to, its pages make up what was written, the
+// newest first.
+func TestListOfAllScopes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		users := map[string]int64{}
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for _, email := range []string{"ada@x.example", "ben@x.example"} {
+				id, err := db.Insert(t.Context(), tx, `
+					INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+					VALUES ($1, $1, $1, '', '', FALSE, $2)`, email, d.Now())
+				if err != nil {
+					return err
+				}
+				users[email] = id
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"", "ada@x.example", "ben@x.example"}
+		var written []Entry
+		for i := range 60 {
+			of := []string{ours, ours, theirs}[i/2%3]
+			written = append(written, Entry{
+				OrganizationID: of, Scope: scopes[i*7/3%len(scopes)], ItemID: items[of][i%2],
+				User: User{ID: users[names[i%5%3]], Email: names[i%5%3]}, RequestID: strings.Repeat("x", i),
+				KeyID: []int64{0, 7, 8, 7, 8}[i%5], Verb: verbs[i*5%len(verbs)], CreatedAt: start.Add(time.Duration(i) * time.Second),
+				Name: strings.Repeat("n", i%7*5000), // some are added before the commit
+			})
+		}
+		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for _, e := range written {
+				if err := Record(t.Context(), tx, e, e.CreatedAt); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range filters {
+			var want []string
+			for _, e := range slices.Backward(written) {
+				if e.OrganizationID == f.OrganizationID && (f.Scopes == nil || slices.Contains(f.Scopes, e.Scope)) && (f.ItemID == "" || f.ItemID == e.ItemID) &&
+					(f.UserEmail == "" || f.UserEmail == e.User.Email) && (f.UserID == 0 || f.UserID == e.User.ID) &&
+					(f.KeyID == 0 || f.KeyID == e.KeyID) && (f.Verb == "" || f.Verb == e.Verb) &&
+					(f.Since.IsZero() || !e.CreatedAt.Before(f.Since)) && (f.Until.IsZero() || e.CreatedAt.Before(f.Until)) {
+					want = append(want, e.RequestID)
+				}
+			}
+			var got []string
+			for p := (page.Page{Limit: 7}); p.Offset < len(want); p.Offset += p.Limit {
+				found, err := List(t.Context(), d, f, p)
+				if err != nil || found.Count != len(want) {
+					t.Fatalf("%+v: %d counted, want %d, %v", f, found.Count, len(want), err)
+				}
+				for _, e := range found.Items {
+					got = append(got, e.RequestID)
+				}
+			}
+			if len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("%+v: %q, want %q", f, got, want)
+			}
+		}
+		notOurs := Filter{OrganizationID: ours, Scopes: []Scope{Plugin}, ItemID: items[theirs][0]}
+		if found, err := List(t.Context(), d, notOurs, page.First); len(found.Items) > 0 || found.Count != 0 || err != nil {
+			t.Errorf("of an app of others: %+v, %v", found, err)
+		}
+	})
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+var filters = []Filter{
+	{OrganizationID: ours},
+	{OrganizationID: ours, UserEmail: "ada@x.example"},
+	{OrganizationID: ours, UserID: 1},
+	{OrganizationID: ours, ItemID: "1"},
+	{OrganizationID: ours, ItemID: "1", UserEmail: "ben@x.example"},
+	{OrganizationID: ours, Scopes: []Scope{Invite}},
+	{OrganizationID: ours, Scopes: []Scope{Invite, Plugin, Key}},
+	{OrganizationID: ours, Scopes: []Scope{Plugin}, UserEmail: "ada@x.example"},
+	{OrganizationID: ours, Scopes: []Scope{Plugin}, ItemID: "2"},
+	{OrganizationID: ours, KeyID: 7},
+	{OrganizationID: ours, KeyID: 7, UserID: 1, Scopes: []Scope{Membership, Site}},
+	{OrganizationID: ours, Verb: Created},
+	{OrganizationID: ours, Since: start.Add(20 * time.Second)},
+	{OrganizationID: ours, Until: start.Add(20 * time.Second), Scopes: []Scope{Plugin, Session}},
+	{OrganizationID: ours, Since: start.Add(9 * time.Second), Until: start.Add(40 * time.Second), KeyID: 8},
+}
+
+type step struct {
+	id, parent, unused int
+	detail             string
+}
+
+func plan(t *testing.T, d *db.DB, query string, args []any) []step {
+	t.Helper()
+	plan, err := db.All(t.Context(), d, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} }, `EXPLAIN QUERY PLAN `+query, args...)
+	if err != nil || len(plan) == 0 {
+		t.Fatal(plan, err)
+	}
+	return plan
+}
+
+// Nothing is sorted but the few ids that each scope offers: else all entries would be
+// read. Each filter that leaves few has an index of its own.
+func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+t.TempDir()+"/foyer.db")
+	indexes := map[index]string{ //nolint:exhaustive // byWait is asked by no filter
+		byScope: "activity_scope (organization_id=? AND scope=?", byItem: "activity_item (item_id=?", byUser: "activity_user (user_id=?",
+		byKey: "activity_key (key_id=?", byNumber: "activity_number (organization_id=? AND number>?)",
+	}
+	for _, f := range append(filters, Filter{OrganizationID: ours, After: 5}, Filter{OrganizationID: ours, After: 5, Scopes: []Scope{Invite, Key}, Verb: Created}) {
+		query, args := f.list(page.First)
+		steps := plan(t, d, query, args)
+		if !slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, indexes[f.index()]) }) {
+			t.Errorf("%+v is not read by %s: %+v", f, indexes[f.index()], steps)
+		}
+		timed := !f.Since.IsZero() || !f.Until.IsZero()
+		if timed && !slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, "created_at") }) {
+			t.Errorf("%+v is not read by its time: %+v", f, steps)
+		}
+		for _, s := range steps {
+			if strings.HasPrefix(s.detail, "SCAN a") || f.index() != byScope && strings.Contains(s.detail, "TEMP B-TREE") {
+				t.Errorf("%+v: %q in %+v", f, s.detail, steps)
+			}
+		}
+		query, args = f.part()
+		if steps := plan(t, d, query, args); !strings.Contains(steps[0].detail, indexes[byNumber]) || slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, "TEMP") }) {
+			t.Errorf("the stream of %+v: %+v", f, steps)
+		}
+		query, args = f.waiting()
+		if steps := plan(t, d, query, args); !strings.Contains(steps[0].detail, "activity_unnumbered") {
+			t.Errorf("what waits of %+v: %+v", f, steps)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package activity
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/infra/db"
+)
+
+func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
+		e.Name, changes, e.RequestID, e.CreatedAt)
+	return err
+}
+
+// reference is an id as it is stored: NULL if there is none.
+func reference(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}
+
+// count keeps activity_counts exact: n entries more.
+func count(tx *db.Tx, organizationID string, s Scope, n int64) {
+	db.Add(tx, `
+		INSERT INTO activity_counts (organization_id, scope, shard, entries) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (organization_id, scope, shard) DO UPDATE SET entries = activity_counts.entries + $4`,
+		[]any{organizationID, s, tx.Shard}, n)
+}
+
+// overdue names the organizations whose oldest entry was made before a time.
+func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT c.organization_id FROM activity_chains c JOIN activity a ON a.organization_id = c.organization_id AND a.number = (
+			SELECT MIN(number) FROM activity WHERE organization_id = c.organization_id AND number IS NOT NULL)
+		WHERE a.created_at < $1 ORDER BY c.organization_id`, before)
+}
+
+func oldest(ctx context.Context, q db.Querier, organizationID string, limit int) ([]Stored, error) {
+	fields := func(s *Stored) []any { return []any{&s.Number, &s.Hash, &s.Scope, &s.CreatedAt} }
+	return db.All(ctx, q, fields, `
+		SELECT number, hash, scope, created_at FROM activity
+		WHERE organization_id = $1 AND number IS NOT NULL ORDER BY number LIMIT $2`, organizationID, limit)
+}
+
+// drop removes the entries up to one, whose hash stays for those after it.
+func drop(ctx context.Context, tx *db.Tx, organizationID string, last Stored) error {
+	_, err := db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`,
+		organizationID, last.Number, last.Hash)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(ctx, tx, `DELETE FROM activity WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number)
+	return err
+}

@@ -1,0 +1,199 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// Opened is an invite as whoever holds its link sees it.
+type Opened struct {
+	Invite
+	Organization org.Organization
+	KnownUser    bool // the address belongs to a user, whose names stay
+
+	way way
+}
+
+// Names are the names that somebody who accepts gives.
+type Names struct {
+	FirstName patch.Field[string] // absent: as the inviter wrote
+	LastName  patch.Field[string]
+}
+
+// check returns the names as a new user's.
+func (n Names) check(i Invite) (org.User, error) {
+	var faults fault.List
+	if !n.FirstName.Set {
+		n.FirstName = patch.Of(i.FirstName)
+	}
+	first, err := org.CheckPersonName("first_name", n.FirstName, maxFirstName)
+	faults.Add(err)
+	last, err := org.CheckPersonName("last_name", n.LastName, maxLastName)
+	faults.Add(err)
+	return org.User{Email: i.TargetEmail, FirstName: first, LastName: last}, faults.Err()
+}
+
+// Accepted is what accepting has made.
+type Accepted struct {
+	User         org.User
+	Organization org.Organization
+	Level        access.Level
+	APIKey       string // shown this once
+	Scope        access.Scope
+}
+
+// Open returns the invite behind a link. If it can no longer be answered, because it
+// has expired or its inviter may not invite to it now, the invite comes with the
+// fault, to say whom to ask.
+func (s Service) Open(ctx context.Context, token string) (Opened, error) {
+	return s.open(ctx, s.DB, token)
+}
+
+func (s Service) open(ctx context.Context, q db.Querier, token string) (Opened, error) {
+	t, ok := readToken(token)
+	if !ok {
+		return Opened{}, access.ErrNotFound
+	}
+	i, err := findAnywhere(ctx, q, t.id.String())
+	if err != nil {
+		return Opened{}, access.OrNotFound(err)
+	}
+	w, ok := s.Links.verify(t, i.Issue)
+	if !ok {
+		return Opened{}, access.ErrNotFound
+	}
+	o, err := s.opened(ctx, q, i, w)
+	if fault.Is(err, fault.Denied) {
+		// Between two of our looks somebody may have accepted it, and become a user.
+		if _, gone := findAnywhere(ctx, q, i.ID); gone != nil {
+			return Opened{}, access.OrNotFound(gone)
+		}
+	}
+	return o, err
+}
+
+// opened is an invite as whoever holds a link to it sees it, with the fault, if any,
+// that keeps them from answering it.
+func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Opened, error) {
+	o := Opened{Invite: i, way: w}
+	var err error
+	if o.Organization, err = s.orgs().Find(ctx, q, i.OrganizationID); err != nil {
+		return Opened{}, err
+	}
+	if o.KnownUser, err = userExists(ctx, q, i.TargetEmail); err != nil {
+		return Opened{}, err
+	}
+	return o, s.answerable(ctx, q, o)
+}
+
+var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
+
+// answerable says why an invite cannot be answered.
+func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
+	if o.Expired(s.DB.Now()) {
+		return fault.New(fault.Expired, "The invitation has expired: ask whoever sent it to send it again.")
+	}
+	level, err := levelOf(ctx, q, o.OrganizationID, o.CreatedBy.ID)
+	if err != nil {
+		return err
+	}
+	member := false
+	if o.KnownUser {
+		if member, err = isMember(ctx, q, o.OrganizationID, o.TargetEmail); err != nil {
+			return err
+		}
+	}
+	switch {
+	case member:
+		return fault.New(fault.Denied, "%s is a member of the organization already.", o.TargetEmail)
+	case level < o.Level: // 0: not a member any more
+		return fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
+	case !o.Organization.Admits(o.TargetEmail):
+		return fault.New(fault.Denied, "The organization no longer takes members with an address like this: ask an admin of it.")
+	case o.way == handed && o.KnownUser:
+		return errKnownUser
+	}
+	return nil
+}
+
+// Accept makes whoever holds the link a member, and a user if their address is
+// new. Of any number who try at the same time, one succeeds; the others find nothing.
+func (s Service) Accept(ctx context.Context, token string, names Names, requestID string) (Accepted, error) {
+	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
+	if err != nil {
+		return Accepted{}, err
+	}
+	draft, err := names.check(o.Invite)
+	if err != nil {
+		return Accepted{}, err
+	}
+	a := Accepted{APIKey: access.NewKey()}
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := s.use(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		if err := keepAccepted(ctx, tx, o.Invite, s.DB.Now()); err != nil {
+			return err
+		}
+		draft.IsEmailVerified = o.way == mailed
+		m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
+		if err != nil {
+			return err
+		}
+		a.User, a.Organization, a.Level, a.Scope = m.User, o.Organization, m.Level, scopeOf(m.Level, o.Organization)
+		_, err = s.Keys.Insert(ctx, tx, access.Draft{
+			UserID: m.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: access.Caller{UserID: m.User.ID, RequestID: requestID},
+		}, a.APIKey)
+		return err
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	return a, nil
+}
+
+// use uses an invite up: only one transaction gets it.
+func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, error) {
+	o, err := s.open(ctx, tx, token)
+	if err != nil {
+		return Opened{}, err
+	}
+	switch n, err := removeIssue(ctx, tx, o.ID, o.Issue); {
+	case err != nil:
+		return Opened{}, err
+	case n == 0:
+		return Opened{}, access.ErrNotFound
+	}
+	addCount(tx, o.OrganizationID, -1)
+	return o, nil
+}
+
+// scopeOf is what a new member's first key can do: all that the level can use.
+func scopeOf(level access.Level, in org.Organization) access.Scope {
+	switch {
+	case level >= access.Admin:
+		return access.All
+	case in.MembersCanManageApps:
+		return access.PluginWrite | access.MemberWrite
+	}
+	return access.PluginRead | access.MemberWrite
+}
+
+// Decline removes the invite behind a link.
+func (s Service) Decline(ctx context.Context, token, requestID string) (Opened, error) {
+	var o Opened
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if o, err = s.use(ctx, tx, token); err != nil {
+			return err
+		}
+		return record(ctx, tx, access.Caller{RequestID: requestID}, o.pending(), activity.Declined, s.DB.Now())
+	})
+	return o, err
+}

@@ -1,0 +1,472 @@
+package invite_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+func (r *rig) wantFault(err error, kind fault.Kind) {
+	r.Helper()
+	if !fault.Is(err, kind) {
+		r.Errorf("got %v, want a fault of kind %d", err, kind)
+	}
+}
+
+func (r *rig) accept(token string) invite.Accepted {
+	r.Helper()
+	a, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return a
+}
+
+func TestAcceptMakesAMember(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.run()
+		r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), Level: patch.Of("admin")})
+		token := r.mailed(1)
+		a, err := r.invites.Accept(r.Context(), token, invite.Names{LastName: patch.Of("Lovelace")}, "req")
+		if err != nil {
+			r.Fatal(err)
+		}
+		u := a.User
+		if u.Email != "ada@x.example" || u.FirstName != "Ada" || u.LastName != "Lovelace" || !u.IsEmailVerified || a.Level != access.Admin || a.Scope != access.All {
+			r.Errorf("%+v", a)
+		}
+		id, err := r.invites.Keys.Identify(r.Context(), a.APIKey)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if c, err := r.invites.Keys.Enter(r.Context(), id, access.Current); err != nil || c.Level != access.Admin || c.BoundTo != a.Organization.ID {
+			r.Errorf("%+v, %v", c, err)
+		}
+		if left, err := r.invites.List(r.Context(), r.owner, page.First); left.Count != 0 || err != nil {
+			r.Errorf("%d invites are left, %v", left.Count, err)
+		}
+		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		r.wantFault(err, fault.NotFound)
+		_, err = r.invites.Decline(r.Context(), token, "")
+		r.wantFault(err, fault.NotFound)
+	})
+}
+
+func TestHandedLinkDoesNotVerify(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
+		if a := r.accept(token); a.User.IsEmailVerified || a.Level != access.Member || !a.Scope.Includes(access.PluginRead|access.MemberWrite) || a.Scope.Includes(access.PluginWrite) {
+			r.Errorf("%+v", a)
+		}
+	})
+}
+
+// Whoever holds a link that was passed on must not become somebody who is there.
+func TestHandedLinkIsNoKeyToAUser(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.handed(i)
+		r.join(r.newOrg("Other"), "ada@x.example", access.Owner)
+		_, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		r.wantFault(err, fault.Denied)
+		if r.handed(i) != token {
+			r.Error("the link tells that the address belongs to a user")
+		}
+	})
+}
+
+func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		d := draft("boss@x.example")
+		d.Level = patch.Of("owner")
+		i := r.invite(r.owner, d)
+		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
+		_, _, err := r.invites.Link(r.Context(), admin, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
+// A link that nobody could answer is not handed out.
+func TestLinkOfWhoeverLeft(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.join(r.newOrg("Other"), "gone@acme.example", access.Owner)
+		gone := r.join(org.Organization{Organization: r.owner.Organization}, "gone@acme.example", access.Admin)
+		i := r.invite(gone, draft("ada@x.example"))
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "gone@acme.example"); err != nil {
+			r.Fatal(err)
+		}
+		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
+// Whoever asks for a link can do more about it than whoever holds one, and is told so.
+func TestLinkSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		want := func(kind fault.Kind, says string) {
+			r.Helper()
+			_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
+			if !fault.Is(err, kind) || !strings.Contains(err.Error(), says) {
+				r.Errorf("got %v", err)
+			}
+		}
+		r.later(time.Hour)
+		want(fault.Expired, "resend it first")
+	})
+}
+
+func TestUserKeepsTheirNames(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.run()
+		other := r.newOrg("Other")
+		c := r.join(other, "other@x.example", access.Owner)
+		r.accept(r.handed(r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), SendEmail: patch.Of(false)})))
+		r.invite(c, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Eve")})
+		a, err := r.invites.Accept(r.Context(), r.mailed(1), invite.Names{LastName: patch.Of("Evil")}, "")
+		if err != nil || a.User.FirstName != "Ada" || a.User.LastName != "" || !a.User.IsEmailVerified {
+			r.Errorf("%v, %+v", err, a.User)
+		}
+	})
+}
+
+// A list that is kept in memory must not show an inviter as they were, even of an
+// organization that they have left.
+func TestVerifiedInviterIsSeen(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.run()
+		in := r.newOrg("Other")
+		boss := r.join(in, "boss@x.example", access.Owner)
+		inviter := r.join(org.Organization{Organization: r.owner.Organization}, "ada@x.example", access.Member)
+		d := draft("b@x.example")
+		d.SendEmail = patch.Of(false)
+		r.invite(inviter, d)
+		verified := func(i invite.Invite) bool { return i.CreatedBy.IsEmailVerified }
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, r.owner.Organization.ID, "ada@x.example"); err != nil {
+			r.Fatal(err)
+		}
+		r.until(func(i invite.Invite) bool { return !verified(i) })
+		r.invite(boss, draft("ada@x.example"))
+		r.accept(r.mailed(1))
+		r.until(verified)
+		if u, err := r.orgs.UserByEmail(r.Context(), "boss@x.example"); err != nil || u.IsEmailVerified {
+			r.Errorf("who has opened no mail: %+v, %v", u, err)
+		}
+	})
+}
+
+func TestAcceptsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		const tries = 200
+		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
+		errs := make([]error, tries)
+		var all sync.WaitGroup
+		for i := range tries {
+			all.Go(func() { _, errs[i] = r.invites.Accept(r.Context(), token, invite.Names{}, "") })
+		}
+		all.Wait()
+		done := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				done++
+			case !errors.Is(err, access.ErrNotFound):
+				r.Error(err)
+			}
+		}
+		members, err := r.orgs.Members(r.Context(), r.owner.Organization.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		entries, err := activity.List(r.Context(), r.db, activity.Filter{
+			OrganizationID: r.owner.Organization.ID, Scopes: []activity.Scope{activity.Membership}, ItemID: members[len(members)-1].User.UUID,
+		}, page.First)
+		if done != 1 || len(members) != 2 || entries.Count != 1 || err != nil {
+			r.Errorf("%d accepted, %d members, %d entries, %v", done, len(members), entries.Count, err)
+		}
+	})
+}
+
+func TestDecline(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
+		if _, err := r.invites.Decline(r.Context(), token, ""); err != nil {
+			r.Fatal(err)
+		}
+		_, err := r.invites.Open(r.Context(), token)
+		r.wantFault(err, fault.NotFound)
+		if members, err := r.orgs.Members(r.Context(), r.owner.Organization.ID); len(members) != 1 || err != nil {
+			r.Errorf("%d members, %v", len(members), err)
+		}
+	})
+}
+
+func TestLinksThatDoNotWork(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.handed(i)
+		eve := r.invite(r.owner, draft("eve@x.example"))
+		other := r.handed(eve)
+		wrong := map[string]string{
+			"empty": "", "short": token[:63], "long": token + "A", "line break": token[:32] + "\n" + token[32:],
+			"trailing line break": token + "\n", "padded": token + "=", "standard alphabet": strings.Repeat("+", 64), "another's code": token[:22] + other[22:],
+			"nul": strings.Repeat("\x00", 64), "no code": base64.RawURLEncoding.EncodeToString(make([]byte, 48)),
+		}
+		for at := range token { // each character counts
+			c := byte('A')
+			if token[at] == c {
+				c = 'B'
+			}
+			wrong["altered at "+string(rune('0'+at))] = token[:at] + string(c) + token[at+1:]
+		}
+		for name, text := range wrong {
+			if _, err := r.invites.Open(r.Context(), text); !errors.Is(err, access.ErrNotFound) {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Open(r.Context(), token)
+		r.wantFault(err, fault.NotFound)
+		deleted := r.handed(again)
+		if err := r.invites.Delete(r.Context(), r.owner, i.ID); err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Open(r.Context(), deleted)
+		r.wantFault(err, fault.NotFound)
+		stranger, err := invite.NewLinks("another secret", baseURL)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.invites.Links = stranger
+		_, err = r.invites.Open(r.Context(), other)
+		r.wantFault(err, fault.NotFound)
+		r.invites.Links = invite.Links{}
+		_, err = r.invites.Open(r.Context(), tokenOf(nil, eve))
+		r.wantFault(err, fault.NotFound)
+		if url, _, err := r.invites.Link(r.Context(), r.owner, eve.ID); err == nil {
+			r.Errorf("without a secret, %s", url)
+		}
+	})
+}
+
+func TestInvitesThatCannotBeAccepted(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		in := org.Organization{Organization: r.owner.Organization}
+		admin := r.join(in, "admin@acme.example", access.Admin)
+		d := draft("ada@x.example")
+		d.Level = patch.Of("admin")
+		token := r.handed(r.invite(admin, d))
+		try := func(want fault.Kind) {
+			r.Helper()
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+			r.wantFault(err, want)
+			o, err := r.invites.Open(r.Context(), token)
+			r.wantFault(err, want)
+			if o.Organization.Name != "Acme" || o.CreatedBy.Email != "admin@acme.example" {
+				r.Errorf("%+v does not say whom to ask", o)
+			}
+			if left, _ := r.invites.List(r.Context(), r.owner, page.First); left.Count != 1 {
+				r.Error("the invite is gone")
+			}
+		}
+		level := func(l access.Level) {
+			if _, err := r.orgs.SetLevel(r.Context(), access.Caller{}, in.ID, "admin@acme.example", l); err != nil {
+				r.Fatal(err)
+			}
+		}
+		allow := func(domains ...string) {
+			if _, err := r.orgs.Set(r.Context(), access.Caller{}, in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		level(access.Member)
+		try(fault.Denied)
+		level(access.Admin)
+		allow("acme.example")
+		try(fault.Denied)
+		allow("x.example")
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, in.ID, "admin@acme.example"); err != nil {
+			r.Fatal(err)
+		}
+		try(fault.Denied)
+		r.join(in, "admin@acme.example", access.Admin)
+		r.later(time.Hour)
+		try(fault.Expired)
+	})
+}
+
+// There is nothing to accept for somebody who is a member beside their invite, as
+// adding them once left it.
+func TestMemberMeanwhile(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.mailedToken(i)
+		err := r.invites.Keys.Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := r.orgs.InsertMember(r.Context(), tx, access.Caller{}, r.owner.Organization.ID, org.User{Email: "ada@x.example"}, access.Member)
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Open(r.Context(), token)
+		r.wantFault(err, fault.Denied)
+		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		r.wantFault(err, fault.Denied)
+		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
+func TestAllowedDomainsHoldAtCreate(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invite(r.owner, draft("a@x.example"))
+		for _, domains := range [][]string{{"x.example"}, {"Acme.example", "bücher.example"}} {
+			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.invite(r.owner, draft("a@acme.example"))
+		r.invite(r.owner, draft("a@BÜCHER.example"))
+		for _, email := range []string{"a@x.example", "a@sub.acme.example", "a@notacme.example"} {
+			_, err := r.invites.Create(r.Context(), r.owner, draft(email))
+			r.wantFault(err, fault.Invalid)
+		}
+	})
+}
+
+func TestNamesOfWhoAccepts(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
+		for _, names := range []invite.Names{
+			{FirstName: patch.Of(strings.Repeat("a", 31))},
+			{LastName: patch.Of(strings.Repeat("a", 151))},
+		} {
+			if _, err := r.invites.Accept(r.Context(), token, names, ""); err == nil {
+				r.Errorf("%+v was taken", names)
+			}
+		}
+		for _, name := range []string{
+			"a\x00", "a\u202eb", "a\u2066b", "a\u200fb", "a\u2028b", "https://evil.example", "//evil", "evil.example", "Www.x", "J.Robert.example",
+			"evil。example", "evil．example", "evil\u200b.example", "1.2.3.4", "mailto:x@evil", "x@evil", "tel:112", "mailto：x", "t.co", "x\u00ad@evil",
+			"T.Co/x", "Ada T.Co/x", "A.T.Co?x", "T.Co:80", "T.Co#x", "T.Co\u200b/x", "T.Co／x", "T.Co1",
+		} {
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{FirstName: patch.Of(name)}, "")
+			if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "first_name" {
+				r.Errorf("%q: %v", name, err)
+			}
+		}
+		r.accept(token)
+	})
+}
+
+func TestOrdinaryNamesAreTaken(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		for _, name := range []string{
+			"J.Robert", "J.R.R.Tolkien", "J.R.Robert J.Smith", "J.Robert-Smith", "J.Robert's", "J.Robert, Jr.", "J.McDonald", "X.Com", "St. John", "O'Neil", "Jean-Luc", "Dr. J. Doe", "M.A. Özgür", "李小龍", "می\u200cخواهم", "Nº 1.2", "Ada (she/her)", "王。",
+		} {
+			d := draft("ada@x.example")
+			d.FirstName = patch.Of(name)
+			if i := r.invite(r.owner, d); i.FirstName != name {
+				r.Errorf("%q became %q", name, i.FirstName)
+			}
+			d.FirstName = patch.Of(" " + name + "\u00a0")
+			if i := r.invite(r.owner, d); i.FirstName != name {
+				r.Errorf("%q kept its spaces", i.FirstName)
+			}
+		}
+	})
+}
+
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 100, Mails: 100}
+		other := r.join(r.newOrg("Other"), "other@x.example", access.Owner)
+		for _, email := range []string{"a@x.example", "b@x.example", "c@x.example"} {
+			r.invite(r.owner, draft(email))
+			r.invite(other, draft(email))
+		}
+		r.later(30*24*time.Hour + time.Hour)
+		fresh := r.invite(r.owner, draft("d@x.example"))
+		r.later(time.Second)
+		if err := r.invites.Tidy(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != 1 || !slices.ContainsFunc(left.Items, func(i invite.Invite) bool { return i.ID == fresh.ID }) {
+			r.Errorf("left: %+v, %v", left, err)
+		}
+		if left, _ := r.invites.List(r.Context(), other, page.First); left.Count != 0 {
+			r.Errorf("%d left of the other organization", left.Count)
+		}
+	})
+}
+
+// However many quotas there are to forget, no transaction is long.
+func TestTidyQuotas(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		const old, batches = 1100, 3
+		now := r.db.Now()
+		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for i := range old + 1 {
+				since := now.Add(-24 * time.Hour)
+				if i == old {
+					since = now
+				}
+				if _, err := db.Exec(r.Context(), tx, `INSERT INTO quotas (kind, item, since, used) VALUES ('mail', $1, $2, 1)`,
+					strconv.Itoa(i), since); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			r.Fatal(err)
+		}
+		before := r.db.Statements()
+		if err := r.invites.Tidy(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		if n := r.db.Statements() - before; n < batches {
+			r.Errorf("%d statements, so not in %d batches", n, batches)
+		}
+		left, err := db.All(r.Context(), r.db, db.Value[string], `SELECT item FROM quotas`)
+		if err != nil || !slices.Equal(left, []string{strconv.Itoa(old)}) {
+			r.Errorf("left: %v, %v", left, err)
+		}
+	})
+}

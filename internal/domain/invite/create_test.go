@@ -1,0 +1,120 @@
+package invite_test
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+)
+
+// Whatever is done to invites for the same few people at the same time, by two
+// servers, each succeeds or finds that another was quicker, and the count is exact.
+func TestInvitesAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	eachBeside(t, func(r *rig, other invite.Service) {
+		r.invites.Limits = invite.Limits{Invites: 10_000, Mails: 10_000}
+		other.Limits = r.invites.Limits
+		drafts := []invite.Draft{draft("ada@x.example"), draft("ben@x.example"), draft("cem@x.example"), draft("dee@x.example")}
+		var all sync.WaitGroup
+		for i := range 120 {
+			s := []invite.Service{r.invites, other}[i%2]
+			all.Go(func() {
+				if err := disturb(r, s, drafts, i/2); err != nil && !fault.Is(err, fault.NotFound) {
+					r.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := r.invites.CreateBulk(r.Context(), r.owner, drafts); err != nil {
+			r.Fatal(err)
+		}
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != len(drafts) || len(left.Items) != len(drafts) {
+			r.Errorf("%d counted, %d there, want %d, %v", left.Count, len(left.Items), len(drafts), err)
+		}
+	})
+}
+
+// A resend that comes beside a delete either was first, or finds nothing.
+func TestResendBesideDelete(t *testing.T) {
+	t.Parallel()
+	eachBeside(t, func(r *rig, other invite.Service) {
+		for i := range 40 {
+			made, err := r.invites.Create(r.Context(), r.owner, draft("ada"+strconv.Itoa(i)+"@x.example"))
+			if err != nil {
+				r.Fatal(err)
+			}
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := r.invites.Delete(r.Context(), r.owner, made.ID); err != nil {
+					r.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, err := other.Resend(r.Context(), r.owner, made.ID); err != nil && !fault.Is(err, fault.NotFound) {
+					r.Error(err)
+				}
+			})
+			both.Wait()
+			found, err := activity.List(r.Context(), r.db, activity.Filter{
+				OrganizationID: r.owner.Organization.ID, Scopes: []activity.Scope{activity.Invite}, ItemID: made.ID,
+			}, page.First)
+			if told := found.Items; err != nil || len(told) < 2 || told[0].Verb != activity.Deleted {
+				r.Fatalf("after it was deleted: %+v, %v", told, err)
+			}
+		}
+	})
+}
+
+// disturb does one of the things that can be done to invites, the i-th.
+func disturb(r *rig, s invite.Service, drafts []invite.Draft, i int) error {
+	at := i % len(drafts)
+	switch i % 3 {
+	case 0:
+		_, err := s.CreateBulk(r.Context(), r.owner, slices.Concat(drafts[at:], drafts[:at]))
+		return err
+	case 1:
+		_, err := s.Create(r.Context(), r.owner, drafts[at])
+		return err
+	}
+	all, err := s.List(r.Context(), r.owner, page.First)
+	if err != nil || len(all.Items) == 0 {
+		return err
+	}
+	found := all.Items[i%len(all.Items)]
+	if i%2 == 0 {
+		return s.Delete(r.Context(), r.owner, found.ID)
+	}
+	_, err = s.Resend(r.Context(), r.owner, found.ID)
+	return err
+}
+
+// What somebody else's invite keeps a member from ends when it expires.
+func TestReplaceExpired(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		old := r.invite(r.owner, draft("ada@x.example"))
+		c := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		r.later(r.invites.TTL - time.Second)
+		if _, err := r.invites.Create(r.Context(), c, draft("ada@x.example")); !fault.Is(err, fault.Denied) {
+			r.Errorf("a second before: %v", err)
+		}
+		r.later(time.Second)
+		made, err := r.invites.CreateBulk(r.Context(), c, []invite.Draft{draft("ben@x.example"), draft("ada@x.example")})
+		if err != nil || len(made) != 2 || made[1].ID == old.ID || made[1].CreatedBy.ID != c.UserID {
+			r.Errorf("expired: %+v, %v", made, err)
+		}
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != 2 || len(left.Items) != 2 {
+			r.Errorf("%d counted, %d there, %v", left.Count, len(left.Items), err)
+		}
+	})
+}

@@ -1,0 +1,342 @@
+package invite_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/mail/mailtest"
+)
+
+func TestInviteArrives(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		unmailed := draft("b@x.example")
+		unmailed.SendEmail = patch.Of(false)
+		r.invite(r.owner, unmailed)
+		r.run()
+		i := r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), Message: patch.Of("Hi!")})
+		if i.EmailAttempted || i.Mail.State != invite.Queued {
+			r.Errorf("before: %t, %+v", i.EmailAttempted, i.Mail)
+		}
+		token := r.mailed(1)
+		m := r.smtp.Mails()[0]
+		for name, want := range map[string]string{
+			"From": `"Foyer" <foyer@foyer.example>`, "To": "<ada@x.example>", "Reply-To": "<owner@acme.example>",
+			"Message-ID": "<" + i.ID + ".1@foyer.example>", "Subject": "You are invited to join Acme",
+			"List-Unsubscribe": "<" + baseURL + "/invite/" + token + ">",
+		} {
+			if got := strings.Join(strings.Fields(m.Header(r, name)), ""); got != strings.Join(strings.Fields(want), "") {
+				r.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		sent := r.until(inState(invite.Sent))
+		if !sent.EmailAttempted || sent.Mail.Attempts != 1 || sent.Mail.Reason != "" {
+			r.Errorf("after: %t, %+v", sent.EmailAttempted, sent.Mail)
+		}
+		if all, err := r.invites.List(r.Context(), r.owner, page.First); err != nil || all.Items[1].EmailAttempted || all.Items[1].Mail.State != invite.NoMail {
+			r.Errorf("an invite without a mail: %v, %+v", err, all.Items)
+		}
+	})
+}
+
+// A mail that waited shows the name that the organization has when it is sent.
+func TestMailShowsTheNewName(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invite(r.owner, draft("ada@x.example"))
+		if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{Name: new("Renamed")}); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		r.mailed(1)
+		if got := r.smtp.Mails()[0].Header(r, "Subject"); got != "You are invited to join Renamed" {
+			r.Errorf("subject %q", got)
+		}
+	})
+}
+
+func TestMailThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer mailtest.Answer
+		want   invite.MailState
+		reason string
+	}{
+		"451":           {mailtest.Refuse(451, "try later"), invite.Deferred, "try later"},
+		"550":           {mailtest.Refuse(550, "no such user"), invite.Failed, "no such user"},
+		"550 recipient": {mailtest.RefuseRecipient(550, "unknown"), invite.Failed, "unknown"},
+		"drop":          {mailtest.Drop, invite.Deferred, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(r *rig) {
+				r.smtp.Script(test.answer)
+				r.run()
+				r.invite(r.owner, draft("ada@x.example"))
+				i := r.until(inState(test.want))
+				if !i.EmailAttempted || i.Mail.Attempts != 1 || i.Mail.Reason == "" || !strings.Contains(i.Mail.Reason, test.reason) {
+					r.Errorf("%t, %+v", i.EmailAttempted, i.Mail)
+				}
+			})
+		})
+	}
+}
+
+// A mail server may repeat the link; what it says is read by many.
+func TestReasonDoesNotHoldTheLink(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.mailedToken(i)
+		r.smtp.Script(mailtest.Refuse(451, "URL blocked: "+baseURL+"/invite/"+token))
+		r.run()
+		i = r.until(inState(invite.Deferred))
+		if strings.Contains(i.Mail.Reason, token) || !strings.Contains(i.Mail.Reason, "URL blocked") {
+			r.Error(i.Mail.Reason)
+		}
+		if _, err := r.invites.Open(r.Context(), token); err != nil {
+			r.Errorf("the test does not know the token: %v", err)
+		}
+	})
+}
+
+func TestDeferredMailIsSentSoon(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.smtp.Script(mailtest.Refuse(451, "try later"))
+		r.run()
+		r.invite(r.owner, draft("ada@x.example"))
+		r.until(inState(invite.Deferred))
+		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(r.Context(), tx, `UPDATE jobs SET run_at = created_at`)
+			return err
+		}); err != nil {
+			r.Fatal(err)
+		}
+		r.invites.Jobs.Wake()
+		i := r.until(inState(invite.Sent))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if i.Mail.Attempts != 2 || i.Mail.Reason != "" || !slices.Equal(r.seen, []invite.MailState{invite.Deferred, invite.Sent}) {
+			r.Errorf("%+v, told %v", i.Mail, r.seen)
+		}
+	})
+}
+
+func TestNoMailServerNoAttempt(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Mails = false
+		i := r.invite(r.owner, draft("ada@x.example"))
+		if n, err := r.invites.Jobs.Waiting(r.Context()); n != 0 || err != nil || i.Mail.State != invite.NoMail {
+			r.Errorf("%d jobs, %v, %+v", n, err, i.Mail)
+		}
+	})
+}
+
+func TestNoMailIfNotWanted(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		d := draft("ada@x.example")
+		d.SendEmail = patch.Of(false)
+		i := r.invite(r.owner, d)
+		if n, err := r.invites.Jobs.Waiting(r.Context()); n != 0 || err != nil || i.Mail.State != invite.NoMail {
+			r.Errorf("%d jobs, %v, %+v", n, err, i.Mail)
+		}
+	})
+}
+
+func TestInviteThatIsGoneIsNotMailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		gone := r.invite(r.owner, draft("gone@x.example"))
+		if err := r.invites.Delete(r.Context(), r.owner, gone.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.invite(r.owner, draft("twice@x.example"))
+		r.invite(r.owner, draft("twice@x.example")) // replaces the first
+		last := r.invite(r.owner, draft("ada@x.example"))
+		if _, err := r.invites.Resend(r.Context(), r.owner, last.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		r.mailed(2)
+		for n := 1; n > 0; {
+			n, _ = r.invites.Jobs.Waiting(r.Context())
+		}
+		if mails := r.smtp.Mails(); len(mails) != 2 || r.smtp.Asked() != 2 {
+			r.Errorf("%d mails, %d asked", len(mails), r.smtp.Asked())
+		}
+	})
+}
+
+func TestResend(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
+		d := draft("ada@x.example")
+		d.Level = patch.Of("admin")
+		i := r.invite(admin, d)
+		r.later(2 * time.Hour)
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.ID != i.ID || again.CreatedBy.ID != admin.UserID || !again.ExpiresAt.After(r.db.Now()) || !again.CreatedAt.Equal(i.CreatedAt) {
+			r.Fatalf("%v: %+v", err, again)
+		}
+		r.run()
+		if _, err := r.invites.Open(r.Context(), r.mailed(1)); err != nil {
+			r.Error(err)
+		}
+		if id := r.smtp.Mails()[0].Header(r, "Message-ID"); id != "<"+i.ID+".2@foyer.example>" {
+			r.Error(id)
+		}
+	})
+}
+
+func TestResentMailIsYetToBeTried(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.smtp.Script(mailtest.Refuse(550, "no"))
+		i := r.invite(r.owner, draft("ada@x.example"))
+		r.run()
+		r.until(inState(invite.Failed))
+		r.invites.Mails = false // so that no mail is tried meanwhile
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.EmailAttempted {
+			r.Errorf("%v, %+v", err, again)
+		}
+		r.until(func(i invite.Invite) bool { return i.Issue == 2 && !i.EmailAttempted })
+	})
+}
+
+// What nobody could answer is not mailed again.
+func TestResendOfWhatCannotBeAnswered(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		in := org.Organization{Organization: r.owner.Organization}
+		admin, gone := r.join(in, "admin@acme.example", access.Admin), r.join(in, "gone@acme.example", access.Owner)
+		d := draft("ada@x.example")
+		d.Level = patch.Of("owner")
+		i := r.invite(gone, d)
+		if _, err := r.orgs.RemoveMember(r.Context(), access.Caller{}, in.ID, "gone@acme.example"); err != nil {
+			r.Fatal(err)
+		}
+		_, err := r.invites.Resend(r.Context(), admin, i.ID)
+		r.wantFault(err, fault.Denied)
+		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
+		if err != nil || again.CreatedBy.ID != r.owner.UserID {
+			r.Fatalf("%v, %+v", err, again.CreatedBy)
+		}
+		r.until(func(i invite.Invite) bool { return i.CreatedBy.ID == r.owner.UserID })
+		if _, err := r.invites.Open(r.Context(), r.mailedToken(again)); err != nil {
+			r.Error(err)
+		}
+		domains := []string{"acme.example"}
+		if _, err := r.orgs.Set(r.Context(), access.Caller{}, in.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Denied)
+	})
+}
+
+func TestInviteThatCannotBeAnsweredIsNotMailed(t *testing.T) {
+	t.Parallel()
+	for reason, meanwhile := range map[string]func(r *rig){
+		"expired before the mail server took": func(r *rig) { r.later(r.invites.TTL) },
+		"no longer takes members": func(r *rig) {
+			domains := []string{"acme.example"}
+			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &domains}); err != nil {
+				r.Fatal(err)
+			}
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(r *rig) {
+				r.invite(r.owner, draft("ada@x.example"))
+				meanwhile(r)
+				r.run()
+				i := r.until(inState(invite.Failed))
+				if i.EmailAttempted || r.smtp.Asked() != 0 || !strings.Contains(i.Mail.Reason, reason) {
+					r.Errorf("asked %d times, %t, %+v", r.smtp.Asked(), i.EmailAttempted, i.Mail)
+				}
+			})
+		})
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 5, Mails: 2}
+		throttled := func(err error, after time.Duration) {
+			r.Helper()
+			if !fault.Is(err, fault.QuotaExceeded) || fault.Of(err)[0].RetryAfter != after {
+				r.Errorf("%+v, want quota exceeded for %s", err, after)
+			}
+		}
+		r.later(0)
+		first := r.invite(r.owner, draft("ada@x.example"))
+		r.later(time.Hour)
+		if err := r.invites.Delete(r.Context(), r.owner, first.ID); err != nil {
+			r.Fatal(err)
+		}
+		second := r.invite(r.owner, draft("ada@x.example"))
+		_, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("ada@x.example")})
+		throttled(err, 23*time.Hour)
+		if !strings.Contains(err.Error(), "to ada@x.example") {
+			r.Errorf("whom it is about is not said: %v", err)
+		}
+		if _, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("no address")}); !fault.Is(err, fault.Invalid) {
+			r.Error(err)
+		}
+		_, err = r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example"), draft("e@x.example")})
+		throttled(err, 23*time.Hour)
+		bulk, err := r.invites.CreateBulk(r.Context(), r.owner, []invite.Draft{draft("b@x.example"), draft("c@x.example"), draft("d@x.example")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		_, err = r.invites.Create(r.Context(), r.owner, draft("e@x.example"))
+		throttled(err, 23*time.Hour)
+		_, err = r.invites.Resend(r.Context(), r.owner, bulk[0].ID)
+		throttled(err, 23*time.Hour)
+		r.invites.Limits.Invites = 6
+		if _, err := r.invites.Resend(r.Context(), r.owner, bulk[0].ID); err != nil {
+			r.Error(err)
+		}
+		r.invites.Limits.Invites = 20
+		for id, after := range map[string]time.Duration{second.ID: 23 * time.Hour, bulk[0].ID: 24 * time.Hour} {
+			_, err = r.invites.Resend(r.Context(), r.owner, id)
+			throttled(err, after)
+		}
+		r.later(23 * time.Hour)
+		r.invite(r.owner, draft("ada@x.example"))
+	})
+}
+
+func TestQuotasOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 2}
+		r.later(365 * 24 * time.Hour)
+		r.invite(r.owner, draft("a@x.example"))
+		r.invite(r.owner, draft("b@x.example"))
+		r.later(-365 * 24 * time.Hour)
+		r.invite(r.owner, draft("c@x.example"))
+		r.later(-time.Minute) // as another server's clock may be
+		r.invite(r.owner, draft("d@x.example"))
+		if _, err := r.invites.Create(r.Context(), r.owner, draft("e@x.example")); !fault.Is(err, fault.QuotaExceeded) {
+			r.Errorf("%v, want quota exceeded", err)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// AddMember makes a user a member, and the user too if the address is new. It deletes
+// an invite to the address, which could no longer be accepted.
+func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (org.Membership, error) {
+	email, err := org.ParseEmail("email", email)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	var m org.Membership
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if _, err := s.orgs().Find(ctx, tx, organizationID); err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+			return err
+		}
+		t, err := findTarget(ctx, tx, organizationID, email)
+		if err != nil {
+			return err
+		}
+		if m, err = s.orgs().InsertMember(ctx, tx, by, organizationID, org.User{Email: email}, level); err != nil || t.pending.id == "" {
+			return err
+		}
+		return s.remove(ctx, tx, by, t.pending)
+	})
+	return m, err
+}

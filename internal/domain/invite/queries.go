@@ -1,0 +1,220 @@
+package invite
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+const columns = `i.id, i.organization_id, i.target_email, i.first_name, i.emailing_attempt_made, i.level, i.message,
+	i.created_at, i.updated_at, i.expires_at, i.issue, i.mail_state, i.mail_reason, i.mail_attempts, i.mail_at, ` + org.UserColumns
+
+func (i *Invite) fields() []any {
+	return append([]any{
+		&i.ID, &i.OrganizationID, &i.TargetEmail, &i.FirstName, &i.EmailAttempted, &i.Level, &i.Message,
+		&i.CreatedAt, &i.UpdatedAt, &i.ExpiresAt, &i.Issue, &i.Mail.State, &i.Mail.Reason, &i.Mail.Attempts, db.Null(&i.Mail.At),
+	}, i.CreatedBy.Fields()...)
+}
+
+const selectInvite = `SELECT ` + columns + ` FROM invites i JOIN users u ON u.id = i.created_by `
+
+func insert(ctx context.Context, tx *db.Tx, i Invite) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at,
+			issue, mail_state, search)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12)`,
+		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.Level, i.Message, i.CreatedBy.ID, i.CreatedAt, i.ExpiresAt,
+		i.Issue, i.Mail.State, i.search())
+	return err
+}
+
+// reissue stores an invite that is sent again.
+func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0, mail_at = NULL,
+			emailing_attempt_made = FALSE, created_by = $6
+		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
+	return err
+}
+
+// findIssue is the organization of an invite whose issue is still the given one.
+func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
+	return db.One(ctx, tx, db.Value[string],
+		`SELECT organization_id FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+}
+
+// noteMail stores how a try to mail one issue of an invite went.
+func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, asked bool) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
+			emailing_attempt_made = CASE WHEN CAST($6 AS BOOLEAN) THEN TRUE ELSE emailing_attempt_made END
+		WHERE id = $1 AND issue = $2`, id, issue, m.State, m.Reason, m.Attempts, asked, m.At)
+	return err
+}
+
+// findAnywhere finds an invite of any organization, for the holder of its link.
+func findAnywhere(ctx context.Context, q db.Querier, id string) (Invite, error) {
+	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.id = $1`, id)
+}
+
+// removeIssue removes an invite: only one of any number of transactions does.
+func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
+	return db.Exec(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+}
+
+// keepAccepted stores an invite that is being accepted where it is kept for a time.
+func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO accepted_invites (`+stored+`, accepted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.EmailAttempted, i.Level, i.Message, i.CreatedBy.ID,
+		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at)
+	return err
+}
+
+// acceptedBy is who made an invite that was accepted.
+func acceptedBy(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, error) {
+	return db.One(ctx, tx, db.Value[int64], `SELECT created_by FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	return err
+}
+
+// forgetAcceptedBefore removes a batch of those that were accepted before a time.
+func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM accepted_invites WHERE id IN (
+			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.SkipLocked+`)`, before, limit)
+}
+
+func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite, error) {
+	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
+}
+
+func (p *pending) fields() []any { return append([]any{&p.organizationID, &p.id}, p.found()...) }
+
+// found is what is not known of an invite that is asked for by its id.
+func (p *pending) found() []any { return []any{&p.email, &p.createdBy, db.Null(&p.expiresAt)} }
+
+// findPending finds an invite that the transaction is going to change.
+func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pending, error) {
+	p, err := db.One(ctx, tx, (*pending).found, `
+		SELECT target_email, created_by, expires_at FROM invites
+		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
+	p.organizationID, p.id = organizationID, id
+	return p, err
+}
+
+// lock makes other transactions that change an invite wait.
+func lock(ctx context.Context, tx *db.Tx, organizationID, id string) error {
+	_, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM invites WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
+	return err
+}
+
+// lockTarget makes other transactions that invite an address, or change its invite,
+// wait.
+func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
+	db.Lock(tx, "invite to "+organizationID+" "+email)
+	_, err := db.All(ctx, tx, db.Value[int],
+		`SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.ForUpdate, organizationID, email)
+	return err
+}
+
+// target is what an address is to an organization already.
+type target struct {
+	member  bool
+	pending pending // without an id if there is none
+}
+
+func (t *target) fields() []any {
+	return append(t.pending.fields(), &t.member)
+}
+
+func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (target, error) {
+	return db.One(ctx, tx, (*target).fields, `
+		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), i.expires_at, EXISTS (
+			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email)
+		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
+		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email)
+}
+
+func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {
+	condition, args := ``, []any{organizationID, p.Peek(), p.Skip()}
+	if after.id != "" {
+		condition, args = ` AND (i.created_at, i.id) < ($4, $5)`, append(args, after.createdAt, after.id)
+	}
+	return db.All(ctx, q, (*Invite).fields, selectInvite+`
+		WHERE i.organization_id = $1`+condition+` ORDER BY i.created_at DESC, i.id DESC LIMIT $2 OFFSET $3`, args...)
+}
+
+// remove removes an invite that the transaction has locked.
+func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	return err
+}
+
+// overdue names organizations with invites that expired before a time. They were also
+// made before it, unless a clock was set back, and the time they were made has an
+// index.
+func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
+			SELECT 1 FROM invites i WHERE i.organization_id = c.organization_id AND i.created_at < $1 AND i.expires_at < $1)
+		ORDER BY c.organization_id LIMIT 100`, before)
+}
+
+func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
+	return db.Exec(ctx, tx, `
+		DELETE FROM invites WHERE id IN (
+			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.SkipLocked+`)
+		AND expires_at < $2`, organizationID, before, limit)
+}
+
+// pendingNow is how many invites an organization has, and a number that changes with
+// each of them, and with any user: invites show their inviters.
+type pendingNow struct {
+	count   int
+	version int64
+}
+
+func (p *pendingNow) fields() []any { return []any{&p.count, &p.version} }
+
+func countPending(ctx context.Context, q db.Querier, organizationID string) (pendingNow, error) {
+	return db.One(ctx, q, (*pendingNow).fields, `
+		SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT) FROM (
+			SELECT pending, version FROM invite_counts WHERE organization_id = $1
+			UNION ALL
+			SELECT 0, version FROM access_version WHERE id = 1) AS parts`, organizationID)
+}
+
+// addCount keeps invite_counts exact for a transaction that changes invites and makes
+// n more of them.
+func addCount(tx *db.Tx, organizationID string, n int) {
+	db.Add(tx, `
+		INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $3, version = invite_counts.version + $4`,
+		[]any{organizationID, tx.Shard}, int64(n), cache.Step())
+}
+
+// levelOf is the level of a member; 0 if a user is none.
+func levelOf(ctx context.Context, q db.Querier, organizationID string, userID int64) (access.Level, error) {
+	return db.One(ctx, q, db.Value[access.Level],
+		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
+}
+
+func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
+}
+
+func isMember(ctx context.Context, q db.Querier, organizationID, email string) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `
+		SELECT EXISTS (
+			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = $1 AND u.email = $2)`, organizationID, email)
+}

@@ -1,0 +1,206 @@
+package invite_test
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/mail"
+	"foyer/internal/infra/mail/mailtest"
+)
+
+const (
+	secret  = "a secret of the tests, long enough"
+	baseURL = "https://foyer.example"
+)
+
+// rig is everything around invites, with a mail server that is there.
+type rig struct {
+	*testing.T
+	db      *db.DB
+	orgs    org.Service
+	invites invite.Service
+	smtp    *mailtest.Server
+	owner   access.Caller
+
+	mu   sync.Mutex
+	seen []invite.MailState
+}
+
+// eachBeside is each for tests of two servers that share a database.
+func eachBeside(t *testing.T, test func(r *rig, other invite.Service)) {
+	t.Helper()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		other := r.invites
+		other.DB = dbtest.Open(t, url)
+		other.Keys = access.NewKeys(other.DB)
+		test(r, other)
+	})
+}
+
+// each runs test on both engines.
+func each(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
+}
+
+func newRig(t *testing.T, d *db.DB) *rig {
+	t.Helper()
+	links, err := invite.NewLinks(secret, baseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := access.NewKeys(d)
+	r := &rig{T: t, db: d, orgs: org.Service{DB: d, Keys: keys}, smtp: mailtest.Start(t, mailtest.Config{})}
+	r.invites = invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Mails: true, Cache: invite.NewCache()}
+	r.owner = r.join(r.newOrg("Acme"), "owner@acme.example", access.Owner)
+	return r
+}
+
+func (r *rig) newOrg(name string) org.Organization {
+	r.Helper()
+	o, err := r.orgs.Create(r.Context(), name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o
+}
+
+// join makes a member and returns what they are as a caller.
+func (r *rig) join(o org.Organization, email string, level access.Level) access.Caller {
+	r.Helper()
+	m, err := r.invites.AddMember(r.Context(), access.Caller{}, o.ID, email, level)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return access.Caller{UserID: m.User.ID, Scope: access.All, Level: level, Organization: o.Organization}
+}
+
+func draft(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
+
+func (r *rig) invite(c access.Caller, d invite.Draft) invite.Invite {
+	r.Helper()
+	i, err := r.invites.Create(r.Context(), c, d)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return i
+}
+
+// run sends mails until the test ends.
+func (r *rig) run() {
+	r.Helper()
+	settings, err := mail.Parse(r.smtp.URL())
+	if err != nil {
+		r.Fatal(err)
+	}
+	post := invite.Post{Service: r.invites, SMTP: mail.SMTP{Settings: settings}, From: "Foyer <foyer@foyer.example>", Seen: r.note}
+	ctx, cancel := context.WithCancel(r.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		r.invites.Jobs.Run(ctx, slog.New(slog.DiscardHandler), map[string]job.Kind{invite.MailJob: post.Kind()})
+	})
+	r.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func (r *rig) note(s invite.MailState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, s)
+}
+
+// until returns an invite of the owner's organization, once one is as wanted.
+func (r *rig) until(want func(invite.Invite) bool) invite.Invite {
+	r.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		all, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, i := range all.Items {
+			if want(i) {
+				return i
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			r.Fatalf("still not as wanted: %+v", all)
+		}
+	}
+}
+
+func inState(s invite.MailState) func(invite.Invite) bool {
+	return func(i invite.Invite) bool { return i.Mail.State == s }
+}
+
+var link = regexp.MustCompile(regexp.QuoteMeta(baseURL) + `/invite/([A-Za-z0-9_-]+)`)
+
+// mailed waits for n mails and returns the token in the last.
+func (r *rig) mailed(n int) string {
+	r.Helper()
+	mails, err := r.smtp.Wait(r.Context(), n)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return link.FindStringSubmatch(mails[n-1].Text(r))[1]
+}
+
+// handed is the token of the link that an owner passes on by hand.
+func (r *rig) handed(i invite.Invite) string {
+	r.Helper()
+	url, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return strings.TrimPrefix(url, baseURL+"/invite/")
+}
+
+// later moves the database's clock.
+func (r *rig) later(d time.Duration) {
+	at := r.db.Now().Add(d)
+	r.db.Now = func() time.Time { return at }
+}
+
+// mailedToken is the token of the link in an invite's first mail, made as the link is documented to be.
+func (r *rig) mailedToken(i invite.Invite) string {
+	r.Helper()
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "foyer invite links v1", sha256.Size)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return tokenOf(key, i)
+}
+
+// tokenOf is mailedToken made with any key.
+func tokenOf(key []byte, i invite.Invite) string {
+	id := uuid.MustParse(i.ID)
+	code := hmac.New(sha256.New, key)
+	code.Write(id[:])
+	code.Write([]byte{0, 0, 0, 0, 0, 0, 0, byte(i.Issue), 'm'})
+	return base64.RawURLEncoding.EncodeToString(code.Sum(id[:]))
+}

@@ -1,0 +1,255 @@
+package invite
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
+)
+
+// Service is everything that can be done to invites.
+type Service struct {
+	DB     *db.DB
+	Keys   *access.Keys
+	Jobs   *job.Queue
+	Links  Links
+	TTL    time.Duration // how long an invite lives
+	Mails  bool          // there is a mail server
+	Limits Limits
+	Cache  *Cache
+}
+
+func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys} }
+
+// List returns a page of an organization's invites, the newest first.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Invite], error) {
+	after, err := parseCursor(p.After)
+	if err != nil {
+		return page.Found[Invite]{}, err
+	}
+	counted, err := countPending(ctx, s.DB, c.Organization.ID)
+	if err != nil || p.Beyond(counted.count) {
+		return page.Found[Invite]{Count: counted.count}, err
+	}
+	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
+	if invites, ok := s.Cache.pages.Get(key, counted.version); ok {
+		return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+	}
+	invites, err := list(ctx, s.DB, c.Organization.ID, after, p)
+	if err != nil {
+		return page.Found[Invite]{}, err
+	}
+	s.Cache.pages.Put(key, counted.version, invites)
+	return page.Cut(invites, p, counted.count, Invite.Cursor), nil
+}
+
+// Create makes one invite. It replaces a pending one for the same address.
+func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, error) {
+	o, faults := d.check()
+	if err := faults.Err(); err != nil {
+		return Invite{}, err
+	}
+	invites, err := s.create(ctx, c, []order{o}, func(_ int, err error) error { return err })
+	if err != nil {
+		return Invite{}, err
+	}
+	return invites[0], nil
+}
+
+// CreateBulk makes all of the invites or none. Faults name the item they are in.
+func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft) ([]Invite, error) {
+	orders := make([]order, len(drafts))
+	seen := map[string]bool{}
+	var faults fault.List
+	for i, d := range drafts {
+		if d.Fault != nil {
+			faults.Add(d.Fault)
+			continue
+		}
+		o, wrong := d.check()
+		if o.email != "" && seen[o.email] {
+			faults.Add(atItem(i, fault.Field(fault.NotUnique, "target_email", "Appears twice in this request.")))
+		}
+		seen[o.email] = true
+		faults.Add(atItem(i, wrong.Err()))
+		orders[i] = o
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if len(orders) == 0 {
+		return nil, MayInvite(c)
+	}
+	return s.create(ctx, c, orders, atItem)
+}
+
+// atItem adds to faults which item of a list they are in.
+func atItem(i int, err error) error {
+	if err == nil || fault.IsOurs(err) {
+		return err
+	}
+	var faults fault.List
+	for _, f := range fault.Of(err) {
+		at := *f
+		if at.Field != "" {
+			at.Field = strconv.Itoa(i) + "." + at.Field
+		}
+		faults = append(faults, &at)
+	}
+	return faults
+}
+
+// Delete deletes an invite. One that was accepted is forgotten.
+func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		p, err := findPending(ctx, tx, c.Organization.ID, id)
+		if errors.Is(err, db.ErrNoRow) {
+			return s.forget(ctx, tx, c, id)
+		}
+		if err != nil {
+			return err
+		}
+		if err := MayDelete(c, p.createdBy); err != nil {
+			return err
+		}
+		return s.remove(ctx, tx, c, p)
+	})
+}
+
+// forget removes what is kept of an invite that was accepted.
+func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id string) error {
+	createdBy, err := acceptedBy(ctx, tx, c.Organization.ID, id)
+	if err != nil {
+		return access.OrNotFound(err)
+	}
+	if err := MayDelete(c, createdBy); err != nil {
+		return err
+	}
+	return forgetAccepted(ctx, tx, c.Organization.ID, id)
+}
+
+// Resend gives an invite a new expiry and a new link, which is mailed; earlier links
+// are dead. If its inviter may no longer invite at its level, and the caller may, the
+// caller becomes its inviter.
+func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite, error) {
+	var i Invite
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		i, err = s.resend(ctx, tx, c, id)
+		return err
+	})
+	if err == nil {
+		s.wake(i)
+	}
+	return i, err
+}
+
+func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id string) (Invite, error) {
+	if err := lock(ctx, tx, c.Organization.ID, id); err != nil {
+		return Invite{}, err
+	}
+	i, err := find(ctx, tx, c.Organization.ID, id)
+	if err != nil {
+		return Invite{}, access.OrNotFound(err)
+	}
+	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
+		return Invite{}, err
+	}
+	if i, err = s.renew(ctx, tx, c, i); err != nil {
+		return Invite{}, err
+	}
+	if err := s.countInvites(ctx, tx, i.OrganizationID, 1); err != nil {
+		return Invite{}, err
+	}
+	if err := s.countMails(ctx, tx, []string{i.TargetEmail}); err != nil {
+		return Invite{}, err
+	}
+	addCount(tx, i.OrganizationID, 0)
+	if err := reissue(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	if err := s.post(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
+	return i, record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
+}
+
+// renew returns the next issue of an invite, unless nobody could answer it.
+func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (Invite, error) {
+	level, err := levelOf(ctx, tx, i.OrganizationID, i.CreatedBy.ID)
+	if err != nil {
+		return Invite{}, err
+	}
+	if level < i.Level && mayGive(c, i.Level) == nil {
+		if i.CreatedBy, err = s.orgs().User(ctx, tx, c.UserID); err != nil {
+			return Invite{}, err
+		}
+	}
+	i.Issue++
+	i.Mail = s.newMail(true)
+	i.EmailAttempted = false
+	i.UpdatedAt = s.DB.Now()
+	i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
+	o, err := s.opened(ctx, tx, i, mailed)
+	i.ExpiresAt = i.UpdatedAt.Add(s.ttl(o.Organization))
+	return i, err
+}
+
+// Link returns the link to an invite, to be passed on by hand, and until when it
+// works. Whoever has it can become the person invited, so only admins get it, and never for
+// a level above their own. It does not tell whether the address belongs to a user, for whom
+// it does not work.
+func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
+	if err := MaySeeLinks(c); err != nil {
+		return "", time.Time{}, err
+	}
+	if s.Links.key == nil {
+		return "", time.Time{}, errNoSecret
+	}
+	i, err := find(ctx, s.DB, c.Organization.ID, id)
+	if err != nil {
+		return "", time.Time{}, access.OrNotFound(err)
+	}
+	if i.Level > c.Level {
+		return "", time.Time{}, fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)
+	}
+	switch _, err := s.opened(ctx, s.DB, i, handed); {
+	case fault.Is(err, fault.Expired):
+		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
+	case err != nil && !errors.Is(err, errKnownUser):
+		return "", time.Time{}, err
+	}
+	return s.Links.url(i, handed), i.ExpiresAt, nil
+}
+
+var errNoSecret = errors.New("links are derived from the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
+
+// MaySeeLinks reports whether a caller may pass links on by hand.
+func MaySeeLinks(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may see the links of invites.")
+	}
+	return c.Scope.Require(access.All)
+}
+
+// remove removes an invite that the transaction has locked.
+func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, p pending) error {
+	addCount(tx, p.organizationID, -1)
+	if err := remove(ctx, tx, p.organizationID, p.id); err != nil {
+		return err
+	}
+	return record(ctx, tx, c, p, activity.Deleted, s.DB.Now())
+}
+
+func record(ctx context.Context, tx *db.Tx, c access.Caller, p pending, verb activity.Verb, at time.Time) error {
+	return activity.Record(ctx, tx, c.Did(activity.Entry{
+		OrganizationID: p.organizationID, Scope: activity.Invite, ItemID: p.id, Verb: verb, Name: p.email,
+	}), at)
+}

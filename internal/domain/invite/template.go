@@ -1,0 +1,85 @@
+package invite
+
+import (
+	"embed"
+	"strings"
+	"time"
+
+	"foyer/internal/base/plaintext"
+	"foyer/internal/infra/mail"
+)
+
+// mailText is what the mail of an invite says. Texts come as they were typed; they are
+// shown as text that is no link, markup or header.
+type mailText struct {
+	OrganizationName string
+	InviterName      string // "": the address stands for the name
+	InviterEmail     string
+	FirstName        string // of the invited; may be ""
+	Message          string // may be ""
+	Level            string // what the invited becomes: member, admin or owner
+	Link             string // the page where the invitation is answered
+	ExpiresAt        time.Time
+}
+
+// mailParts are the parts of a mail.
+type mailParts struct {
+	Subject string // one line of at most 80 characters
+	Text    string
+	HTML    string
+}
+
+// maxSubject is what mail programs show of a subject, in characters.
+const maxSubject = 80
+
+// maxName is how much of a name is shown, in characters.
+const maxName = 100
+
+//go:embed templates
+var files embed.FS
+
+var mailTemplate = mail.NewTemplate(files, "invite")
+
+// render fills in the templates.
+func render(m mailText) (mailParts, error) {
+	m = m.clean()
+	text, html, err := mailTemplate.Render(m)
+	subject := plaintext.Line("You are invited to join "+m.OrganizationName, maxSubject)
+	return mailParts{Subject: subject, Text: text, HTML: html}, err
+}
+
+// clean makes everything that was typed fit to be shown.
+func (m mailText) clean() mailText {
+	m.OrganizationName = plaintext.Line(m.OrganizationName, maxName)
+	m.InviterName = plaintext.Line(m.InviterName, maxName)
+	m.InviterEmail = plaintext.Address(m.InviterEmail)
+	m.FirstName = plaintext.Line(m.FirstName, maxName)
+	m.Message = plaintext.Multiline(m.Message)
+	return m
+}
+
+// Inviter is how the inviter is called in a sentence.
+func (m mailText) Inviter() string {
+	if m.InviterName == "" {
+		return m.InviterEmail
+	}
+	return m.InviterName + " (" + m.InviterEmail + ")"
+}
+
+// Role is the level with its article.
+func (m mailText) Role() string {
+	if strings.IndexAny(m.Level, "aeiou") == 0 {
+		return "an " + m.Level
+	}
+	return "a " + m.Level
+}
+
+// Expires is when the link stops working, to the minute.
+func (m mailText) Expires() string {
+	return m.ExpiresAt.UTC().Format("Monday, 2 January 2006, 15:04 UTC")
+}
+
+// Quoted is the message as mail quotes it, so that it cannot pass for our words.
+func (m mailText) Quoted() string {
+	return "> " + strings.ReplaceAll(m.Message, "\n", "\n> ")
+}

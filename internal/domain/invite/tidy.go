@@ -1,0 +1,79 @@
+package invite
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/quota"
+)
+
+// How long invites stay listed that have expired, or were accepted.
+const (
+	keepExpired     = 30 * 24 * time.Hour
+	keepAcceptedFor = 30 * 24 * time.Hour
+)
+
+// tidyBatch bounds how many rows one transaction removes.
+const tidyBatch = 500
+
+// Tidy removes invites that expired more than 30 days ago, except those that others
+// are changing, and quotas that no longer hold anything back.
+func (s Service) Tidy(ctx context.Context) error {
+	now := s.DB.Now()
+	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
+		return err
+	}
+	err := s.removeAll(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
+		return forgetAcceptedBefore(ctx, tx, now.Add(-keepAcceptedFor), tidyBatch)
+	})
+	if err != nil {
+		return err
+	}
+	return s.removeAll(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
+		return quota.Forget(ctx, tx, now.Add(-day), tidyBatch)
+	})
+}
+
+// removeAll removes one batch after another until there is none.
+func (s Service) removeAll(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) error {
+	for {
+		if n, err := s.removeIn(ctx, remove); n == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+// tidyInvites removes a batch of each organization's invites in turn.
+func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
+	for more := true; more; {
+		organizations, err := overdue(ctx, s.DB, before)
+		if err != nil {
+			return err
+		}
+		more = false
+		for _, id := range organizations {
+			n, err := s.removeIn(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
+				n, err := removeOverdue(ctx, tx, id, before, tidyBatch)
+				if n > 0 {
+					addCount(tx, id, -int(n))
+				}
+				return n, err
+			})
+			if err != nil {
+				return err
+			}
+			more = more || n > 0
+		}
+	}
+	return nil
+}
+
+// removeIn runs a removal in a transaction, and returns how many rows it removed.
+func (s Service) removeIn(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) (n int64, err error) {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		n, err = remove(ctx, tx)
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,138 @@
+package org
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// Mine returns a page of the organizations that a caller's key opens, in the
+// order of joining.
+func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.Found[Mine], error) {
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countMine(ctx, q, c) },
+		func(q db.Querier) ([]Mine, error) { return listMine(ctx, q, c, p) })
+}
+
+// Here returns the organization that a caller is in.
+func (s Service) Here(ctx context.Context, c access.Caller) (Mine, error) {
+	o, err := s.Get(ctx, c.Organization.ID)
+	return Mine{Organization: o, Level: c.Level}, err
+}
+
+// Self returns the user who is a caller.
+func (s Service) Self(ctx context.Context, c access.Caller) (User, error) {
+	return s.User(ctx, s.DB, c.UserID)
+}
+
+// User returns a user, read with q.
+func (s Service) User(ctx context.Context, q db.Querier, id int64) (User, error) {
+	return findUserByID(ctx, q, id)
+}
+
+// Find returns an organization, read with q.
+func (s Service) Find(ctx context.Context, q db.Querier, id string) (Organization, error) {
+	return findOrganization(ctx, q, id)
+}
+
+// Hosts are a user and an organization that invite together.
+type Hosts struct {
+	User         User
+	Organization Organization
+}
+
+// Hosts returns the user and the organization of a caller.
+func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
+	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
+}
+
+// MemberPage returns a page of the members, in the order of joining.
+func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) (page.Found[Membership], error) {
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countMembers(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Membership, error) { return pageOfMembers(ctx, q, c.Organization.ID, p) })
+}
+
+// MayManageMembers reports whether a caller may change members at all.
+func MayManageMembers(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may change members.")
+	}
+	return nil
+}
+
+// ChangeLevel is SetLevel for a caller, who may neither give a level above their
+// own nor change members above it. An absent level changes nothing.
+func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID string, level patch.Field[string]) (Membership, error) {
+	if err := level.Check("level"); err != nil {
+		return Membership{}, err
+	}
+	var wanted access.Level
+	if level.Set {
+		var err error
+		if wanted, err = access.ParseLevel("level", level.Value); err != nil {
+			return Membership{}, err
+		}
+	}
+	var m Membership
+	err := s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) (err error) {
+		m = member
+		if err := MayChange(self.Level, member.Level); err != nil || !level.Set {
+			return err
+		}
+		if wanted > self.Level {
+			return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", self.Level, self.Level)
+		}
+		if wanted > member.Level { // else a key for members alone would lead to one that can do all
+			if err := c.Scope.Require(access.All); err != nil {
+				return err
+			}
+		}
+		m, err = s.setLevel(ctx, tx, c, member, wanted)
+		return err
+	})
+	return m, err
+}
+
+// Expel is RemoveMember for a caller, who may always leave.
+func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) error {
+	return s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) error {
+		if member.User.ID != self.User.ID {
+			if err := MayChange(self.Level, member.Level); err != nil {
+				return err
+			}
+		}
+		return s.remove(ctx, tx, c, member)
+	})
+}
+
+// MayChange reports whether a member of level own may change one of another level.
+func MayChange(own, other access.Level) error {
+	if err := MayManageMembers(access.Caller{Level: own}); err != nil {
+		return err
+	}
+	if other > own {
+		return fault.New(fault.Denied, "You may change members up to your own level, %d (%s).", own, own)
+	}
+	return nil
+}
+
+// onMember runs fn with the caller's own membership, as it is now, and that of
+// the given user.
+func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string, fn func(tx *db.Tx, self, member Membership) error) error {
+	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		self, err := findMemberByID(ctx, tx, c.Organization.ID, c.UserID)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		member, err := findMemberByUUID(ctx, tx, c.Organization.ID, userUUID)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		return fn(tx, self, member)
+	})
+}

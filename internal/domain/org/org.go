@@ -1,0 +1,114 @@
+// Package org keeps organizations, users and who is a member of what.
+package org
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"foyer/internal/base/address"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+)
+
+// Organization is what apps and invites belong to.
+type Organization struct {
+	access.Organization
+	AllowedDomains []string // whose addresses may join; none: any
+	InviteTTL      int64    // how long its invites live, in seconds; 0: as long as the server says
+	CreatedAt      time.Time
+}
+
+// Admits reports whether the owner of an address may join.
+func (o Organization) Admits(email string) bool {
+	return len(o.AllowedDomains) == 0 || slices.Contains(o.AllowedDomains, address.DomainOf(email))
+}
+
+// Mine is an organization as one of its members sees it.
+type Mine struct {
+	Organization
+	Level access.Level // the member's
+}
+
+// User is a person, in any number of organizations.
+type User struct {
+	ID              int64
+	UUID            string
+	DistinctID      string
+	Email           string
+	FirstName       string
+	LastName        string
+	IsEmailVerified bool
+	CreatedAt       time.Time
+}
+
+// FullName is a user's first and last name; "" if neither is known.
+func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
+
+// Membership is a user's place in an organization.
+type Membership struct {
+	OrganizationID string
+	User           User
+	Level          access.Level
+	JoinedAt       time.Time
+	UpdatedAt      time.Time
+}
+
+// Settings of an organization; nil leaves one as it is.
+type Settings struct {
+	Name                 *string
+	MembersCanInvite     *bool
+	MembersCanManageApps *bool
+	AppAccess            *access.AppAccess
+	AllowedDomains       *[]string
+	InviteTTL            *int64 // seconds
+}
+
+// minInviteTTL is the least Organization.InviteTTL; the most is what the server says.
+const minInviteTTL = 60 // seconds
+
+func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
+	if limit := int64(most / time.Second); ttl != 0 && (ttl < minInviteTTL || ttl > limit) {
+		return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be %d to %d seconds, or null for what the server says.", minInviteTTL, limit)
+	}
+	return ttl, nil
+}
+
+const maxName = 200 // characters
+
+func checkName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	switch n := utf8.RuneCountInString(name); {
+	case patch.Blank(name):
+		return "", fault.Field(fault.Blank, "name", "Must not be empty: give 1 to %d characters.", maxName)
+	case n > maxName:
+		return "", fault.Field(fault.TooLong, "name", "Must be at most %d characters long, not %d.", maxName, n)
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }):
+		return "", fault.Field(fault.Invalid, "name", "Must not contain control characters.")
+	}
+	return name, nil
+}
+
+// ParseEmail reads a person's e-mail address into the form it is stored in. Faults
+// name the field.
+func ParseEmail(field, text string) (string, error) {
+	if n := utf8.RuneCountInString(strings.TrimSpace(text)); n > address.MaxLength {
+		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", address.MaxLength, n)
+	}
+	email, err := address.Parse(text)
+	if err != nil || !strings.Contains(address.DomainOf(email), ".") {
+		return "", fault.Field(fault.Invalid, field, "Must be an e-mail address like name@example.com.")
+	}
+	return email, nil
+}
+
+// parseDomain reads a domain whose addresses may join an organization.
+func parseDomain(text string) (string, error) {
+	domain, err := address.Domain(strings.TrimSpace(text))
+	if err != nil {
+		return "", fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)
+	}
+	return domain, nil
+}

@@ -1,0 +1,199 @@
+package org
+
+import (
+	"context"
+	"strings"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+const orgColumns = `id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, invite_ttl, created_at`
+
+func (o *Organization) fields() []any {
+	return []any{
+		&o.ID, &o.Name, &o.AppAccess, &o.MembersCanInvite, &o.MembersCanManageApps,
+		domains{&o.AllowedDomains},
+		&o.InviteTTL, &o.CreatedAt,
+	}
+}
+
+// domains are stored with commas between them.
+type domains struct{ list *[]string }
+
+// Scan implements sql.Scanner.
+func (d domains) Scan(src any) error {
+	text := ""
+	if err := db.Null(&text).Scan(src); err != nil {
+		return err
+	}
+	*d.list = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+	return nil
+}
+
+func insertOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organization, error) {
+	return db.One(ctx, tx, (*Organization).fields, `
+		INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		RETURNING `+orgColumns,
+		o.ID, o.Name, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","), o.CreatedAt)
+}
+
+func updateOrganization(ctx context.Context, tx *db.Tx, o Organization) (Organization, error) {
+	return db.One(ctx, tx, (*Organization).fields, `
+		UPDATE organizations
+		SET name = $2, access_level = $3, members_can_invite = $4, members_can_manage_apps = $5, allowed_domains = $6, invite_ttl = $7
+		WHERE id = $1
+		RETURNING `+orgColumns,
+		o.ID, o.Name, o.AppAccess, o.MembersCanInvite, o.MembersCanManageApps, strings.Join(o.AllowedDomains, ","),
+		o.InviteTTL)
+}
+
+// findOrganization finds one by its id, in upper or lower case.
+func findOrganization(ctx context.Context, q db.Querier, id string) (Organization, error) {
+	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, strings.ToLower(id))
+}
+
+func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM organizations)`)
+}
+
+func listOrganizations(ctx context.Context, q db.Querier) ([]Organization, error) {
+	return db.All(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, id`)
+}
+
+// UserColumns and User.Fields go together, for queries that join users AS u.
+const UserColumns = `u.id, u.uuid, u.distinct_id, u.email, u.first_name, u.last_name, u.is_email_verified, u.created_at`
+
+// Fields lists what UserColumns fill.
+func (u *User) Fields() []any {
+	return []any{&u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified, &u.CreatedAt}
+}
+
+func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
+	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1`, email)
+}
+
+// ensureUser makes the user unless there is one with this address.
+func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING`,
+		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt)
+	if err != nil {
+		return User{}, err
+	}
+	return findUser(ctx, tx, u.Email)
+}
+
+func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
+	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u ORDER BY u.id`)
+}
+
+func markVerified(ctx context.Context, tx *db.Tx, u User) error {
+	_, err := db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, u.ID)
+	return err
+}
+
+func updateNames(ctx context.Context, tx *db.Tx, u User) error {
+	_, err := db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3 WHERE id = $1`, u.ID, u.FirstName, u.LastName)
+	return err
+}
+
+func markHanded(ctx context.Context, tx *db.Tx, u User) error {
+	_, err := db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
+	return err
+}
+
+func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
+	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
+}
+
+// joinedOrgColumns are orgColumns, for queries that join organizations AS o.
+const joinedOrgColumns = `o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps, o.allowed_domains, o.invite_ttl, o.created_at`
+
+func (h *Hosts) fields() []any { return append(h.User.Fields(), h.Organization.fields()...) }
+
+func findHosts(ctx context.Context, q db.Querier, userID int64, organizationID string) (Hosts, error) {
+	return db.One(ctx, q, (*Hosts).fields, `
+		SELECT `+UserColumns+`, `+joinedOrgColumns+` FROM users u, organizations o WHERE u.id = $1 AND o.id = $2`, userID, organizationID)
+}
+
+func (m *Mine) fields() []any { return append(m.Organization.fields(), &m.Level) }
+
+// mine selects the organizations of a caller's user; for a key that is bound to
+// one, only that one.
+const mine = ` FROM organizations o JOIN memberships m ON m.organization_id = o.id
+	WHERE m.user_id = $1 AND (CAST($2 AS TEXT) = '' OR o.id = $2)`
+
+func countMine(ctx context.Context, q db.Querier, c access.Caller) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+mine, c.UserID, c.BoundTo)
+}
+
+func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) ([]Mine, error) {
+	return db.All(ctx, q, (*Mine).fields, `
+		SELECT `+joinedOrgColumns+`, m.level`+mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
+}
+
+const selectMember = `
+	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns + `
+	FROM memberships m JOIN users u ON u.id = m.user_id`
+
+func (m *Membership) fields() []any {
+	return append([]any{&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt}, m.User.Fields()...)
+}
+
+// insertMember fails with db.ErrUnique if the user is a member already.
+func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
+		VALUES ($1, $2, $3, $4, $4)`, m.OrganizationID, m.User.ID, m.Level, m.JoinedAt)
+	return err
+}
+
+func updateMember(ctx context.Context, tx *db.Tx, m Membership) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE memberships SET level = $3, updated_at = $4 WHERE organization_id = $1 AND user_id = $2`,
+		m.OrganizationID, m.User.ID, m.Level, m.UpdatedAt)
+	return err
+}
+
+func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
+	return err
+}
+
+func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, selectMember+`
+		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
+}
+
+func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, selectMember+`
+		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+}
+
+func countMembers(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships WHERE organization_id = $1`, organizationID)
+}
+
+func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
+		WHERE m.organization_id = $1 AND u.uuid = $2`, organizationID, userUUID)
+}
+
+func findMemberByID(ctx context.Context, q db.Querier, organizationID string, userID int64) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
+		WHERE m.organization_id = $1 AND u.id = $2`, organizationID, userID)
+}
+
+func findMember(ctx context.Context, q db.Querier, organizationID, email string) (Membership, error) {
+	return db.One(ctx, q, (*Membership).fields, selectMember+`
+		WHERE m.organization_id = $1 AND u.email = $2`, organizationID, email)
+}
+
+func countOwners(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, db.Value[int],
+		`SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level = $2`, organizationID, access.Owner)
+}

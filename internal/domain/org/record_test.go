@@ -1,0 +1,87 @@
+package org_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// An organization and its settings are in the activity; what changes no setting is not.
+func TestSettingsAreRecorded(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := org.Service{DB: d, Keys: access.NewKeys(d)}
+		o, err := s.Create(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []org.Settings{
+			{},
+			{Name: new("Acme"), MembersCanInvite: new(true)},
+			{Name: new("Renamed"), MembersCanInvite: new(false), MembersCanManageApps: new(true)},
+			{AppAccess: new(access.ReadApps), AllowedDomains: &[]string{"x.example"}},
+		} {
+			if _, err := s.Set(t.Context(), access.Caller{}, o.ID, set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := activity.List(t.Context(), d, activity.Filter{OrganizationID: o.ID}, page.First)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range slices.Backward(found.Items) {
+			got = append(got, fmt.Sprintln(e.Scope, e.ItemID == o.ID, e.Verb, e.Name, e.Changes))
+		}
+		want := []string{
+			"Organization true created Acme []\n",
+			`Organization true updated Renamed [{"action":"changed","field":"name","before":"Acme","after":"Renamed"},` +
+				`{"action":"changed","field":"members_can_invite","before":true,"after":false},` +
+				`{"action":"changed","field":"members_can_manage_apps","before":false,"after":true}]` + "\n",
+			`Organization true updated Renamed [{"action":"changed","field":"access_level","before":9,"after":3},` +
+				`{"action":"changed","field":"allowed_domains","before":[],"after":["x.example"]}]` + "\n",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// The keys that a removed member loses with their membership are in the activity.
+func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := org.Service{DB: d, Keys: access.NewKeys(d)}
+		o, err := s.Create(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			m, err := s.InsertMember(ctx, tx, access.Caller{}, o.ID, org.User{Email: "ada@x.example"}, access.Member)
+			if err != nil {
+				return err
+			}
+			_, err = s.Keys.Insert(ctx, tx, access.Draft{UserID: m.User.ID, OrganizationID: o.ID, Scope: access.All}, access.NewKey())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.RemoveMember(t.Context(), access.Caller{}, o.ID, "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		f := activity.Filter{OrganizationID: o.ID, Scopes: []activity.Scope{activity.Key}}
+		found, err := activity.List(t.Context(), d, f, page.First)
+		if err != nil || found.Count != 2 || found.Items[0].Verb != activity.Revoked || found.Items[0].Name != "ada@x.example" {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}

@@ -1,0 +1,348 @@
+package org
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// Service is everything that can be done to organizations, users and members.
+type Service struct {
+	DB           *db.DB
+	Keys         *access.Keys
+	MaxInviteTTL time.Duration // the server's; what Organization.InviteTTL may be at most
+
+	// Follow is called in each transaction that changes what an organization may do with apps,
+	// after the change; nil: nobody wants to know.
+	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
+}
+
+// Create makes an organization. The first one may share apps with all others.
+func (s Service) Create(ctx context.Context, name string) (Organization, error) {
+	var o Organization
+	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		o, err = s.Insert(ctx, tx, "", name)
+		return err
+	})
+	return o, err
+}
+
+// Insert is Create inside Keys.Change; with an empty id it chooses one.
+func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organization, error) {
+	if id == "" {
+		id = newUUID()
+	}
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return Organization{}, fault.Field(fault.Invalid, "id", "Must be a UUID in lower case.")
+	}
+	name, err := checkName(name)
+	if err != nil {
+		return Organization{}, err
+	}
+	others, err := s.Any(ctx, tx)
+	if err != nil {
+		return Organization{}, err
+	}
+	o := Organization{CreatedAt: s.DB.Now()}
+	o.ID, o.Name, o.MembersCanInvite, o.AppAccess = id, name, true, access.InstallApps
+	if !others {
+		o.AppAccess = access.RootApps
+	}
+	if o, err = insertOrganization(ctx, tx, o); err != nil {
+		return Organization{}, err
+	}
+	return o, s.record(ctx, tx, access.Caller{}, o, activity.Created, nil)
+}
+
+// Any reports whether there is an organization.
+func (s Service) Any(ctx context.Context, q db.Querier) (bool, error) {
+	return anyOrganization(ctx, q)
+}
+
+// List returns all organizations, the oldest first.
+func (s Service) List(ctx context.Context) ([]Organization, error) {
+	return listOrganizations(ctx, s.DB)
+}
+
+// Get returns one organization.
+func (s Service) Get(ctx context.Context, id string) (Organization, error) {
+	o, err := findOrganization(ctx, s.DB, id)
+	return o, notFound(err, "There is no organization %s.", id)
+}
+
+// Set changes settings of an organization.
+func (s Service) Set(ctx context.Context, by access.Caller, id string, set Settings) (Organization, error) {
+	var o Organization
+	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		o, err = s.set(ctx, tx, by, id, set)
+		return err
+	})
+	return o, err
+}
+
+// set is Set inside Keys.Change. What does not change a setting is not recorded.
+func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string, set Settings) (Organization, error) {
+	before, err := findOrganization(ctx, tx, id)
+	if err != nil {
+		return Organization{}, notFound(err, "There is no organization %s.", id)
+	}
+	after := before
+	if err := set.apply(&after, s.MaxInviteTTL); err != nil {
+		return Organization{}, err
+	}
+	changes := differences(before, after)
+	if len(changes) == 0 {
+		return before, nil
+	}
+	if after, err = updateOrganization(ctx, tx, after); err != nil {
+		return Organization{}, err
+	}
+	if s.Follow != nil && after.AppAccess != before.AppAccess {
+		if err := s.Follow(ctx, tx, after.ID); err != nil {
+			return Organization{}, err
+		}
+	}
+	return after, s.record(ctx, tx, by, after, activity.Updated, changes)
+}
+
+// differences lists the settings that are not the same, as the API names them.
+func differences(before, after Organization) []activity.Change {
+	var changes []activity.Change
+	add := func(same bool, field string, before, after any) {
+		if !same {
+			changes = append(changes, activity.Changed(field, before, after))
+		}
+	}
+	add(before.Name == after.Name, "name", before.Name, after.Name)
+	add(before.AppAccess == after.AppAccess, "access_level", before.AppAccess, after.AppAccess)
+	add(before.MembersCanInvite == after.MembersCanInvite, "members_can_invite", before.MembersCanInvite, after.MembersCanInvite)
+	add(before.MembersCanManageApps == after.MembersCanManageApps, "members_can_manage_apps", before.MembersCanManageApps, after.MembersCanManageApps)
+	add(slices.Equal(before.AllowedDomains, after.AllowedDomains), "allowed_domains", listed(before.AllowedDomains), listed(after.AllowedDomains))
+	add(before.InviteTTL == after.InviteTTL, "invite_ttl", before.InviteTTL, after.InviteTTL)
+	return changes
+}
+
+// listed is a list that is empty in JSON, not null, if it has nothing.
+func listed(all []string) []string { return append([]string{}, all...) }
+
+func (s Service) record(ctx context.Context, tx *db.Tx, by access.Caller, o Organization, verb activity.Verb, changes []activity.Change) error {
+	return activity.Record(ctx, tx, by.Did(activity.Entry{
+		OrganizationID: o.ID, Scope: activity.Organization, ItemID: o.ID, Verb: verb, Name: o.Name, Changes: changes,
+	}), s.DB.Now())
+}
+
+func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
+	if set.Name != nil {
+		name, err := checkName(*set.Name)
+		if err != nil {
+			return err
+		}
+		o.Name = name
+	}
+	if set.MembersCanInvite != nil {
+		o.MembersCanInvite = *set.MembersCanInvite
+	}
+	if set.MembersCanManageApps != nil {
+		o.MembersCanManageApps = *set.MembersCanManageApps
+	}
+	if set.AppAccess != nil {
+		o.AppAccess = *set.AppAccess
+	}
+	if set.InviteTTL != nil {
+		ttl, err := checkInviteTTL(*set.InviteTTL, maxTTL)
+		if err != nil {
+			return err
+		}
+		o.InviteTTL = ttl
+	}
+	if set.AllowedDomains != nil {
+		o.AllowedDomains = nil
+		for _, text := range *set.AllowedDomains {
+			domain, err := parseDomain(text)
+			if err != nil {
+				return err
+			}
+			o.AllowedDomains = append(o.AllowedDomains, domain)
+		}
+	}
+	return nil
+}
+
+// Users returns all users, in the order they were made.
+func (s Service) Users(ctx context.Context) ([]User, error) { return listUsers(ctx, s.DB) }
+
+// UserByEmail returns the user who has an address.
+func (s Service) UserByEmail(ctx context.Context, email string) (User, error) {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return User{}, err
+	}
+	u, err := findUser(ctx, s.DB, email)
+	return u, notFound(err, "There is no user %s.", email)
+}
+
+// Members returns everybody in an organization, in the order of joining.
+func (s Service) Members(ctx context.Context, organizationID string) ([]Membership, error) {
+	o, err := s.Get(ctx, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	return listMembers(ctx, s.DB, o.ID)
+}
+
+// InsertMember makes a user a member inside Keys.Change, and the user too if the
+// address is new: the draft's names are those of a new user.
+func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, draft User, level access.Level) (Membership, error) {
+	user, err := s.ensureUser(ctx, tx, draft)
+	if err != nil {
+		return Membership{}, err
+	}
+	return s.join(ctx, tx, by, organizationID, user, level)
+}
+
+// Join is InsertMember for somebody who joins by themselves. If the draft's address is
+// verified, so is that of a user who exists already.
+func (s Service) Join(ctx context.Context, tx *db.Tx, requestID, organizationID string, draft User, level access.Level) (Membership, error) {
+	user, err := s.ensureUser(ctx, tx, draft)
+	if err != nil {
+		return Membership{}, err
+	}
+	switch {
+	case !draft.IsEmailVerified: // a link that was passed on by hand has made them
+		err = markHanded(ctx, tx, user)
+	case !user.IsEmailVerified:
+		user.IsEmailVerified = true
+		err = markVerified(ctx, tx, user)
+	}
+	if err != nil {
+		return Membership{}, err
+	}
+	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, organizationID, user, level)
+}
+
+// ensureUser returns the user who has the draft's address; if there is none, it makes
+// one of the draft.
+func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, error) {
+	email, err := ParseEmail("email", draft.Email)
+	if err != nil {
+		return User{}, err
+	}
+	draft.Email, draft.UUID, draft.DistinctID, draft.CreatedAt = email, newUUID(), newUUID(), s.DB.Now()
+	return ensureUser(ctx, tx, draft)
+}
+
+func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, user User, level access.Level) (Membership, error) {
+	now := s.DB.Now()
+	m := Membership{OrganizationID: organizationID, User: user, Level: level, JoinedAt: now, UpdatedAt: now}
+	if err := insertMember(ctx, tx, m); err != nil {
+		if errors.Is(err, db.ErrUnique) {
+			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", user.Email)
+		}
+		return Membership{}, err
+	}
+	return m, activity.Record(ctx, tx, m.entry(by, activity.Added, nil), now)
+}
+
+// SetLevel changes what a member may do. The last owner stays owner.
+func (s Service) SetLevel(ctx context.Context, by access.Caller, organizationID, email string, level access.Level) (Membership, error) {
+	var m Membership
+	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) (err error) {
+		m, err = s.setLevel(ctx, tx, by, found, level)
+		return err
+	})
+	return m, err
+}
+
+func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Membership, level access.Level) (Membership, error) {
+	if m.Level == level {
+		return m, nil
+	}
+	if err := keepOwner(ctx, tx, m); err != nil {
+		return m, err
+	}
+	changes := []activity.Change{activity.Changed("level", m.Level, level)}
+	m.Level, m.UpdatedAt = level, s.DB.Now()
+	if err := updateMember(ctx, tx, m); err != nil {
+		return m, err
+	}
+	return m, activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
+}
+
+// RemoveMember ends a membership. Keys of the user lose the organization at once, and those
+// bound to it are revoked.
+func (s Service) RemoveMember(ctx context.Context, by access.Caller, organizationID, email string) (Membership, error) {
+	var m Membership
+	err := s.change(ctx, organizationID, email, func(tx *db.Tx, found Membership) error {
+		m = found
+		return s.remove(ctx, tx, by, m)
+	})
+	return m, err
+}
+
+func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Membership) error {
+	if err := keepOwner(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := s.Keys.RevokeBound(ctx, tx, by, m.OrganizationID, m.User.ID); err != nil {
+		return err
+	}
+	if err := deleteMember(ctx, tx, m); err != nil {
+		return err
+	}
+	return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
+}
+
+// change finds a member and runs fn on them.
+func (s Service) change(ctx context.Context, organizationID, email string, fn func(tx *db.Tx, m Membership) error) error {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return err
+	}
+	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := findOrganization(ctx, tx, organizationID)
+		if err != nil {
+			return notFound(err, "There is no organization %s.", organizationID)
+		}
+		m, err := findMember(ctx, tx, o.ID, email)
+		if err != nil {
+			return notFound(err, "%s is not a member.", email)
+		}
+		return fn(tx, m)
+	})
+}
+
+// keepOwner refuses to take the level from a member who is the only owner.
+func keepOwner(ctx context.Context, tx *db.Tx, m Membership) error {
+	if m.Level < access.Owner {
+		return nil
+	}
+	owners, err := countOwners(ctx, tx, m.OrganizationID)
+	if err == nil && owners == 1 {
+		return fault.New(fault.Denied, "The last owner must stay: make another member owner first.")
+	}
+	return err
+}
+
+func (m Membership) entry(by access.Caller, verb activity.Verb, changes []activity.Change) activity.Entry {
+	return by.Did(activity.Entry{
+		OrganizationID: m.OrganizationID, Scope: activity.Membership, ItemID: m.User.UUID, Verb: verb,
+		Name: m.User.Email, Changes: changes,
+	})
+}
+
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, db.ErrNoRow) {
+		return fault.New(fault.NotFound, format, args...)
+	}
+	return err
+}
+
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/compress"
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/flight"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// maxBundleAge is how long a ref in memory may be used.
+	maxBundleAge = time.Second
+	// maxRefs bounds the refs in memory, of about 400 bytes each.
+	maxRefs = 8000
+	// maxScriptBytes bounds the bundles in memory.
+	maxScriptBytes = 24 << 20
+
+	// maxLoading is how many bundles that are not in memory are read and compressed at
+	// once, which takes 50 MB for a large one, and maxLoadingWait how many more may wait
+	// for that: a page may have dozens of apps.
+	maxLoading     = 2
+	maxLoadingWait = 200
+)
+
+// Script is a bundle as browsers get it.
+type Script struct {
+	SHA256 string
+	JS     []byte
+	Gzip   []byte
+
+	Disabled bool // it stands for the bundle of a plugin that is disabled
+}
+
+// Bundles serves compiled bundles to browsers. It keeps what it has looked up in
+// memory, so that most requests touch no disk, and also notes there which ones were
+// asked for.
+type Bundles struct {
+	DB *db.DB
+
+	scripts    cache.Cache[string, *Script] // by sum
+	refs       cache.Cache[string, ref]     // by public token and sum; their version is generation
+	generation atomic.Int64                 // counted up by forget
+	flight     flight.Group[*Script]
+	queue      *fair.Queue // of bundles to load, between organizations
+	uses       uses
+}
+
+// NewBundles returns what serves the bundles that d holds.
+func NewBundles(d *db.DB) *Bundles {
+	return &Bundles{
+		DB:      d,
+		scripts: cache.Cache[string, *Script]{Max: maxScriptBytes, Size: func(s *Script) int { return len(s.JS) + len(s.Gzip) }},
+		refs:    cache.Cache[string, ref]{Max: maxRefs},
+		uses:    uses{noted: cache.Cache[int64, time.Time]{Max: maxUses}},
+		queue:   fair.New(maxLoading, maxLoadingWait, "Too many bundles are being loaded"),
+	}
+}
+
+// ref says that a public token, with or without a sum, stands for a bundle.
+type ref struct {
+	PluginID       int64
+	OrganizationID string
+	SHA256         string
+	Disabled       bool // the plugin is
+	Withdrawn      bool // its version is
+	checkedAt      time.Time
+}
+
+func (r *ref) fields() []any {
+	return []any{&r.PluginID, &r.OrganizationID, &r.SHA256, &r.Disabled, &r.Withdrawn}
+}
+
+var errGone = fault.New(fault.Gone, "The app is disabled, or this version of it is withdrawn.")
+
+// nothing is the current bundle of a plugin that is disabled: a module, so that pages which
+// import it go on.
+var nothing = sync.OnceValue(func() *Script {
+	return &Script{SHA256: sha256Hex(emptyModule), JS: []byte(emptyModule), Gzip: compress.Gzip([]byte(emptyModule)), Disabled: true}
+})
+
+const emptyModule = "export {};\n"
+
+// Serve returns the bundle with the given sum, or without one the current bundle, of
+// the plugin with the public token, and counts that as use. What is off is gone, but the
+// current bundle of a plugin that is disabled is a module that does nothing.
+func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Script, error) {
+	if !IsToken(publicToken) {
+		return nil, access.ErrNotFound
+	}
+	now := b.DB.Now()
+	r, err := b.resolve(ctx, publicToken, sha256, now)
+	if err != nil {
+		return nil, access.OrNotFound(err)
+	}
+	switch {
+	case r.Disabled && sha256 == "":
+		return nothing(), nil
+	case r.Disabled || r.Withdrawn:
+		return nil, errGone
+	}
+	b.uses.note(r.PluginID, now)
+	return b.script(ctx, r)
+}
+
+// IsToken reports whether a text can be a public token, see putOrigin. Anything else
+// never reaches the database, which refuses bytes that are not text.
+func IsToken(text string) bool {
+	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	return strings.Trim(text, base32) == ""
+}
+
+func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now time.Time) (ref, error) {
+	key, generation := publicToken+"/"+sha256, b.generation.Load()
+	r, ok := b.refs.Get(key, generation)
+	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxBundleAge {
+		return r, nil
+	}
+	r, err := findRef(ctx, b.DB, publicToken, sha256)
+	if err != nil {
+		return ref{}, err
+	}
+	r.checkedAt = now
+	b.refs.Put(key, generation, r) // which a forget since then has made useless
+	return r, nil
+}
+
+// forget makes the next requests ask the database: a plugin has changed.
+func (b *Bundles) forget() { b.generation.Add(1) }
+
+// script returns a bundle, compressed once for all requests.
+func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
+	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
+		return s, nil
+	}
+	return b.flight.Do(ctx, r.OrganizationID+" "+r.SHA256, func(ctx context.Context) (*Script, error) { return b.loadInTurn(ctx, r) })
+}
+
+// loadInTurn reads a bundle when fewer than maxLoading are read.
+func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
+	leave, err := b.queue.Enter(ctx, r.OrganizationID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
+		return s, nil // loaded between our look and our turn, for another organization
+	}
+	js, err := findContent(ctx, b.DB, r.SHA256)
+	if err != nil {
+		return nil, access.OrNotFound(err)
+	}
+	s := &Script{SHA256: r.SHA256, JS: []byte(js), Gzip: compress.Gzip([]byte(js))}
+	b.scripts.Put(r.SHA256, cache.Unversioned, s)
+	return s, nil
+}
+
+// FlushUse writes down which plugins' bundles were asked for.
+func (b *Bundles) FlushUse(ctx context.Context) error {
+	return b.uses.pending.Flush(ctx, b.DB, noteUse)
+}

@@ -1,0 +1,58 @@
+package plugin
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+)
+
+// Bundles that are not in memory wait for their turn, or are refused; those that are
+// do not.
+func TestBundlesTakeTurns(t *testing.T) {
+	each(t, func(r rig) {
+		var tokens []string
+		for i := range 3 {
+			p := r.create(Draft{Name: patch.Of("x"), Type: patch.Of("source")})
+			tokens = append(tokens, r.save(p.ID, "site.ts", patch.Of(fmt.Sprint("export const n = ", i))).PublicToken)
+		}
+		serve := func(token string) error {
+			_, err := r.Bundles.Serve(r.Context(), token, "")
+			return err
+		}
+		if err := serve(tokens[0]); err != nil {
+			r.Fatal(err)
+		}
+		var leave func()
+		for i := range maxLoading {
+			var err error
+			if leave, err = r.Bundles.queue.Enter(r.Context(), fmt.Sprint("another organization ", i)); err != nil {
+				r.Fatal(err)
+			}
+		}
+		served := make(chan error, 1)
+		go func() { served <- serve(tokens[1]) }()
+		for r.Bundles.queue.Waiting() == 0 {
+			select {
+			case err := <-served:
+				r.Fatalf("out of turn: %v", err)
+			default:
+				runtime.Gosched()
+			}
+		}
+		if err := serve(tokens[0]); err != nil {
+			r.Errorf("in memory: %v", err)
+		}
+		leave()
+		if err := <-served; err != nil {
+			r.Errorf("in turn: %v", err)
+		}
+		r.Bundles.queue = fair.New(0, 0, "Full")
+		if err := serve(tokens[2]); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter == 0 {
+			r.Errorf("no room: %v", err)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package plugin
+
+import (
+	"foyer/internal/base/cache"
+	"foyer/internal/base/page"
+)
+
+// Cache is a cache of pages that were read. The database is asked each time whether they
+// still hold, which costs a fraction of reading them.
+type Cache struct {
+	pages cache.Cache[pageOf, page.Found[Plugin]]
+}
+
+type pageOf struct {
+	organizationID string
+	after          int64
+	limit, skip    int
+}
+
+// maxMemory bounds them, in bytes.
+const maxMemory = 8 << 20
+
+// NewCache returns an empty cache.
+func NewCache() *Cache {
+	return &Cache{
+		pages: cache.Cache[pageOf, page.Found[Plugin]]{Max: maxMemory, Size: func(f page.Found[Plugin]) int {
+			total := 300 // of the page itself
+			for _, p := range f.Items {
+				total += p.size()
+			}
+			return total
+		}},
+	}
+}

@@ -1,0 +1,112 @@
+package plugin
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/egress"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// offering is a rig with another catalog.
+func (r rig) offering(list string) rig {
+	r.Helper()
+	file := filepath.Join(r.TempDir(), "catalog.json")
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	r.Catalog = upstream.NewCatalog(file, egress.New(nil), slog.New(slog.DiscardHandler), r.DB.Now)
+	return r
+}
+
+// Whoever keeps the catalog may put credentials in it, which are not for callers.
+func TestCatalogShowsNoCredentials(t *testing.T) {
+	each(t, func(r rig) {
+		r = r.offering(`[{"name": "a", "url": "https://joe:secret@example.org/a?token=b"}, {"name": "b", "url": "joe:secret@example.org:b"}]`)
+		found, err := r.Catalogued(r.Context(), r.caller, page.First)
+		if offers := found.Items; err != nil || len(offers) != 1 || offers[0].URL != "https://example.org/a" {
+			r.Errorf("%+v, %v", offers, err)
+		}
+	})
+}
+
+// The catalog says which of its apps an organization has, whoever else has them.
+func TestCatalogInstalled(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r))
+		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}]`, repo.URL))
+		r.install(repo)
+		another := r.caller
+		another.Organization.ID = "another"
+		for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
+			found, err := r.Catalogued(r.Context(), c, page.First)
+			if err != nil || len(found.Items) != 1 || found.Items[0].Installed != want {
+				r.Errorf("to %s: %+v, %v", c.Organization.ID, found.Items, err)
+			}
+		}
+	})
+}
+
+// An app of the catalog is installed and upgraded with the credentials of the url that
+// names it; whoever gives none uses those in the catalog.
+func TestCatalogInstallWithCredentials(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		as := func(who string) string { return strings.Replace(repo.URL, "://", "://"+who+"@", 1) }
+		r = r.offering(fmt.Sprintf(`[{"name": "Listed", "url": %q}]`, as("catalog:key")))
+		for who, d := range map[string]Draft{
+			"joe":     {URL: patch.Of(as("joe:secret") + ".git")},
+			"catalog": {URL: patch.Of(repo.URL)},
+		} {
+			host.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+				user, _, _ := req.BasicAuth()
+				if user != who {
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+				return user != who
+			})
+			d.Type = patch.Of("repository")
+			p := r.create(d)
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.URL != repo.URL {
+				r.Errorf("%s: at %s, upgrade: %v", who, p.URL, err)
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Fatal(err)
+			}
+		}
+	})
+}
+
+// A plugin.json without a name leaves it to the request, and that to the catalog.
+func TestCatalogNames(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		r = r.offering(fmt.Sprintf(`[{"name": " Listed ", "url": %q}]`, repo.URL))
+		for _, c := range []struct{ manifest, requested, want string }{
+			{`{}`, "", "Listed"}, {`{}`, "Asked", "Asked"}, {`{"name": "Banner"}`, "", "Banner"}, {`{"name": "Banner"}`, "Asked", "Banner"},
+		} {
+			repo.Commit(r, map[string]string{"plugin.json": c.manifest})
+			d := Draft{Type: patch.Of("repository"), URL: patch.Of(repo.URL)}
+			if c.requested != "" {
+				d.Name = patch.Of(c.requested)
+			}
+			p := r.create(d)
+			if p.Name != c.want {
+				r.Errorf("%+v: it is called %q", c, p.Name)
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream"
+)
+
+// recordChecks is how much newer a check must be than the one on record to be
+// worth a write of its own.
+const recordChecks = time.Minute
+
+// CheckForUpdates asks a plugin's upstream for its newest tag and stores that as
+// LatestTag. age is how old the answer is: 0 if the upstream gave it just now.
+// Without an upstream LatestTag becomes the plugin's own tag.
+func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64) (p Plugin, age time.Duration, err error) {
+	if p, err = s.Get(ctx, c, id); err != nil {
+		return Plugin{}, 0, err
+	}
+	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
+	if err != nil {
+		return Plugin{}, 0, err
+	}
+	if o.URLKey == "" {
+		if p.LatestTag != p.Tag {
+			p, _, err = s.learn(ctx, c, id, p.Tag, time.Time{})
+		}
+		return p, 0, err
+	}
+	began := s.DB.Now()
+	latest, learned, err := s.latest(ctx, p, o)
+	if err != nil {
+		return Plugin{}, 0, err
+	}
+	if latest != p.LatestTag || learned.Sub(o.CheckedAt) > recordChecks {
+		if p, o, err = s.learn(ctx, c, id, latest, learned); err != nil {
+			return Plugin{}, 0, err
+		}
+	}
+	if learned.Before(o.CheckedAt) {
+		learned = o.CheckedAt
+	}
+	if learned.Before(began) {
+		age = s.DB.Now().Sub(learned)
+	}
+	return p, age, nil
+}
+
+// latest is the newest tag and when it was learned. If the upstream cannot be asked, or
+// has only failed since this server was started, it is what is on record, if only from
+// the install.
+func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
+	var v upstream.Version
+	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	if err == nil {
+		v, learned, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
+	}
+	if fault.Is(err, fault.UpstreamUnavailable) || fault.Is(err, fault.Invalid) {
+		return p.LatestTag, o.CheckedAt, nil
+	}
+	return v.Tag, learned, err
+}
+
+// learn stores what the newest tag was at a time, unless what is stored is newer:
+// another server may have asked since. Without an upstream there is no such time, and
+// it is the plugin's own tag, which may have changed since.
+func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if p, o, err = s.readable(ctx, tx, c, id); err != nil || at.Before(o.CheckedAt) {
+			return err
+		}
+		if o.URLKey == "" {
+			latest = p.Tag
+		}
+		if at.After(o.CheckedAt) {
+			o.CheckedAt = at
+			if err := updateOrigin(ctx, tx, o); err != nil {
+				return err
+			}
+		}
+		if p.LatestTag == latest {
+			return nil
+		}
+		before := p
+		p.LatestTag = latest
+		p.Revision += cache.Step()
+		return update(ctx, tx, before, p)
+	})
+	return p, o, err
+}
+
+// readable locks a plugin that the caller still may see, and reads its origin.
+func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, origin, error) {
+	p, err := find(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	if err != nil {
+		return Plugin{}, origin{}, access.OrNotFound(err)
+	}
+	if _, err := access.Confirm(ctx, tx, c, s.DB.Now(), MayRead); err != nil {
+		return Plugin{}, origin{}, err
+	}
+	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+	return p, o, err
+}

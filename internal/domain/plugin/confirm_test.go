@@ -1,0 +1,189 @@
+package plugin
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// admin adds a member with a key to the rig's organization, and returns what takes each of
+// their rights away.
+func (r rig) admin() (c access.Caller, losses map[string]func() error) {
+	r.Helper()
+	keys := &access.Keys{DB: r.DB}
+	orgs := org.Service{DB: r.DB, Keys: keys}
+	ctx, id := r.Context(), r.caller.Organization.ID
+	const email = "admin@acme.example"
+	_, _ = orgs.RemoveMember(ctx, access.Caller{}, id, email) // of an earlier turn
+	installs := access.InstallApps
+	if _, err := orgs.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: &installs}); err != nil {
+		r.Fatal(err)
+	}
+	var m org.Membership
+	err := keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		m, err = orgs.InsertMember(ctx, tx, access.Caller{}, id, org.User{Email: email}, access.Admin)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	key, _, err := keys.Create(ctx, access.Draft{UserID: m.User.ID, Scope: access.All})
+	if err != nil {
+		r.Fatal(err)
+	}
+	c = r.caller
+	c.UserID, c.KeyID, c.Level = m.User.ID, key.ID, access.Admin
+	return c, map[string]func() error{
+		"key revoked": func() error { return keys.Revoke(ctx, key.ID) },
+		"lowered": func() error {
+			_, err := orgs.SetLevel(ctx, access.Caller{}, id, email, access.Member)
+			return err
+		},
+		"removed": func() error {
+			_, err := orgs.RemoveMember(ctx, access.Caller{}, id, email)
+			return err
+		},
+		"organization without apps": func() error {
+			none := access.NoApps
+			_, err := orgs.Set(ctx, access.Caller{}, id, org.Settings{AppAccess: &none})
+			return err
+		},
+	}
+}
+
+// Whoever loses a right while an upstream answers stores nothing.
+func TestRightLostAtTheUpstream(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo, other := host.Repo(r, "app"), host.Repo(r, "other")
+		for _, app := range []*upstreamtest.Repo{repo, other} {
+			app.Tag(r, "v1.0.0", app.Commit(r, map[string]string{"plugin.json": `{"name": "App"}`}))
+		}
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "Two"}`}))
+		_, losses := r.admin()
+		for name := range losses {
+			for what, change := range map[string]func(c access.Caller) error{
+				"install": func(c access.Caller) error {
+					_, err := r.Create(r.Context(), c, Draft{Type: patch.Of("custom"), URL: patch.Of(other.URL)})
+					return err
+				},
+				"upgrade": func(c access.Caller) error {
+					_, err := r.Upgrade(r.Context(), c, p.ID, Move{})
+					return err
+				},
+			} {
+				c, losses := r.admin()
+				var once sync.Once
+				host.Intercept(func(http.ResponseWriter, *http.Request) bool {
+					once.Do(func() {
+						if err := losses[name](); err != nil {
+							r.Error(err)
+						}
+					})
+					return false
+				})
+				if err := change(c); !fault.Is(err, fault.Denied) {
+					r.Errorf("%s, %s: %v", what, name, err)
+				}
+				host.Intercept(nil)
+			}
+		}
+		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		if apps := r.count(`SELECT COUNT(*) FROM plugins`); err != nil || apps != 1 || found.Count != 1 {
+			r.Errorf("%d apps, %d versions: %v", apps, found.Count, err)
+		}
+		if n := r.count(`SELECT COUNT(*) FROM activity WHERE scope = 'Plugin'`); n != 1 {
+			r.Errorf("%d entries", n)
+		}
+	})
+}
+
+// Whoever may no longer share apps does not install one that is shared.
+func TestSharingLostAtTheUpstream(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := host.Repo(r, "app")
+		repo.Commit(r, map[string]string{"plugin.json": `{"name": "App"}`})
+		orgs := org.Service{DB: r.DB, Keys: &access.Keys{DB: r.DB}}
+		set := func(a access.AppAccess) {
+			if _, err := orgs.Set(r.Context(), access.Caller{}, r.caller.Organization.ID, org.Settings{AppAccess: &a}); err != nil {
+				r.Error(err)
+			}
+		}
+		set(access.RootApps)
+		r.caller.Organization.AppAccess = access.RootApps
+		host.Intercept(func(http.ResponseWriter, *http.Request) bool {
+			set(access.InstallApps)
+			return false
+		})
+		d := Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL), IsGlobal: patch.Of(true)}
+		if _, err := r.Create(r.Context(), r.caller, d); !fault.Is(err, fault.Denied) || r.count(`SELECT COUNT(*) FROM plugins`) != 0 {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
+// Whoever loses a right while their save waits for the compiler stores nothing.
+func TestRightLostAtTheCompiler(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		_, losses := r.admin()
+		for name := range losses {
+			c, losses := r.admin()
+			release := r.occupyChildren()
+			done := make(chan error, 1)
+			go func() {
+				_, err := r.UpdateSource(r.Context(), c, p.ID, Draft{}, []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}})
+				done <- err
+			}()
+			for r.Children.Waiting() == 0 {
+				runtime.Gosched()
+			}
+			if err := losses[name](); err != nil {
+				r.Error(err)
+			}
+			release()
+			if err := <-done; !fault.Is(err, fault.Denied) {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := r.count(`SELECT COUNT(*) FROM plugin_versions`); n != 0 {
+			r.Errorf("%d versions", n)
+		}
+	})
+}
+
+// occupyChildren has children in all places until release is called.
+func (r rig) occupyChildren() (release func()) {
+	var feeds []*io.PipeWriter
+	var all sync.WaitGroup
+	for i := range 2 {
+		in, feed := io.Pipe()
+		feeds = append(feeds, feed)
+		all.Go(func() {
+			_, _ = r.Children.Run(context.WithoutCancel(r.Context()), string(rune('a'+i)), bundle.TaskName, in)
+		})
+	}
+	for r.Children.Running() < 2 {
+		runtime.Gosched()
+	}
+	return func() {
+		for _, feed := range feeds {
+			feed.Close()
+		}
+		all.Wait()
+	}
+}

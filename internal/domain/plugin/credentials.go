@@ -1,0 +1,51 @@
+package plugin
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream"
+)
+
+// credentialsChanged tells of credentials without what they were or are.
+var credentialsChanged = activity.Changed("credentials", nil, "replaced")
+
+// SetCredentials has an installed plugin ask its upstream with the credentials and query
+// of a url from now on. The url must be of the place that it was installed from.
+func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, url string) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	remote, err := upstream.Parse(url)
+	if err != nil {
+		return Plugin{}, err
+	}
+	credentials, err := s.Sealer.Seal(remote)
+	if err != nil {
+		return Plugin{}, err
+	}
+	var p Plugin
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+			return err
+		}
+		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+		switch {
+		case err != nil:
+			return err
+		case o.URLKey == "":
+			return fault.Field(fault.Invalid, "url", "This app was not installed from a url.")
+		case o.URLKey != remote.Key():
+			return fault.Field(fault.Invalid, "url", "Must be the url that the app was installed from, %s, with its credentials.", p.URL)
+		}
+		o.Credentials = credentials
+		if err := updateOrigin(ctx, tx, o); err != nil {
+			return err
+		}
+		return s.save(ctx, tx, c, p, &p, activity.Updated, activity.Changed("credentials", nil, Mask))
+	})
+	return p, err
+}

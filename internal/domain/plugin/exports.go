@@ -1,0 +1,237 @@
+package plugin
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// exports reports whether a plugin would stop with a paid export plan: it has
+// capabilities, unless it is a global one that processes events.
+func exports(p Plugin) bool {
+	switch p.Capabilities {
+	case "", "{}", "[]":
+		return false
+	}
+	return !p.IsGlobal || !slices.Contains(methods(p.Capabilities), "processEvent")
+}
+
+// methods reads the names of methods among capabilities, which may have any shape.
+func methods(capabilities string) []string {
+	var shape struct {
+		Methods []any `json:"methods"`
+	}
+	if json.Unmarshal([]byte(capabilities), &shape) != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range shape.Methods {
+		if name, ok := m.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Mask stands for the default of a secret field.
+const Mask = "********"
+
+// Default is the default of one field of a config schema, as JSON text.
+type Default struct{ Key, Value string }
+
+// SchemaField is the part of a config schema's field that matters here.
+type SchemaField struct {
+	Key      string // "": a heading
+	Type     string
+	Default  string // JSON; "": none
+	Choices  []string
+	Secret   bool
+	Site     bool // pages get it
+	Required bool
+
+	text   string // of the field, in the schema
+	offset int    // of that
+}
+
+// membersOf reads the members of a field: names count however they are spelt, as in
+// encoding/json. nil: it is not an object.
+func membersOf(raw json.RawMessage) map[string]json.RawMessage {
+	var named map[string]json.RawMessage
+	if json.Unmarshal(raw, &named) != nil || named == nil {
+		return nil
+	}
+	members := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(named)) { // of two spellings the small one counts
+		members[strings.ToLower(name)] = named[name]
+	}
+	return members
+}
+
+// textOf is a text; another shape is none.
+func textOf(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+// Name is what people call the field; it may be "".
+func (f SchemaField) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
+
+// Hint is what people are told of it; it may be "".
+func (f SchemaField) Hint() string { return textOf(membersOf(json.RawMessage(f.text))["hint"]) }
+
+// readSchemaField takes what it can of a field: public apps have members of many shapes. ok is false
+// if it is not an object.
+func readSchemaField(raw json.RawMessage) (f SchemaField, ok bool) {
+	members := membersOf(raw)
+	if members == nil {
+		return SchemaField{}, false
+	}
+	is := func(name string) bool {
+		switch value := string(members[name]); value {
+		case "", "false", "null", `""`, "0":
+			return false
+		default:
+			return true
+		}
+	}
+	f = SchemaField{Key: textOf(members["key"]), Type: textOf(members["type"]), Secret: is("secret"), Site: is("site"), Required: is("required")}
+	if value := string(members["default"]); value != "null" {
+		f.Default = value
+	}
+	f.Choices = readChoices(members["choices"])
+	return f, true
+}
+
+// readChoices takes strings as what they stand for, and anything else as it is written.
+func readChoices(raw json.RawMessage) []string {
+	var items []json.RawMessage
+	_ = json.Unmarshal(raw, &items) // another shape has no choices
+	choices := make([]string, len(items))
+	for i, item := range items {
+		if json.Unmarshal(item, &choices[i]) != nil {
+			choices[i] = string(item)
+		}
+	}
+	return choices
+}
+
+// Defaults lists the defaults that a config schema gives, in its order, secret
+// ones masked. A schema is a list of fields, each with a key, or an object of
+// fields by key; what fits neither has none. Of several defaults of one key the
+// first counts, and is secret if any field of that key is.
+func Defaults(configSchema string) []Default {
+	fields := SchemaFields(configSchema)
+	secret, told := secretKeys(fields), map[string]bool{}
+	var all []Default
+	for _, f := range fields {
+		if f.Key == "" || told[f.Key] || f.Default == "" {
+			continue
+		}
+		told[f.Key] = true
+		value := f.Default
+		if secret[f.Key] {
+			value = `"` + Mask + `"`
+		}
+		all = append(all, Default{f.Key, value})
+	}
+	return all
+}
+
+func secretKeys(fields []SchemaField) map[string]bool {
+	secret := map[string]bool{}
+	for _, f := range fields {
+		secret[f.Key] = secret[f.Key] || f.Secret
+	}
+	return secret
+}
+
+// masked is a config schema with its secret defaults masked, and the rest as it is.
+func masked(configSchema string) string {
+	fields := SchemaFields(configSchema)
+	secret := secretKeys(fields)
+	var out strings.Builder
+	done := 0
+	for _, f := range fields {
+		if !f.Secret && !secret[f.Key] {
+			continue
+		}
+		for _, at := range defaultsIn(f.text) {
+			out.WriteString(configSchema[done : f.offset+at.start])
+			out.WriteString(`"` + Mask + `"`)
+			done = f.offset + at.end
+		}
+	}
+	return out.String() + configSchema[done:]
+}
+
+// span is a part of a text.
+type span struct{ start, end int }
+
+// defaultsIn finds the default of a schema's field, however its name is spelt, as
+// encoding/json does.
+func defaultsIn(field string) []span {
+	d := json.NewDecoder(strings.NewReader(field))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var found []span
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			return nil
+		}
+		if text, ok := name.(string); ok && strings.EqualFold(text, "default") && string(raw) != "null" {
+			end := int(d.InputOffset())
+			found = append(found, span{end - len(raw), end})
+		}
+	}
+	return found
+}
+
+// sizeWithDefaults is about how many bytes a plugin takes with its defaults beside it.
+func sizeWithDefaults(p Plugin) int {
+	total := p.size()
+	for _, d := range Defaults(p.ConfigSchema) {
+		total += len(d.Key) + len(d.Value)
+	}
+	return total
+}
+
+// SchemaFields lists the fields of a config schema, in its order.
+func SchemaFields(configSchema string) []SchemaField {
+	d := json.NewDecoder(strings.NewReader(configSchema))
+	open, err := d.Token()
+	if err != nil {
+		return nil
+	}
+	var fields []SchemaField
+	for d.More() {
+		key := ""
+		if open == json.Delim('{') {
+			name, err := d.Token()
+			if err != nil {
+				return nil
+			}
+			key, _ = name.(string)
+		}
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			return nil
+		}
+		f, ok := readSchemaField(raw)
+		if !ok {
+			continue // a field of another shape
+		}
+		if key != "" {
+			f.Key = key
+		}
+		f.text, f.offset = string(raw), int(d.InputOffset())-len(raw)
+		fields = append(fields, f)
+	}
+	return fields
+}

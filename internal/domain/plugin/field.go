@@ -1,0 +1,181 @@
+package plugin
+
+import (
+	"reflect"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// fields are what an app is made of, in the order of the contract, section 2.1: whatever is
+// done to each field alike goes by this list. docs/architecture.md says how to add one.
+var fields = []field{
+	text("plugin_type", func(p *Plugin) *string { return (*string)(&p.Type) }, nil, nil), // see Draft.changedType
+	text("name", func(p *Plugin) *string { return &p.Name }, func(d *Draft) *patch.Field[string] { return &d.Name }, required(maxName)),
+	text("description", func(p *Plugin) *string { return &p.Description }, func(d *Draft) *patch.Field[string] { return &d.Description }, optional(maxDescription)),
+	text("url", func(p *Plugin) *string { return &p.URL }, nil, nil), // see Service.install
+	text("icon", func(p *Plugin) *string { return &p.Icon }, func(d *Draft) *patch.Field[string] { return &d.Icon }, optional(maxIcon)),
+	configSchema(),
+	text("tag", func(p *Plugin) *string { return &p.Tag }, func(d *Draft) *patch.Field[string] { return &d.Tag }, optional(maxTag)),
+	text("latest_tag", func(p *Plugin) *string { return &p.LatestTag }, nil, nil),
+	flag("is_global", func(p *Plugin) *bool { return &p.IsGlobal }, func(d *Draft) *patch.Field[bool] { return &d.IsGlobal }),
+	structure("capabilities", func(p *Plugin) *string { return &p.Capabilities }, func(d *Draft) *patch.Field[string] { return &d.Capabilities }),
+	structure("metrics", func(p *Plugin) *string { return &p.Metrics }, func(d *Draft) *patch.Field[string] { return &d.Metrics }),
+	structure("public_jobs", func(p *Plugin) *string { return &p.PublicJobs }, func(d *Draft) *patch.Field[string] { return &d.PublicJobs }),
+}
+
+// field is one field of an app.
+type field struct {
+	name   string             // in requests and answers, in the activity, and of its column
+	fault  func(*Draft) error // what is wrong with what a draft says of it, whatever the app
+	apply  func(*Draft, *Plugin)
+	column func(*Plugin) any // what it is scanned to
+	value  func(*Plugin) any // what is stored
+	shown  func(*Plugin) any // what the activity shows of it
+	size   func(*Plugin) int // of its text, in bytes
+	same   func(a, b *Plugin) bool
+}
+
+// text is a field that has a text, which callers may set if its draft is given.
+func text(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string], check func(name string, f patch.Field[string]) error) field {
+	f := field{
+		name:   name,
+		column: func(p *Plugin) any { return at(p) },
+		value:  func(p *Plugin) any { return *at(p) },
+		shown:  func(p *Plugin) any { return *at(p) },
+		size:   func(p *Plugin) int { return len(*at(p)) },
+		same:   func(a, b *Plugin) bool { return *at(a) == *at(b) },
+	}
+	return drafted(f, at, draft, check)
+}
+
+// structure is a field that has JSON, as it was sent; "" is null.
+func structure(name string, at func(*Plugin) *string, draft func(*Draft) *patch.Field[string]) field {
+	f := text(name, at, draft, checkStructure)
+	f.column = func(p *Plugin) any { return db.Null(at(p)) }
+	f.value = f.column
+	f.shown = func(p *Plugin) any { return activity.JSON(*at(p)) }
+	return f
+}
+
+// checkStructure bounds JSON, which a body may have more of where it has source.
+func checkStructure(name string, f patch.Field[string]) error {
+	if f.Fault == nil && len(f.Value) > maxStructure {
+		return fault.Field(fault.TooLong, name, "Must be at most %d MiB of JSON.", maxStructure>>20)
+	}
+	return f.Fault
+}
+
+func configSchema() field {
+	at := func(p *Plugin) *string { return &p.ConfigSchema }
+	f := structure("config_schema", at, func(d *Draft) *patch.Field[string] { return &d.ConfigSchema })
+	f.shown = func(p *Plugin) any { return activity.JSON(masked(*at(p))) }
+	return f
+}
+
+func flag(name string, at func(*Plugin) *bool, draft func(*Draft) *patch.Field[bool]) field {
+	f := field{
+		name:   name,
+		column: func(p *Plugin) any { return at(p) },
+		value:  func(p *Plugin) any { return *at(p) },
+		shown:  func(p *Plugin) any { return *at(p) },
+		size:   func(*Plugin) int { return 1 },
+		same:   func(a, b *Plugin) bool { return *at(a) == *at(b) },
+	}
+	return drafted(f, at, draft, func(name string, f patch.Field[bool]) error { return f.Check(name) })
+}
+
+// drafted adds what a draft does with a field, which is nothing if it has no such field.
+func drafted[T any](f field, at func(*Plugin) *T, draft func(*Draft) *patch.Field[T], check func(name string, f patch.Field[T]) error) field {
+	if draft == nil {
+		f.fault = func(*Draft) error { return nil }
+		f.apply = func(*Draft, *Plugin) {}
+		return f
+	}
+	f.fault = func(d *Draft) error { return check(f.name, *draft(d)) }
+	f.apply = func(d *Draft, p *Plugin) {
+		if given := draft(d); given.Set { // null is the zero value
+			*at(p) = given.Value
+		}
+	}
+	return f
+}
+
+func required(limit int) func(string, patch.Field[string]) error {
+	return func(name string, f patch.Field[string]) error { return patch.RequiredText(name, f, limit) }
+}
+
+func optional(limit int) func(string, patch.Field[string]) error {
+	return func(name string, f patch.Field[string]) error { return patch.Text(name, f, limit) }
+}
+
+// faults lists what is wrong with the draft by itself, in the order of the contract.
+func (d *Draft) faults() fault.List {
+	var faults fault.List
+	for _, f := range fields {
+		faults.Add(f.fault(d))
+	}
+	return faults
+}
+
+// apply sets the fields that the draft names.
+func (d *Draft) apply(p *Plugin) {
+	for _, f := range fields {
+		f.apply(d, p)
+	}
+}
+
+// difference lists the fields that are not the same.
+func difference(before, after *Plugin) []activity.Change {
+	var changes []activity.Change
+	for _, f := range fields {
+		if !f.same(before, after) {
+			old, now := f.shown(before), f.shown(after)
+			if reflect.DeepEqual(old, now) { // what is masked has changed
+				old, now = Mask, Mask+" (changed)"
+			}
+			changes = append(changes, activity.Changed(f.name, old, now))
+		}
+	}
+	return changes
+}
+
+// size is about how many bytes a plugin takes.
+func (p Plugin) size() int {
+	const fixed = 400
+	total := fixed
+	for _, f := range fields {
+		total += f.size(&p)
+	}
+	return total
+}
+
+// columns and values are those of all fields.
+func (p *Plugin) columns() []any {
+	all := make([]any, len(fields))
+	for i, f := range fields {
+		all[i] = f.column(p)
+	}
+	return all
+}
+
+func (p *Plugin) values() []any {
+	all := make([]any, len(fields))
+	for i, f := range fields {
+		all[i] = f.value(p)
+	}
+	return all
+}
+
+// eachField joins, with commas, what a statement says of each field: its name, and its number
+// from 0.
+func eachField(say func(name string, i int) string) string {
+	all := make([]string, len(fields))
+	for i, f := range fields {
+		all[i] = say(f.name, i)
+	}
+	return strings.Join(all, ", ")
+}

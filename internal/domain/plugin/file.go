@@ -1,0 +1,180 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/unpack"
+)
+
+// The bounds of a plugin's source are those of what an upstream may send.
+const (
+	maxFiles       = unpack.MaxFiles
+	maxFileBytes   = unpack.MaxFileBytes
+	maxSourceBytes = unpack.MaxTotalBytes
+	maxFileName    = unpack.MaxPathCharacters
+	maxEdits       = 2 * maxFiles // removes all there are and sets as many
+)
+
+// manifestName is the file that describes a plugin.
+const manifestName = "plugin.json"
+
+// File is one file of a plugin's source, and how its compiling went.
+type File struct {
+	bundle.File
+
+	Text   string // also the bytes of a picture or font
+	SHA256 string // of Text, in hexadecimal
+	Size   int    // of Text, in bytes
+}
+
+// Edit sets a file of a plugin's source, or removes it.
+type Edit struct {
+	Field string              // of the request that holds the edit
+	Name  string              // of the file
+	Text  patch.Field[string] // null removes the file
+}
+
+// wrong is what is wrong with the text; it says which file, unless the field does.
+func (e Edit) wrong() error {
+	if e.Field == e.Name {
+		return e.Text.Fault
+	}
+	f := fault.Of(e.Text.Fault)[0]
+	return fault.Field(f.Kind, e.Field, "%q: %s", e.Name, f.Detail)
+}
+
+// tooMany refuses more edits than one request may have.
+func tooMany(edits []Edit) error {
+	if len(edits) > maxEdits {
+		return fault.Field(fault.TooLong, "source", "At most %d files fit in one request, not %d.", maxEdits, len(edits))
+	}
+	return nil
+}
+
+// editFaults lists what is wrong with edits by themselves, whatever they change.
+func editFaults(edits []Edit) fault.List {
+	var all fault.List
+	for _, e := range edits {
+		switch {
+		case e.Text.Fault != nil:
+			all.Add(e.wrong())
+		case utf8.RuneCountInString(e.Name) > maxFileName:
+			all.Add(fault.Field(fault.TooLong, e.Field, "A file name must be at most %d characters long.", maxFileName))
+		case !unpack.FileName(e.Name):
+			all.Add(fault.Field(fault.Invalid, e.Field,
+				"%q cannot be the name of a file: it must be a relative path such as src/lib.ts, without .., \\ or control characters.", e.Name))
+		case !unpack.IsText(e.Text.Value) && !unpack.IsBinary(e.Name):
+			all.Add(fault.Field(fault.Invalid, e.Field, "%q must be text in UTF-8, without NUL characters: only pictures (.png, .jpg, .gif, .webp) and fonts (.woff2) can be other bytes.", e.Name))
+		case len(e.Text.Value) > maxFileBytes:
+			all.Add(fault.Field(fault.TooLong, e.Field, "The file %s is larger than %d MiB.", e.Name, maxFileBytes>>20))
+		}
+	}
+	return all
+}
+
+// edited is what the edits make of files, by name.
+func edited(files []File, edits []Edit) (map[string]string, error) {
+	texts := make(map[string]string, len(files)+len(edits))
+	for _, f := range files {
+		texts[f.Name] = f.Text
+	}
+	for _, e := range edits {
+		if e.Text.Null {
+			delete(texts, e.Name)
+		} else {
+			texts[e.Name] = e.Text.Value
+		}
+	}
+	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
+	switch {
+	case len(texts) > maxFiles:
+		return nil, fault.Field(fault.TooLong, "source", "An app has at most %d files; this makes it %d.", maxFiles, len(texts))
+	case total > maxSourceBytes:
+		return nil, fault.Field(fault.TooLong, "source", "The files of an app are at most %d MiB together.", maxSourceBytes>>20)
+	}
+	return texts, nil
+}
+
+// same reports whether files are exactly these texts.
+func same(files []File, texts map[string]string) bool {
+	return len(files) == len(texts) && !slices.ContainsFunc(files, func(f File) bool {
+		text, ok := texts[f.Name]
+		return !ok || text != f.Text
+	})
+}
+
+// readManifest reads the text of a plugin.json; field is blamed for what is wrong with it.
+func readManifest(text, field string) (upstream.Manifest, error) {
+	m, err := upstream.ParseManifest(text)
+	if err != nil {
+		return m, fault.Field(fault.Invalid, field, "The app's %s %v.", manifestName, err)
+	}
+	if m.Name = strings.TrimSpace(m.Name); patch.Blank(m.Name) {
+		m.Name = ""
+	}
+	for _, limit := range []struct {
+		key, text string
+		most      int
+	}{{"name", m.Name, maxName}, {"description", m.Description, maxDescription}, {"icon", m.Icon, maxIcon}} {
+		if n := utf8.RuneCountInString(limit.text); n > limit.most {
+			return m, fault.Field(fault.Invalid, field, "The %q in %s must be at most %d characters long, not %d.", limit.key, manifestName, limit.most, n)
+		}
+	}
+	return m, nil
+}
+
+// compact is JSON without the white space between its tokens.
+func compact(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Compact(&out, raw) != nil {
+		return ""
+	}
+	return out.String()
+}
+
+// describe sets the fields of a plugin that the manifest of a version names; the
+// others stay.
+func describe(p *Plugin, m upstream.Manifest) {
+	fill(&p.Name, m.Name)
+	fill(&p.Description, m.Description)
+	fill(&p.Icon, m.Icon)
+	fill(&p.ConfigSchema, compact(m.Config))
+	fill(&p.PublicJobs, compact(m.PublicJobs))
+}
+
+func fill(to *string, value string) {
+	if value != "" {
+		*to = value
+	}
+}
+
+// manifestEdit is the edit that sets plugin.json, if there is one.
+func manifestEdit(edits []Edit) (Edit, bool) {
+	for _, e := range slices.Backward(edits) {
+		if e.Name == manifestName {
+			return e, !e.Text.Null
+		}
+	}
+	return Edit{}, false
+}
+
+// sumOf is the sum of a version: of its files' names and sums.
+func sumOf(files []File) string {
+	var list strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&list, "%s %s\n", f.SHA256, f.Name)
+	}
+	return sha256Hex(list.String())
+}

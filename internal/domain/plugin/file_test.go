@@ -1,0 +1,80 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+)
+
+func TestReadManifest(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[]":          "source: The app's plugin.json is not a JSON object.",
+		"{":           "source: The app's plugin.json is not a JSON object: unexpected end of JSON input (byte 1).",
+		`{"icon": 1}`: `source: The app's plugin.json has a "icon" that is not text.`,
+	} {
+		if _, err := readManifest(text, "source"); !fault.Is(err, fault.Invalid) || err.Error() != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	got, err := compare(t.Context(),
+		map[string]string{"gone.md": "a\n", "same.md": "x", "changed.md": "1\n2\n3\n", "empty.md": ""},
+		map[string]string{"new.md": "b", "same.md": "x", "changed.md": "1\n2\nthree\n"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, diffs []string
+	for _, d := range got {
+		names, diffs = append(names, d.Name), append(diffs, d.Diff)
+	}
+	if got := strings.Join(names, " "); got != "changed.md empty.md gone.md new.md" {
+		t.Fatal(got)
+	}
+	for i, want := range []string{
+		"--- a/changed.md\n+++ b/changed.md\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+three\n",
+		"--- a/empty.md\n+++ /dev/null\n",
+		"--- a/gone.md\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n",
+		"--- /dev/null\n+++ b/new.md\n@@ -0,0 +1,1 @@\n+b\n\\ No newline at end of file\n",
+	} {
+		if diffs[i] != want {
+			t.Errorf("%q, want %q", diffs[i], want)
+		}
+	}
+}
+
+// The longest files differ in bounded time and space.
+func TestCompareLong(t *testing.T) {
+	t.Parallel()
+	before, after := map[string]string{}, map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		before[name] = strings.Repeat("x\ny\n", maxFileBytes/4)
+		after[name] = strings.Repeat("y\nx\nz\n", maxFileBytes/6)
+	}
+	total := 0
+	diffs, err := compare(t.Context(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range diffs {
+		total += len(d.Diff)
+		if !strings.HasSuffix(d.Diff, "\n") {
+			t.Errorf("%s is cut inside a line", d.Name)
+		}
+	}
+	if total > maxDiffBytes+1000 {
+		t.Errorf("%d bytes", total)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := compare(gone, before, after); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone gets %v", err)
+	}
+}

@@ -1,0 +1,182 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	godiff "github.com/rogpeppe/go-internal/diff"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/unpack"
+)
+
+// Versions returns a page of a plugin's versions, the newest first, and the number of the
+// current one. Only its own organization is told who made the versions of a global plugin.
+func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		plugin, err := s.get(ctx, q, c, id)
+		if err != nil {
+			return err
+		}
+		sees, err := versionsSeen(ctx, q, c, plugin)
+		if err != nil {
+			return err
+		}
+		current = sees.current
+		found, err = db.Page(ctx, q, p,
+			func(q db.Querier) (int, error) { return sees.count(ctx, q) },
+			func(q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
+		if plugin.OrganizationID != c.Organization.ID {
+			for i := range found.Items {
+				found.Items[i].CreatedBy, found.Items[i].Withdrawn.By = org.User{}, org.User{}
+			}
+		}
+		return err
+	})
+	return found, current, err
+}
+
+// versionsSeen is which versions of a plugin the caller sees: of another organization's, the
+// current one and those made since it was shared.
+func versionsSeen(ctx context.Context, q db.Querier, c access.Caller, p Plugin) (seen, error) {
+	o, err := originOf(ctx, q, p.OrganizationID, p.ID)
+	if p.OrganizationID == c.Organization.ID {
+		return seen{p.ID, o.Current, time.Unix(0, 0)}, err
+	}
+	return seen{p.ID, o.Current, p.SharedAt}, err
+}
+
+var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")
+
+// FileDiff is the difference between two versions of a file, as a unified diff.
+type FileDiff struct{ Name, Diff string }
+
+// maxDiffBytes bounds all the diffs of two versions together.
+const maxDiffBytes = 4 << 20
+
+// Diff compares a version with another, file by file: with the one before it if
+// against is 0. Files that are the same are left out.
+func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against int64) ([]FileDiff, error) {
+	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var before, after map[string]string
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		plugin, err := s.get(ctx, q, c, id)
+		if err != nil {
+			return err
+		}
+		sees, err := versionsSeen(ctx, q, c, plugin)
+		if err != nil {
+			return err
+		}
+		to, err := sees.find(ctx, q, number)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		from, err := sees.base(ctx, q, number, against)
+		if err != nil {
+			return err
+		}
+		if before, err = texts(ctx, q, from); err != nil {
+			return err
+		}
+		after, err = texts(ctx, q, to)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return compare(ctx, before, after)
+}
+
+// base is the version that another is compared with; zero for the first one, whose
+// files are all new.
+func (s seen) base(ctx context.Context, q db.Querier, number, against int64) (Version, error) {
+	if against != 0 {
+		v, err := s.find(ctx, q, against)
+		if errors.Is(err, db.ErrNoRow) {
+			return Version{}, errNotAgainst
+		}
+		return v, err
+	}
+	v, err := s.before(ctx, q, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, nil
+	}
+	return v, err
+}
+
+func texts(ctx context.Context, q db.Querier, v Version) (map[string]string, error) {
+	files, err := listFiles(ctx, q, v.id)
+	texts := make(map[string]string, len(files))
+	for _, f := range files {
+		texts[f.Name] = f.Text
+	}
+	return texts, err
+}
+
+// compare lists the differences between two sets of files, by name. Large files take
+// seconds: nobody compares the rest once the caller has gone, or no diff fits any more.
+func compare(ctx context.Context, before, after map[string]string) ([]FileDiff, error) {
+	names := maps.Clone(after)
+	maps.Copy(names, before)
+	var all []FileDiff
+	left := maxDiffBytes
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		old, had := before[name]
+		text, has := after[name]
+		if had && has && old == text {
+			continue
+		}
+		d := leftOut
+		if left > 0 {
+			whole := unified(name, old, text, had, has)
+			d, left = cut(whole, left), left-len(whole)
+		}
+		all = append(all, FileDiff{name, d})
+	}
+	return all, nil
+}
+
+// unified is a unified diff of one file, as git shows it.
+func unified(name, old, text string, had, has bool) string {
+	from, to := "a/"+name, "b/"+name
+	if !unpack.IsText(old) || !unpack.IsText(text) {
+		return "Binary files differ\n"
+	}
+	if !had {
+		from = "/dev/null"
+	}
+	if !has {
+		to = "/dev/null"
+	}
+	out := string(godiff.Diff(from, []byte(old), to, []byte(text)))
+	if _, lines, ok := strings.Cut(out, "\n"); ok {
+		return lines // without the "diff FROM TO" of the first one
+	}
+	return "--- " + from + "\n+++ " + to + "\n" // an empty file came or went
+}
+
+const leftOut = "\\ The rest is left out: the differences are too long\n"
+
+// cut shortens a diff, between lines, to at most limit bytes and says so.
+func cut(d string, limit int) string {
+	if len(d) <= limit {
+		return d
+	}
+	return d[:strings.LastIndexByte(d[:limit], '\n')+1] + leftOut
+}

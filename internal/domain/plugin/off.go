@@ -1,0 +1,199 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// Off says why something may not run: a plugin that is disabled, a version that is withdrawn.
+// The zero Off is of what may.
+type Off struct {
+	Reason string
+	By     org.User // zero: not told
+	At     time.Time
+}
+
+// Is reports whether it is off.
+func (o Off) Is() bool { return !o.At.IsZero() }
+
+// maxReason is how many characters a reason has at most.
+const maxReason = 500
+
+func checkReason(f patch.Field[string]) (string, error) {
+	if !f.Set {
+		return "", fault.Field(fault.Required, "reason", "Must be given: 1 to %d characters that say why.", maxReason)
+	}
+	if err := patch.RequiredText("reason", f, maxReason); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(f.Value), nil
+}
+
+// Disable stops a plugin on all pages of all organizations. One that is disabled stays as it is.
+func (s Service) Disable(ctx context.Context, c access.Caller, id int64, reason patch.Field[string]) (Plugin, error) {
+	why, err := checkReason(reason)
+	if err != nil {
+		return Plugin{}, err
+	}
+	return s.turn(ctx, c, id, Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}, activity.Disabled)
+}
+
+// Enable lets a plugin that was disabled run again.
+func (s Service) Enable(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	return s.turn(ctx, c, id, Off{}, activity.Enabled)
+}
+
+// turn makes a plugin disabled or not.
+func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, verb activity.Verb) (p Plugin, err error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	defer s.Bundles.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+			return err
+		}
+		before, err := findDisabled(ctx, tx, p.OrganizationID, id)
+		if err != nil || before.Is() == to.Is() {
+			return err
+		}
+		p.UpdatedAt = s.DB.Now()
+		if err := updateDisabled(ctx, tx, p, to); err != nil {
+			return err
+		}
+		if err := s.follow(ctx, tx, c, id); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, p, verb, reasonChange("reason", before.Reason, to.Reason))
+	})
+	return p, err
+}
+
+// reasonChange is how the activity tells of a reason; "" is none.
+func reasonChange(field, before, after string) []activity.Change {
+	shown := func(reason string) any {
+		if reason == "" {
+			return nil
+		}
+		return reason
+	}
+	return []activity.Change{activity.Changed(field, shown(before), shown(after))}
+}
+
+// Withdrawal is a version that shall not run any more.
+type Withdrawal struct {
+	Number int64
+	Reason patch.Field[string]
+	GoTo   int64 // the number of the version to go to if it is the current one; 0: not given
+}
+
+// Withdraw stops a version, and those of the plugin with the same bundle, on all pages.
+func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w Withdrawal) (Version, error) {
+	why, err := checkReason(w.Reason)
+	if err != nil {
+		return Version{}, err
+	}
+	off := Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}
+	return s.turnVersion(ctx, c, id, w.Number, off, activity.Withdrawn, func(ctx context.Context, tx *db.Tx, p *Plugin, v Version) error {
+		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+		if err != nil {
+			return err
+		}
+		current, err := currentVersion(ctx, tx, o)
+		if err != nil || !sameRun(current, v) {
+			return err
+		}
+		return s.leave(ctx, tx, c, p, &o, current, w.GoTo)
+	})
+}
+
+// sameRun reports whether withdrawing v withdraws another version.
+func sameRun(other, v Version) bool {
+	return other.Number == v.Number || v.Bundle.SHA256 != "" && other.Bundle.SHA256 == v.Bundle.SHA256
+}
+
+// leave takes a plugin from the version that is about to be withdrawn to another one.
+func (s Service) leave(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, current Version, number int64) error {
+	if number == 0 {
+		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
+	}
+	next, err := goTo(ctx, tx, o, number)
+	if err != nil {
+		return err
+	}
+	if sameRun(next, current) {
+		return fault.Field(fault.Invalid, "version", "Version %d has the same bundle, and is withdrawn with it: name another one.", number)
+	}
+	before := *p
+	p.Tag, p.ConfigSchema = next.Tag, next.Schema
+	return s.save(ctx, tx, c, before, p, activity.Upgraded, activity.Changed("source", current.SHA256, next.SHA256))
+}
+
+// Restore lets a version that was withdrawn run again, and those with the same bundle.
+func (s Service) Restore(ctx context.Context, c access.Caller, id, number int64) (Version, error) {
+	return s.turnVersion(ctx, c, id, number, Off{}, activity.Restored,
+		func(context.Context, *db.Tx, *Plugin, Version) error { return nil })
+}
+
+// turnVersion makes a version withdrawn or not, after first has made that possible.
+func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb,
+	first func(context.Context, *db.Tx, *Plugin, Version) error,
+) (v Version, err error) {
+	if err := MayManage(c); err != nil {
+		return Version{}, err
+	}
+	defer s.Bundles.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+		if err != nil {
+			return err
+		}
+		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
+			return access.OrNotFound(err)
+		}
+		if v.Withdrawn.Is() == to.Is() {
+			return nil
+		}
+		if err := first(ctx, tx, &p, v); err != nil {
+			return err
+		}
+		if err := updateWithdrawn(ctx, tx, id, v, to); err != nil {
+			return err
+		}
+		if err := s.follow(ctx, tx, c, id); err != nil {
+			return err
+		}
+		p.UpdatedAt = s.DB.Now()
+		changes := reasonChange("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
+		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
+			return err
+		}
+		return record(ctx, tx, c, p, verb, changes)
+	})
+	return v, err
+}
+
+// refuseWithdrawn refuses a bundle that a withdrawn version of the plugin has.
+func refuseWithdrawn(ctx context.Context, tx *db.Tx, pluginID int64, b Bundle) error {
+	if b.SHA256 == "" {
+		return nil
+	}
+	number, err := findWithdrawn(ctx, tx, pluginID, b.SHA256)
+	if errors.Is(err, db.ErrNoRow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Invalid, "This compiles to the bundle of version %d, which is withdrawn: restore that one first.", number)
+}

@@ -1,0 +1,282 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// built makes an app whose versions have these sites.
+func (r rig) built(sites ...string) (Plugin, []Version) {
+	r.Helper()
+	p := r.create(Draft{Name: patch.Of("app"), Type: patch.Of("source")})
+	for _, site := range sites {
+		r.save(p.ID, "site.ts", patch.Of(site))
+	}
+	return p, r.versions(p.ID)
+}
+
+// versions lists the versions of an app, the first one first.
+func (r rig) versions(id int64) []Version {
+	r.Helper()
+	found, _, err := r.Versions(r.Context(), r.caller, id, page.First)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var all []Version
+	for i := range found.Items {
+		all = append(all, found.Items[len(found.Items)-1-i])
+	}
+	return all
+}
+
+// A PATCH of config_schema makes a version with the same files, another PATCH makes none; going
+// back takes the schema of then along.
+func TestVersionsKeepTheirSchema(t *testing.T) {
+	each(t, func(r rig) {
+		p, _ := r.built("export const a = 1")
+		for _, d := range []Draft{{ConfigSchema: patch.Of(`[{"key":"a"}]`)}, {Name: patch.Of("other")}, {ConfigSchema: patch.Of(`[{"key":"a"}]`)}} {
+			if _, err := r.Update(r.Context(), r.caller, p.ID, d); err != nil {
+				r.Fatal(err)
+			}
+		}
+		all := r.versions(p.ID)
+		if len(all) != 2 || all[0].Schema != "" || all[1].Schema != `[{"key":"a"}]` || all[0].SHA256 != all[1].SHA256 || all[0].Bundle != all[1].Bundle {
+			r.Fatalf("%+v", all)
+		}
+		if n := r.count(fmt.Sprintf(`SELECT COUNT(*) FROM plugin_files WHERE version_id = %d`, all[1].id)); n != 1 {
+			r.Errorf("%d files in the copy", n)
+		}
+		back, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("1")})
+		if err != nil || back.ConfigSchema != "" {
+			r.Errorf("%q, %v", back.ConfigSchema, err)
+		}
+	})
+}
+
+func TestDisable(t *testing.T) {
+	each(t, func(r rig) {
+		p, versions := r.built("export const a = 1")
+		token := r.token(p.ID)
+		if _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Field[string]{}); !fault.Is(err, fault.Required) {
+			r.Errorf("without a reason: %v", err)
+		}
+		for range 2 {
+			if _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of(" broken ")); err != nil {
+				r.Fatal(err)
+			}
+		}
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || s.Disabled.Reason != "broken" || s.Disabled.By.ID != r.caller.UserID || !s.Disabled.Is() {
+			r.Errorf("%+v, %v", s.Disabled, err)
+		}
+		if script, err := r.Bundles.Serve(r.Context(), token, ""); err != nil || !script.Disabled || string(script.JS) != emptyModule {
+			r.Errorf("site.js: %+v, %v", script, err)
+		}
+		if _, err := r.Bundles.Serve(r.Context(), token, versions[0].Bundle.SHA256); !fault.Is(err, fault.Gone) {
+			r.Errorf("by its sum: %v", err)
+		}
+		if _, err := r.Enable(r.Context(), r.caller, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		if script, err := r.Bundles.Serve(r.Context(), token, ""); err != nil || script.Disabled {
+			r.Errorf("enabled: %+v, %v", script, err)
+		}
+		if got := r.verbs(p.ID); got != "[enabled disabled source_updated installed]" {
+			r.Error(got)
+		}
+	})
+}
+
+func (r rig) token(id int64) string {
+	r.Helper()
+	s, err := r.Source(r.Context(), r.caller, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s.PublicToken
+}
+
+// verbs is what was done to a plugin, the last first.
+func (r rig) verbs(id int64) string {
+	r.Helper()
+	found, err := r.Activity(r.Context(), r.caller, strconv.FormatInt(id, 10), "", page.First)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var all []activity.Verb
+	for _, e := range found.Items {
+		all = append(all, e.Verb)
+	}
+	return fmt.Sprint(all)
+}
+
+// Withdrawing takes all versions with the bundle, needs another version to go to if one of
+// them is current, and nothing goes to them until they are restored.
+func TestWithdraw(t *testing.T) {
+	each(t, func(r rig) {
+		p, versions := r.built("export const a = 1", "export const a = 2")
+		if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{ConfigSchema: patch.Of(`[{"key":"a"}]`)}); err != nil {
+			r.Fatal(err) // version 3, with the bundle of 2
+		}
+		withdraw := func(number, to int64) error {
+			_, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: number, Reason: patch.Of("leaks"), GoTo: to})
+			return err
+		}
+		if err := withdraw(2, 0); !fault.Is(err, fault.Required) {
+			r.Errorf("the current bundle, without a version to go to: %v", err)
+		}
+		if err := withdraw(2, 3); !fault.Is(err, fault.Invalid) {
+			r.Errorf("to the same bundle: %v", err)
+		}
+		if err := withdraw(4, 1); !fault.Is(err, fault.NotFound) {
+			r.Errorf("a version that is not there: %v", err)
+		}
+		if err := withdraw(2, 1); err != nil {
+			r.Fatal(err)
+		}
+		all := r.versions(p.ID)
+		if all[0].Withdrawn.Is() || !all[1].Withdrawn.Is() || all[2].Withdrawn.Reason != "leaks" || all[1].Withdrawn.By.ID != r.caller.UserID {
+			r.Errorf("%+v", all)
+		}
+		token := r.token(p.ID)
+		if script, err := r.Bundles.Serve(r.Context(), token, ""); err != nil || script.SHA256 != versions[0].Bundle.SHA256 {
+			r.Errorf("the app is not at version 1: %v", err)
+		}
+		if _, err := r.Bundles.Serve(r.Context(), token, versions[1].Bundle.SHA256); !fault.Is(err, fault.Gone) {
+			r.Errorf("withdrawn: %v", err)
+		}
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("3")}); !fault.Is(err, fault.Invalid) {
+			r.Errorf("upgrade: %v", err)
+		}
+		again := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 2")}}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, again); !fault.Is(err, fault.Invalid) {
+			r.Errorf("the same bundle, saved again: %v", err)
+		}
+		if v, err := r.Restore(r.Context(), r.caller, p.ID, 3); err != nil || v.Withdrawn.Is() {
+			r.Errorf("%+v, %v", v, err)
+		}
+		if _, err := r.Bundles.Serve(r.Context(), token, versions[1].Bundle.SHA256); err != nil {
+			r.Errorf("restored: %v", err)
+		}
+	})
+}
+
+// What others see of a global app does not tell who switched it off, and they cannot.
+func TestOffBelongsToItsOrganization(t *testing.T) {
+	each(t, func(r rig) {
+		p, _ := r.built("export const a = 1")
+		if _, err := r.Update(r.Context(), r.caller, p.ID, Draft{IsGlobal: patch.Of(true)}); err != nil {
+			r.Fatal(err)
+		}
+		r.save(p.ID, "site.ts", patch.Of("export const a = 2"))
+		r.save(p.ID, "site.ts", patch.Of("export const a = 3"))
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("x")}); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); err != nil {
+			r.Fatal(err)
+		}
+		other := r.caller
+		other.Organization.ID = "another"
+		found, _, err := r.Versions(r.Context(), other, p.ID, page.First)
+		if err != nil || !found.Items[1].Withdrawn.Is() || found.Items[1].Withdrawn.By.ID != 0 {
+			r.Errorf("%+v, %v", found.Items, err)
+		}
+		s, err := r.Source(r.Context(), other, p.ID)
+		if err != nil || !s.Disabled.Is() || s.Disabled.By.ID != 0 {
+			r.Errorf("%+v, %v", s.Disabled, err)
+		}
+		if _, err := r.Enable(r.Context(), other, p.ID); !fault.Is(err, fault.Denied) {
+			r.Errorf("enable: %v", err)
+		}
+		if _, err := r.Restore(r.Context(), other, p.ID, 2); !fault.Is(err, fault.Denied) {
+			r.Errorf("restore: %v", err)
+		}
+	})
+}
+
+// The bundles of an organization that may not use apps are not there.
+func TestBundlesOfSuspended(t *testing.T) {
+	each(t, func(r rig) {
+		p, _ := r.built("export const a = 1")
+		token := r.token(p.ID)
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(ctx, tx, `UPDATE organizations SET access_level = 0`)
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Bundles.Serve(r.Context(), token, ""); !fault.Is(err, fault.NotFound) {
+			r.Error(err)
+		}
+	})
+}
+
+// Whoever follows is told in the transaction of each change that pages may see, and of no other.
+func TestFollow(t *testing.T) {
+	each(t, func(r rig) {
+		var told []int64
+		r.Follow = func(_ context.Context, _ *db.Tx, _ access.Caller, id int64) error {
+			told = append(told, id)
+			return nil
+		}
+		p, _ := r.built("export const a = 1", "export const a = 2")
+		for name, change := range map[string]struct {
+			told bool
+			do   func() error
+		}{
+			"description": {false, func() error {
+				_, err := r.Update(r.Context(), r.caller, p.ID, Draft{Description: patch.Of("x")})
+				return err
+			}},
+			"name": {true, func() error { _, err := r.Update(r.Context(), r.caller, p.ID, Draft{Name: patch.Of("x")}); return err }},
+			"back": {true, func() error {
+				_, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("1")})
+				return err
+			}},
+			"disable": {true, func() error { _, err := r.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); return err }},
+		} {
+			told = nil
+			if err := change.do(); err != nil || (len(told) > 0) != change.told {
+				r.Errorf("%s: told %v, %v", name, told, err)
+			}
+		}
+		told = nil
+		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil || len(told) == 0 {
+			r.Errorf("delete: told %v, %v", told, err)
+		}
+	})
+}
+
+// The activity says which version was withdrawn and restored.
+func TestActivityNamesTheVersion(t *testing.T) {
+	each(t, func(r rig) {
+		p, _ := r.built("export const a = 1", "export const a = 2")
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 1, Reason: patch.Of("bad")}); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Restore(r.Context(), r.caller, p.ID, 1); err != nil {
+			r.Fatal(err)
+		}
+		found, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 2})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i, want := range []string{`"before":"bad","after":null`, `"before":null,"after":"bad"`} {
+			if got := found.Items[i].Changes; !strings.Contains(got, `"field":"versions.1.reason",`+want) {
+				r.Errorf("%s: %s", found.Items[i].Verb, got)
+			}
+		}
+	})
+}

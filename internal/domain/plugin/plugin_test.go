@@ -1,0 +1,376 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/egress"
+	"foyer/internal/infra/upstream/unpack"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// TestMain makes this program its own child, as cmd/foyer does.
+func TestMain(m *testing.M) {
+	tasks := map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// rig is a service on an empty database, and an organization's owner.
+type rig struct {
+	Service
+	testing.TB
+	caller access.Caller
+}
+
+func each(t *testing.T, test func(r rig)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
+}
+
+func newRig(tb testing.TB, d *db.DB) rig {
+	tb.Helper()
+	sealer, err := upstream.NewSealer("a secret for tests")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16, slog.New(slog.DiscardHandler))
+	r := rig{TB: tb, Service: Service{
+		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
+		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
+		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"),
+		Bundles: NewBundles(d), Cache: NewCache(),
+	}}
+	keys := access.NewKeys(d)
+	orgs := org.Service{DB: d, Keys: keys}
+	o, err := orgs.Create(tb.Context(), "Acme")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var m org.Membership
+	err = keys.Change(tb.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		m, err = orgs.InsertMember(tb.Context(), tx, access.Caller{}, o.ID, org.User{Email: "owner@acme.example"}, access.Owner)
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.caller = access.Caller{UserID: m.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
+	return r
+}
+
+func (r rig) create(d Draft) Plugin {
+	r.Helper()
+	p, err := r.Create(r.Context(), r.caller, d)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return p
+}
+
+// save sets a file of a plugin, or removes it.
+func (r rig) save(id int64, name string, text patch.Field[string]) Sources {
+	r.Helper()
+	text.Set = true
+	s, err := r.UpdateSource(r.Context(), r.caller, id, Draft{}, []Edit{{Field: "source", Name: name, Text: text}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+func (r rig) count(query string) int {
+	r.Helper()
+	n, err := db.One(r.Context(), r.DB, db.Value[int], query)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+func named(name string) Draft { return Draft{Name: patch.Of(name)} }
+
+// The newest 100 saved versions are kept, every installed one, and no content
+// that nothing uses.
+func TestPrune(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := host.Repo(r, "app")
+		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "kept.md": "installed"})
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		for i := range maxSaved + 5 {
+			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
+		}
+		found, current, err := r.Versions(r.Context(), r.caller, p.ID, page.Page{Limit: 1000})
+		if err != nil || found.Count != maxSaved+1 || current != maxSaved+6 {
+			r.Fatalf("%d versions, at %d: %v", found.Count, current, err)
+		}
+		versions := found.Items
+		if first := versions[len(versions)-1]; first.Number != 1 || first.Commit == "" || versions[len(versions)-2].Number != 7 {
+			r.Errorf("the oldest: %+v", versions[len(versions)-2:])
+		}
+		// plugin.json, kept.md and a note for each saved version
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2 {
+			r.Errorf("%d contents", n)
+		}
+		other := r.create(named("other"))
+		r.save(other.ID, "shared.md", patch.Of("installed"))
+		r.save(other.ID, "site.ts", patch.Of("export const a = 1"))
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved+2+2 {
+			r.Errorf("%d contents with another's source and bundle", n)
+		}
+		if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != 3 {
+			r.Errorf("%d contents after the app is gone", n)
+		}
+		if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+			r.Fatal(err)
+		}
+		for _, table := range []string{"contents", "plugin_files", "plugin_versions", "plugin_sources"} {
+			if n := r.count(`SELECT COUNT(*) FROM ` + table); n != 0 {
+				r.Errorf("%d left in %s", n, table)
+			}
+		}
+	})
+}
+
+// No edit is lost when many are made at once, and texts that come and go between
+// apps at the same time are there for those who use them.
+func TestSaveTogether(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				other := r.create(named(fmt.Sprint("other", i)))
+				r.save(other.ID, "same.md", patch.Of("the same text"))
+				r.save(p.ID, fmt.Sprintf("file%d.md", i), patch.Of("the same text"))
+				if err := r.Delete(r.Context(), r.caller, other.ID); err != nil {
+					r.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != 8 || r.count(`SELECT COUNT(*) FROM contents`) != 1 {
+			r.Errorf("%d files: %v", len(s.Files), err)
+		}
+	})
+}
+
+// A save that goes back to what was does not make a version, nor activity.
+func TestSaveTheSame(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		before := r.save(p.ID, "a.md", patch.Of("a"))
+		after := r.save(p.ID, "b.md", patch.Field[string]{Null: true})
+		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+		if err != nil || found.Count != 1 || before.Revision != after.Revision {
+			r.Errorf("%d versions: %v", found.Count, err)
+		}
+		entries, err := r.Activity(r.Context(), r.caller, "", "", page.First)
+		if err != nil || entries.Count != 2 {
+			r.Errorf("%d entries: %v", entries.Count, err)
+		}
+	})
+}
+
+// When the queue is full nothing changes, and the caller is told to come again.
+func TestBusy(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Commit(r, map[string]string{"plugin.json": `{"name": "x"}`, "site.ts": "export const a = 1"})
+		p := r.create(named("x"))
+		r.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
+		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
+		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
+		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		r.Installs = fair.New(0, 0, "No place")
+		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		r.Diffs = fair.New(0, 0, "No place")
+		if _, err = r.Diff(r.Context(), r.caller, p.ID, 1, 0); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Name != "x" || r.count(`SELECT COUNT(*) FROM plugins`) != 1 {
+			r.Errorf("after: %+v %v", got, err)
+		}
+	})
+}
+
+// A fault in an edit or over a limit changes nothing.
+func TestRefusedEdits(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		many := make([]Edit, maxFiles)
+		for i := range many {
+			many[i] = Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
+		}
+		endless := make([]Edit, 100_000)
+		for i := range endless {
+			endless[i] = Edit{Field: "source", Name: fmt.Sprintf("../%d", i)}
+		}
+		big := make([]Edit, 11)
+		for i := range big {
+			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", maxFileBytes-1))}
+		}
+		for name, edits := range map[string][]Edit{
+			"too many":     many,
+			"endless":      endless,
+			"too much":     big,
+			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", maxFileBytes+1))}},
+			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
+			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
+			"no manifest":  {{Field: "source", Name: "plugin.json", Text: patch.Of("not JSON")}},
+			"NUL":          {{Field: "source", Name: "plugin.json", Text: patch.Of(`{"config": [1e999, "\u0000"]}`)}},
+			"name twice":   {{Field: "source", Name: "plugin.json", Text: patch.Of(`{"publicJobs": {"j": 1, "j": 2}}`)}},
+			"of list form": {{Field: "source", Name: "plugin.json", Text: patch.Of("[]")}},
+		} {
+			_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits)
+			if fault.Is(err, fault.Internal) || err == nil || len(fault.Of(err)) != 1 || fault.Of(err)[0].Field != "source" {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != 1 || s.Name != "x" {
+			r.Errorf("after: %+v %v", s, err)
+		}
+	})
+}
+
+// Too many edits at once are refused before anything is made of them.
+func TestTooManyEdits(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		edits := make([]Edit, 801)
+		for i := range edits {
+			edits[i] = Edit{Field: "f.md", Name: fmt.Sprintf("f%d.md", i), Text: patch.Field[string]{Set: true, Null: true}}
+		}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits[:800]); err != nil {
+			r.Error(err)
+		}
+		_, err := r.UpdateSource(r.Context(), r.caller, p.ID, named(""), edits)
+		if faults := fault.Of(err); len(faults) != 1 || faults[0].Kind != fault.TooLong || faults[0].Field != "source" {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
+// A plugin that gets its first source while it is being removed takes that with it.
+func TestDeleteDuringFirstSave(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		made, err := r.compile(r.Context(), r.caller.Organization.ID, map[string]string{"a.md": "a"})
+		if err != nil {
+			r.Fatal(err)
+		}
+		deleted := make(chan error, 1)
+		var once sync.Once
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := r.own(r.Context(), tx, r.caller, p.ID, tx.ForUpdate); err != nil {
+				return err
+			}
+			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
+			for blocked := tx.ForUpdate == ""; !blocked; { // on SQLite it waits before it has begun
+				n, err := db.One(r.Context(), tx, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+				if err != nil {
+					return err
+				}
+				blocked = n > 0
+			}
+			_, err := r.saveSource(r.Context(), tx, r.caller, Sources{Plugin: p}, Draft{}, &made)
+			return err
+		})
+		if err := errors.Join(err, <-deleted); err != nil {
+			r.Fatal(err)
+		}
+		if plugins, texts := r.count(`SELECT COUNT(*) FROM plugins`), r.count(`SELECT COUNT(*) FROM contents`); plugins+texts != 0 {
+			r.Errorf("%d plugins and %d contents are left", plugins, texts)
+		}
+	})
+}
+
+// Nobody waits for others, or has them wait, to be told that an app is not theirs.
+func TestDeleteOfAnothersLocksNothing(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "a.md", patch.Of("a"))
+		another := r.caller
+		another.Organization.ID = "another"
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for c, want := range map[access.Caller]bool{r.caller: true, another: false} {
+				if locked, err := lockContentsOf(r.Context(), tx, c, p.ID); err != nil || locked != want {
+					r.Errorf("by %s: %t, %v", c.Organization.ID, locked, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := r.Delete(r.Context(), another, p.ID); !fault.Is(err, fault.NotFound) {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
+// What is kept in memory must not keep the megabyte that it was cut out of.
+func TestNameIsACopy(t *testing.T) {
+	t.Parallel()
+	sent := strings.Repeat(" ", 1<<20) + "x"
+	d := Draft{Name: patch.Of(sent)}
+	if d.normalize(); d.Name.Value != "x" {
+		t.Fatalf("%q", d.Name.Value)
+	}
+	if unsafe.StringData(d.Name.Value) == unsafe.StringData(sent[1<<20:]) {
+		t.Error("the name is a part of what was sent")
+	}
+}
+
+// A name is stored without the spaces around it, whichever way it is given.
+func TestNameIsTrimmed(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named(" created "))
+		names := []string{p.Name}
+		p, err := r.Update(r.Context(), r.caller, p.ID, named(" updated "))
+		names = append(names, p.Name)
+		edit := Edit{Field: "source", Name: "a.md", Text: patch.Of("a")}
+		saved, saveErr := r.UpdateSource(r.Context(), r.caller, p.ID, named(" saved "), []Edit{edit})
+		names = append(names, saved.Name)
+		p, upgradeErr := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: named(" upgraded "), Version: patch.Of("1")})
+		names = append(names, p.Name)
+		if err := errors.Join(err, saveErr, upgradeErr); err != nil || !slices.Equal(names, []string{"created", "updated", "saved", "upgraded"}) {
+			r.Errorf("%q, %v", names, err)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package plugin
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+// columns and fields must list the same things in the same order.
+var columns = `plugins.id, organization_id, (SELECT name FROM organizations WHERE organizations.id = organization_id), version, ` +
+	eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, created_at, updated_at`
+
+func (p *Plugin) fields() []any {
+	all := append([]any{&p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision}, p.columns()...)
+	return append(all, db.Null(&p.LastUsedAt), db.Null(&p.SharedAt), &p.CreatedAt, &p.UpdatedAt)
+}
+
+var insertPlugin = `
+	INSERT INTO plugins (organization_id, version, exports, shared_at, created_at, updated_at, ` +
+	eachField(func(name string, _ int) string { return name }) + `)
+	VALUES ($1, $2, $3, $4, $5, $5, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(6+i) }) + `)`
+
+// insert stores a plugin, and returns its id.
+func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
+	args := append([]any{p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt}, p.values()...)
+	return db.Insert(ctx, tx, insertPlugin, args...)
+}
+
+var updatePlugin = `
+	UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6, ` +
+	eachField(func(name string, i int) string { return name + " = $" + strconv.Itoa(7+i) }) + `
+	WHERE organization_id = $1 AND id = $2`
+
+// update writes a plugin that the transaction has locked.
+func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
+	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
+	args := append([]any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt}, p.values()...)
+	_, err := db.Exec(ctx, tx, updatePlugin, args...)
+	return err
+}
+
+// find returns a plugin that the organization can see: its own or a global one.
+func find(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Plugin, error) {
+	return db.One(ctx, q, (*Plugin).fields,
+		`SELECT `+columns+` FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`+lock, organizationID, id)
+}
+
+func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	return err
+}
+
+// visible is the query for a page of what an organization sees. The first ids of its own
+// plugins and of the global ones, each in the order of an index, are merged to find them:
+// without a limit for each, PostgreSQL would sort all there are.
+func visible(condition string) string {
+	const first = ` ORDER BY id LIMIT CAST($2 AS BIGINT) + $3) AS first`
+	return `
+		SELECT ` + columns + ` FROM plugins WHERE id IN (
+			SELECT id FROM (SELECT id FROM plugins WHERE organization_id = $1` + condition + first + `
+			UNION ALL
+			SELECT id FROM (SELECT id FROM plugins WHERE is_global AND organization_id <> $1` + condition + first + `
+			ORDER BY id LIMIT $2 OFFSET $3)
+		ORDER BY id`
+}
+
+// list is a page of what an organization sees. Most see only their own plugins, which
+// are in the order of an index: what a page skips then takes no memory.
+func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
+	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
+	if sees.others > 0 {
+		query = visible(` AND id > $4`)
+	}
+	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, organizationID, p.Peek(), p.Skip(), after)
+}
+
+func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	return plugins, err
+}
+
+// notPlaced is the condition that a plugin is on no enabled placement.
+const notPlaced = ` AND NOT EXISTS (SELECT 1 FROM placements WHERE placements.app_id = plugins.id AND placements.enabled)`
+
+func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `
+		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)`+notPlaced+`
+		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
+	return plugins, err
+}
+
+// visibleNow is how many plugins an organization sees, its own and the global ones
+// of others, and their revision, which also changes with the name of an organization:
+// access_version counts those.
+type visibleNow struct {
+	own      int
+	others   int
+	revision int64
+}
+
+func (v *visibleNow) fields() []any { return []any{&v.own, &v.others, &v.revision} }
+
+func (v *visibleNow) count() int { return v.own + v.others }
+
+func countVisible(ctx context.Context, q db.Querier, organizationID string) (visibleNow, error) {
+	return db.One(ctx, q, (*visibleNow).fields, `
+		SELECT CAST(COALESCE(SUM(own), 0) AS BIGINT), CAST(COALESCE(SUM(others), 0) AS BIGINT), CAST(COALESCE(SUM(version), 0) AS BIGINT) FROM (
+			SELECT own, -global AS others, version FROM plugin_counts WHERE organization_id = $1
+			UNION ALL
+			SELECT 0, global, version FROM plugin_counts WHERE organization_id = ''
+			UNION ALL
+			SELECT 0, 0, version FROM access_version) AS parts`, organizationID)
+}
+
+func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, db.Value[int],
+		`SELECT COUNT(*) FROM plugins WHERE exports AND (organization_id = $1 OR is_global)`, organizationID)
+}
+
+func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
+	return db.One(ctx, q, db.Value[int], `
+		SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`+notPlaced, organizationID, since)
+}
+
+// count keeps plugin_counts exact: a plugin was added, changed or removed. Few
+// are global, so the row that all organizations share is seldom touched.
+func count(tx *db.Tx, p Plugin, own, global int64) {
+	const add = `
+		INSERT INTO plugin_counts (organization_id, shard, own, global, version) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (organization_id, shard) DO UPDATE
+		SET own = plugin_counts.own + $3, global = plugin_counts.global + $4, version = plugin_counts.version + $5`
+	db.Add(tx, add, []any{p.OrganizationID, tx.Shard}, own, global, cache.Step())
+	if p.IsGlobal || global != 0 {
+		db.Add(tx, add, []any{"", tx.Shard}, 0, global, cache.Step())
+	}
+}

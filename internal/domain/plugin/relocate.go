@@ -1,0 +1,103 @@
+package plugin
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+)
+
+// place is where an installed plugin's repository has moved to.
+type place struct {
+	url, key, credentials string // as they are stored
+}
+
+// set makes it a plugin's, and lists the changes that the plugin itself does not show.
+func (to *place) set(p *Plugin, o *origin) (beside []activity.Change) {
+	if o.Credentials != to.credentials {
+		beside = []activity.Change{credentialsChanged}
+	}
+	p.URL, o.URLKey, o.Credentials = to.url, to.key, to.credentials
+	return beside
+}
+
+// Update changes the fields that the draft names. Of an installed plugin another tag is an
+// upgrade to it, so that its tag is always that of what is served, and another url of a
+// custom one is where its repository is from now on.
+func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Plugin, error) {
+	if !d.Tag.Set && !d.URL.Set {
+		return s.change(ctx, c, id, d, activity.Updated)
+	}
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	d.normalize()
+	if err := d.checkAlone(); err != nil {
+		return Plugin{}, err
+	}
+	p, o, err := s.ownWithOrigin(ctx, c, id)
+	if err != nil {
+		return Plugin{}, err
+	}
+	retagged := d.Tag.Set && d.Tag.Value != p.Tag
+	relocated := d.URL.Set && d.URL.Value != p.URL && p.Type == Custom
+	if o.URLKey != "" && !retagged {
+		d.Tag = patch.Field[string]{} // nor is it set to what it was, should it change now
+	}
+	if o.URLKey == "" || !retagged && !relocated {
+		return s.change(ctx, c, id, d, activity.Updated)
+	}
+	return s.moveBy(ctx, c, p, o, d, retagged, relocated)
+}
+
+// moveBy has an installed plugin go to the tag of a draft, to its url, or both.
+func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin, d Draft, retagged, relocated bool) (Plugin, error) {
+	if retagged && d.Tag.Value == "" {
+		return Plugin{}, fault.Field(fault.Invalid, "tag", "Must be a version of the app's repository: an app that is installed always has one.")
+	}
+	if d.URL.Fault != nil {
+		return Plugin{}, d.URL.Fault
+	}
+	if err := d.mayBecome(c, p); err != nil {
+		return Plugin{}, err
+	}
+	m := Move{Draft: d, stays: !retagged}
+	var latest latestTag
+	if relocated {
+		var err error
+		if latest, err = s.relocate(ctx, &p, &o, d.URL.Value); err != nil {
+			return Plugin{}, err
+		}
+		m.place = &place{p.URL, o.URLKey, o.Credentials}
+	}
+	return s.moveFrom(ctx, c, p, o, m, latest)
+}
+
+// relocate has p and o name another repository, which must answer. Nothing is stored.
+func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string) (latestTag, error) {
+	remote, err := s.remote(ctx, p, url)
+	if err != nil {
+		return latestTag{}, err
+	}
+	if remote.Key() != o.URLKey {
+		if err := s.notInstalled(ctx, p.OrganizationID, remote); err != nil {
+			return latestTag{}, err
+		}
+	}
+	if o.Credentials, err = s.Sealer.Seal(remote); err != nil {
+		return latestTag{}, err
+	}
+	p.URL, o.URLKey = remote.URL, remote.Key()
+	leave, err := s.Installs.Enter(ctx, p.OrganizationID)
+	if err != nil {
+		return latestTag{}, err
+	}
+	defer leave()
+	repo, err := s.Upstream.Open(ctx, remote)
+	if err != nil {
+		return latestTag{}, err
+	}
+	return latestOf(repo), nil
+}

@@ -1,0 +1,41 @@
+package plugin
+
+import (
+	"context"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// Runnable is what a site needs to know of a plugin to run it.
+type Runnable struct {
+	ID             int64
+	OrganizationID string
+	Name           string
+	IsGlobal       bool
+	ConfigSchema   string
+	Disabled       string // why; "": it is not
+	Current        int64  // number of the current version; 0: it has none
+
+	// AppAccess is that of its organization.
+	AppAccess access.AppAccess
+}
+
+func (r *Runnable) fields() []any {
+	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, db.Null(&r.ConfigSchema), &r.Disabled, &r.Current, &r.AppAccess}
+}
+
+// FindRunnable returns a plugin of any organization, ErrNoRow if it is gone. lock is
+// Tx.ForUpdate, or empty.
+func FindRunnable(ctx context.Context, q db.Querier, id int64, lock string) (Runnable, error) {
+	return db.One(ctx, q, (*Runnable).fields, `
+		SELECT id, organization_id, name, is_global, config_schema, disabled_reason,
+			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0),
+			COALESCE((SELECT access_level FROM organizations WHERE organizations.id = plugins.organization_id), 0)
+		FROM plugins WHERE id = $1`+lock, id)
+}
+
+// FindVersion returns a version of a plugin of any organization, ErrNoRow if it is not kept.
+func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, error) {
+	return findVersion(ctx, q, id, number)
+}

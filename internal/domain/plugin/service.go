@@ -1,0 +1,381 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream"
+)
+
+// Service is everything that can be done to plugins.
+type Service struct {
+	DB       *db.DB
+	Upstream *upstream.Source
+	Catalog  *upstream.Catalog
+	Sealer   *upstream.Sealer
+	Children *sandbox.Pool // compile; must know bundle.TaskName
+	Installs *fair.Queue   // of installs and upgrades, between organizations
+	Diffs    *fair.Queue   // of versions that are compared, between organizations
+	Bundles  *Bundles
+	Cache    *Cache
+
+	// Follow is called in each transaction that changes what pages get of a plugin, after
+	// the change; nil: nobody wants to know.
+	Follow func(ctx context.Context, tx *db.Tx, c access.Caller, pluginID int64) error
+}
+
+// Create registers a plugin in the caller's organization; one of type Custom or
+// Repository is installed from its upstream.
+func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	p, err := s.newPlugin(c, d)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if err := mayInstall(p)(c); err != nil {
+		return Plugin{}, err
+	}
+	if p.Type.Installed() {
+		return s.install(ctx, c, p, d.URL.Value)
+	}
+	if len(d.Source) > 0 {
+		return s.createWithSource(ctx, c, p, d.Source)
+	}
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
+	return p, err
+}
+
+// insert stores a new plugin, which gets its id, and the activity that tells of it.
+func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) (err error) {
+	if p.ID, err = insert(ctx, tx, *p); err != nil {
+		return err
+	}
+	count(tx, *p, 1, one(p.IsGlobal))
+	return record(ctx, tx, c, *p, activity.Installed, nil)
+}
+
+// newPlugin makes a plugin out of a draft.
+func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
+	d.normalize()
+	kind, err := d.newType()
+	var faults fault.List
+	faults.Add(err)
+	faults.Add(d.readSource(kind))
+	if kind.Installed() {
+		d.dropBlankName()
+		faults.Add(d.checkOrigin(kind))
+	} else if !d.Name.Set {
+		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
+	}
+	faults.Add(d.faults().Err())
+	if err := faults.Err(); err != nil {
+		return Plugin{}, err
+	}
+	now := s.DB.Now()
+	p := Plugin{
+		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
+		Revision: cache.Step(), Type: kind, CreatedAt: now, UpdatedAt: now,
+	}
+	d.apply(&p)
+	p.share(false, now)
+	return p, nil
+}
+
+// share takes note of since when a plugin is shared.
+func (p *Plugin) share(before bool, now time.Time) {
+	switch {
+	case !p.IsGlobal:
+		p.SharedAt = time.Time{}
+	case !before:
+		p.SharedAt = now
+	}
+}
+
+// Get returns one plugin that the caller's organization can see.
+func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	return s.get(ctx, s.DB, c, id)
+}
+
+func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int64) (Plugin, error) {
+	if err := MayRead(c); err != nil {
+		return Plugin{}, err
+	}
+	p, err := find(ctx, q, c.Organization.ID, id, "")
+	return p, access.OrNotFound(err)
+}
+
+// List returns a page of what the caller's organization can see.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
+	if err := MayRead(c); err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	after, err := parseCursor(p.After)
+	if err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	counted, err := countVisible(ctx, s.DB, c.Organization.ID)
+	if err != nil || p.Beyond(counted.count()) {
+		return page.Found[Plugin]{Count: counted.count()}, err
+	}
+	key := pageOf{c.Organization.ID, after, p.Limit, p.Skip()}
+	if found, ok := s.Cache.pages.Get(key, counted.revision); ok {
+		return found, nil
+	}
+	plugins, more, err := list(ctx, s.DB, c.Organization.ID, counted, after, p)
+	if err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	found := page.Cut(plugins, p, counted.count(), Plugin.Cursor)
+	found.More = found.More || more
+	s.Cache.pages.Put(key, counted.revision, found)
+	return found, nil
+}
+
+// Exporting returns a page of the plugins that would stop with a paid export plan, without
+// the defaults of their secret fields.
+func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
+	if err := MayRead(c); err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	found, err := db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countExporting(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Plugin, error) { return listExporting(ctx, q, c.Organization.ID, p) })
+	for i := range found.Items {
+		found.Items[i].ConfigSchema = masked(found.Items[i].ConfigSchema)
+	}
+	return found, err
+}
+
+// unusedAfter is how long after its bundle was last asked for a plugin counts as unused.
+const unusedAfter = 30 * 24 * time.Hour
+
+// Unused returns a page of the organization's own plugins that nobody uses: they are on no
+// enabled placement, and nobody has asked for their bundle lately. Use
+// that Bundles has not written down yet does not count.
+func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page.Found[Plugin], error) {
+	if err := MayRead(c); err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	since := s.DB.Now().Add(-unusedAfter)
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countUnused(ctx, q, c.Organization.ID, since) },
+		func(q db.Querier) ([]Plugin, error) { return listUnused(ctx, q, c.Organization.ID, since, p) })
+}
+
+// Activity returns a page of what was done to the organization's plugins; only about one
+// plugin or by one user, if given.
+func (s Service) Activity(ctx context.Context, c access.Caller, itemID, userEmail string, p page.Page) (page.Found[activity.Stored], error) {
+	if err := MayRead(c); err != nil {
+		return page.Found[activity.Stored]{}, err
+	}
+	return activity.List(ctx, s.DB, activity.Filter{
+		OrganizationID: c.Organization.ID, Scopes: []activity.Scope{activity.Plugin}, ItemID: itemID, UserEmail: userEmail,
+	}, p)
+}
+
+// change changes the fields that the draft names, and records that as verb.
+func (s Service) change(ctx context.Context, c access.Caller, id int64, d Draft, verb activity.Verb) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	d.normalize()
+	if err := d.checkAlone(); err != nil {
+		return Plugin{}, err
+	}
+	var p Plugin
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return s.changeIn(ctx, tx, c, id, d, verb, &p)
+	})
+	return p, err
+}
+
+// changeIn is change inside a transaction; it sets p to what is stored.
+func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d Draft, verb activity.Verb, p *Plugin) (err error) {
+	hasSource := false
+	if d.ConfigSchema.Set {
+		if hasSource, err = lockContentsOf(ctx, tx, c, id); err != nil {
+			return err
+		}
+	}
+	before, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return err
+	}
+	if *p, err = d.changed(before); err != nil {
+		return err
+	}
+	if p.ConfigSchema != before.ConfigSchema {
+		if err := s.versionOfSchema(ctx, tx, c, *p, hasSource); err != nil {
+			return err
+		}
+	}
+	return s.save(ctx, tx, c, before, p, verb)
+}
+
+// versionOfSchema gives p a version with its config_schema, if it has versions. Without the lock of
+// the contents, because its first source has just been saved, no older one is removed.
+func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, locked bool) error {
+	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+	if err != nil {
+		return err
+	}
+	current, err := currentVersion(ctx, tx, o)
+	if err != nil {
+		return err
+	}
+	if _, err := s.keepSchema(ctx, tx, c, &o, current, p); err != nil || !locked {
+		return err
+	}
+	return prune(ctx, tx, p.ID)
+}
+
+// checkAlone finds the faults that can be seen without the plugin.
+func (d *Draft) checkAlone() error {
+	_, err := d.newType()
+	var faults fault.List
+	faults.Add(err)
+	faults.Add(d.faults().Err())
+	return faults.Err()
+}
+
+// save writes a plugin that the transaction has locked, as its next revision, and the activity
+// that tells of it. What has not changed, in its fields or beside them, is not written.
+func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, beside ...activity.Change) error {
+	changes := append(difference(&before, p), beside...)
+	if len(changes) == 0 {
+		return nil
+	}
+	if p.IsGlobal && !before.IsGlobal {
+		if err := MayShare(c); err != nil {
+			return err
+		}
+	}
+	p.Revision += cache.Step()
+	p.UpdatedAt = s.DB.Now()
+	p.share(before.IsGlobal, p.UpdatedAt)
+	if err := update(ctx, tx, before, *p); err != nil {
+		return err
+	}
+	if len(beside) > 0 || p.Name != before.Name || p.ConfigSchema != before.ConfigSchema || p.IsGlobal != before.IsGlobal {
+		if err := s.follow(ctx, tx, c, p.ID); err != nil {
+			return err
+		}
+	}
+	return record(ctx, tx, c, *p, verb, changes)
+}
+
+func (s Service) follow(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+	if s.Follow == nil {
+		return nil
+	}
+	return s.Follow(ctx, tx, c, id)
+}
+
+// Delete removes a plugin of the caller's organization.
+func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
+	if err := MayManage(c); err != nil {
+		return err
+	}
+	defer s.Bundles.forget()
+	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
+	err := s.DB.InTx(ctx, erase)
+	if errors.Is(err, errRaced) {
+		err = s.DB.InTx(ctx, erase) // it has source now, and keeps having it
+	}
+	return err
+}
+
+// erase removes a plugin; errRaced if its first source was saved meanwhile.
+func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+	hasSource, err := lockContentsOf(ctx, tx, c, id)
+	if err != nil {
+		return err
+	}
+	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return err
+	}
+	if o, err := originOf(ctx, tx, p.OrganizationID, p.ID); err != nil {
+		return err
+	} else if o.Current != 0 && !hasSource {
+		return errRaced // it is too late to lock the contents, see lockContents
+	}
+	if err := removeAll(ctx, tx, p, hasSource); err != nil {
+		return err
+	}
+	count(tx, p, -1, -one(p.IsGlobal))
+	if err := s.follow(ctx, tx, c, p.ID); err != nil {
+		return err
+	}
+	p.UpdatedAt = s.DB.Now()
+	return record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
+}
+
+// own returns a plugin that the caller is going to change: a global one of
+// another organization can be seen, but not changed.
+func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+	p, err := find(ctx, q, c.Organization.ID, id, lock)
+	if err != nil {
+		return Plugin{}, access.OrNotFound(err)
+	}
+	if p.OrganizationID != c.Organization.ID {
+		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, and only that one may change it.")
+	}
+	return p, nil
+}
+
+// ownWithOrigin is own, and where the plugin comes from.
+func (s Service) ownWithOrigin(ctx context.Context, c access.Caller, id int64) (Plugin, origin, error) {
+	p, err := s.own(ctx, s.DB, c, id, "")
+	if err != nil {
+		return Plugin{}, origin{}, err
+	}
+	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
+	return p, o, err
+}
+
+func record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	return activity.Record(ctx, tx, c.Did(activity.Entry{
+		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
+		Name: p.Name, Changes: changes,
+	}), p.UpdatedAt)
+}
+
+// TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.
+func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (Type, error) {
+	last, err := s.Activity(ctx, c, strconv.FormatInt(id, 10), "", page.Page{Limit: 1})
+	if err != nil || len(last.Items) == 0 {
+		return Local, err
+	}
+	var changes []struct {
+		Field  string `json:"field"`
+		Before Type   `json:"before"`
+	}
+	_ = json.Unmarshal([]byte(last.Items[0].Changes), &changes) // of another shape: it tells of no type
+	for _, change := range changes {
+		if change.Field == "plugin_type" {
+			return change.Before, nil
+		}
+	}
+	return Local, nil
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,88 @@
+package plugin
+
+import (
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+)
+
+// orgs changes organizations.
+func (r rig) orgs() org.Service { return org.Service{DB: r.DB, Keys: &access.Keys{DB: r.DB}} }
+
+// Other organizations see of a shared app the current version and those made since it was
+// shared: what was removed before stays its own organization's.
+func TestVersionsOfShared(t *testing.T) {
+	each(t, func(r rig) {
+		r.caller.Organization.AppAccess = access.RootApps
+		p := r.create(named("x"))
+		r.save(p.ID, "secret.md", patch.Of("not for others"))
+		r.save(p.ID, "secret.md", patch.Field[string]{Null: true})
+		r.save(p.ID, "a.md", patch.Of("for all"))
+		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
+		r.save(p.ID, "a.md", patch.Of("for all, again"))
+		o, err := r.orgs().Create(r.Context(), "Other")
+		if err != nil {
+			r.Fatal(err)
+		}
+		other := access.Caller{Level: access.Member, Organization: o.Organization}
+		for _, c := range []struct {
+			caller access.Caller
+			count  int
+			sees   map[int64]bool
+		}{
+			{r.caller, 4, map[int64]bool{1: true, 2: true, 3: true, 4: true}},
+			{other, 1, map[int64]bool{4: true}},
+		} {
+			found, current, err := r.Versions(r.Context(), c.caller, p.ID, page.First)
+			if err != nil || found.Count != c.count || len(found.Items) != c.count || current != 4 {
+				r.Errorf("%s: %d versions, %v", c.caller.Organization.Name, found.Count, err)
+			}
+			for n := int64(1); n <= 4; n++ {
+				_, err := r.Diff(r.Context(), c.caller, p.ID, n, 0)
+				if (err == nil) != c.sees[n] || err != nil && !fault.Is(err, fault.NotFound) {
+					r.Errorf("%s: version %d: %v", c.caller.Organization.Name, n, err)
+				}
+				_, err = r.Diff(r.Context(), c.caller, p.ID, 4, n)
+				if (err == nil) != c.sees[n] || err != nil && !fault.Is(err, fault.Invalid) {
+					r.Errorf("%s: against version %d: %v", c.caller.Organization.Name, n, err)
+				}
+			}
+		}
+		diff, err := r.Diff(r.Context(), other, p.ID, 4, 0)
+		if err != nil || len(diff) != 1 || diff[0].Name != "a.md" {
+			r.Errorf("the first that others see: %+v, %v", diff, err)
+		}
+		r.update(p.ID, Draft{IsGlobal: patch.Of(false)})
+		r.save(p.ID, "a.md", patch.Of("for us"))
+		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
+		if found, _, err := r.Versions(r.Context(), other, p.ID, page.First); err != nil || found.Count != 1 || found.Items[0].Number != 5 {
+			r.Errorf("shared anew: %+v, %v", found, err)
+		}
+	})
+}
+
+// An organization that may not use apps serves none.
+func TestBundlesWithoutAccess(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		saved := r.save(p.ID, "site.ts", patch.Of("export const a = 1"))
+		for _, c := range []struct {
+			access access.AppAccess
+			served bool
+		}{{access.ReadApps, true}, {access.NoApps, false}, {access.ReadApps, true}} {
+			if _, err := r.orgs().Set(r.Context(), access.Caller{}, p.OrganizationID, org.Settings{AppAccess: &c.access}); err != nil {
+				r.Fatal(err)
+			}
+			r.Bundles.forget()
+			for _, sum := range []string{"", saved.Bundle.SHA256} {
+				if _, err := r.Bundles.Serve(r.Context(), saved.PublicToken, sum); (err == nil) != c.served || err != nil && !fault.Is(err, fault.NotFound) {
+					r.Errorf("access %d, sum %q: %v", c.access, sum, err)
+				}
+			}
+		}
+	})
+}

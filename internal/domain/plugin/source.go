@@ -1,0 +1,238 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// Sources is a plugin and what it is made of.
+type Sources struct {
+	Plugin
+
+	Files       []File // by name
+	Bundle      Bundle
+	PublicToken string // what the bundle is served under
+	Disabled    Off
+
+	number int64 // of the current version, 0 if there is none
+}
+
+// Source returns a plugin with its files.
+func (s Service) Source(ctx context.Context, c access.Caller, id int64) (Sources, error) {
+	found, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.get(ctx, q, c, id) })
+	if found.OrganizationID != c.Organization.ID {
+		found.Disabled.By = org.User{}
+	}
+	return found, err
+}
+
+// sourceOf returns the plugin that find finds, and its files, as they are at one moment.
+func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, error)) (found Sources, err error) {
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		p, err := find(q)
+		if err != nil {
+			return err
+		}
+		o, err := originOf(ctx, q, p.OrganizationID, p.ID)
+		if err != nil {
+			return err
+		}
+		v, err := currentVersion(ctx, q, o)
+		if err != nil {
+			return err
+		}
+		disabled, err := findDisabled(ctx, q, p.OrganizationID, p.ID)
+		if err != nil {
+			return err
+		}
+		files, err := listFiles(ctx, q, v.id)
+		found = Sources{Plugin: p, Files: files, Bundle: v.Bundle, PublicToken: o.PublicToken, Disabled: disabled, number: v.Number}
+		return err
+	})
+	slices.SortFunc(found.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return found, err
+}
+
+// errRaced means that another caller changed a plugin's source meanwhile.
+var errRaced = errors.New("the source has changed meanwhile")
+
+// maxRaces is how often a change of source is tried: each time, another was faster.
+const maxRaces = 20
+
+// UpdateSource makes edits to a plugin's files, compiles them, and sets the fields
+// that the draft names.
+func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (Sources, error) {
+	if err := MayManage(c); err != nil {
+		return Sources{}, err
+	}
+	if err := tooMany(edits); err != nil {
+		return Sources{}, err
+	}
+	d.normalize()
+	var wrong fault.List
+	wrong.Add(d.checkAlone())
+	wrong.Add(editFaults(edits).Err())
+	if err := wrong.Err(); err != nil {
+		return Sources{}, err
+	}
+	for range maxRaces {
+		saved, err := s.editSource(ctx, c, id, d, edits)
+		if !errors.Is(err, errRaced) {
+			return saved, err
+		}
+	}
+	return Sources{}, fault.Later(fault.Busy, time.Second, "Others are changing the source of this app; try again.")
+}
+
+// editSource compiles outside the transaction, which finds out whether the files
+// are still those that were edited.
+func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
+	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.own(ctx, q, c, id, "") })
+	if err != nil {
+		return Sources{}, err
+	}
+	if err := describeEdited(&d, before.Files, edits); err != nil {
+		return Sources{}, err
+	}
+	texts, err := edited(before.Files, edits)
+	if err != nil {
+		return Sources{}, err
+	}
+	var made *build // nil: no file has changed
+	if !same(before.Files, texts) {
+		b, err := s.compile(ctx, before.OrganizationID, texts)
+		if err != nil {
+			return Sources{}, err
+		}
+		made = &b
+	}
+	defer s.Bundles.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		saved, err = s.saveSource(ctx, tx, c, before, d, made)
+		return err
+	})
+	return saved, err
+}
+
+// readSource finds what is wrong with the first files of a plugin of a type, and sets what
+// a plugin.json among them says.
+func (d *Draft) readSource(kind Type) error {
+	if len(d.Source) > 0 && kind.Installed() {
+		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an app that is installed come from its repository: leave them out.")
+	}
+	if err := tooMany(d.Source); err != nil {
+		return err
+	}
+	if err := editFaults(d.Source).Err(); err != nil {
+		return err
+	}
+	return describeEdited(d, nil, d.Source)
+}
+
+// createWithSource stores a new plugin with its first files, all of it or nothing.
+func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin, edits []Edit) (Plugin, error) {
+	texts, err := edited(nil, edits)
+	if err != nil {
+		return Plugin{}, err
+	}
+	b, err := s.compile(ctx, p.OrganizationID, texts)
+	if err != nil {
+		return Plugin{}, err
+	}
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return s.insertWith(ctx, tx, c, &p, origin{OrganizationID: p.OrganizationID}, Version{Tag: p.Tag}, b)
+	})
+	return p, err
+}
+
+// describeEdited sets the name and config schema that a plugin.json among edits says. One
+// that is not changed says nothing: whoever sends back all files as they were read must
+// not undo what was set since.
+func describeEdited(d *Draft, before []File, edits []Edit) error {
+	e, ok := manifestEdit(edits)
+	if !ok || slices.ContainsFunc(before, func(f File) bool { return f.Name == manifestName && f.Text == e.Text.Value }) {
+		return nil
+	}
+	m, err := readManifest(e.Text.Value, e.Field)
+	if err != nil {
+		return err
+	}
+	if m.Name != "" {
+		d.Name.Set, d.Name.Value = true, m.Name
+	}
+	d.ConfigSchema.Set, d.ConfigSchema.Value = true, compact(m.Config)
+	return nil
+}
+
+var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an app that is installed says what its files are: change it with upgrade, or PATCH of the app.")
+
+// unchanged locks the plugin whose source was read, and fails if that has changed or if the caller
+// may no longer change it. With contents, those are locked first.
+func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, contents bool) (Plugin, origin, access.Caller, error) {
+	if contents {
+		if err := lockContents(ctx, tx); err != nil {
+			return Plugin{}, origin{}, c, err
+		}
+	}
+	before, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
+	if err != nil {
+		return Plugin{}, origin{}, c, err
+	}
+	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
+		return Plugin{}, origin{}, c, err
+	}
+	o, err := originOf(ctx, tx, before.OrganizationID, before.ID)
+	if err == nil && o.Current != read.number {
+		err = errRaced
+	}
+	return before, o, c, err
+}
+
+// saveSource returns what it wrote: read afterwards, it could be somebody else's.
+func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
+	before, o, c, err := s.unchanged(ctx, tx, c, read, made != nil || d.ConfigSchema.Set)
+	if err != nil {
+		return Sources{}, err
+	}
+	current, err := currentVersion(ctx, tx, o)
+	if err != nil {
+		return Sources{}, err
+	}
+	if o.URLKey != "" && d.Tag.Set && d.Tag.Value != before.Tag {
+		return Sources{}, errTagOfInstalled
+	}
+	p, err := d.changed(before)
+	if err != nil {
+		return Sources{}, err
+	}
+	saved := read
+	var beside []activity.Change
+	saved.Bundle = current.Bundle // which an upgrade may have changed
+	if made != nil {
+		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema}, *made)
+		if err != nil {
+			return Sources{}, err
+		}
+		saved.Files, saved.Bundle, saved.PublicToken = made.files, v.Bundle, o.PublicToken
+		beside = []activity.Change{activity.Changed("source", current.SHA256, v.SHA256)}
+	} else if _, err := s.keepSchema(ctx, tx, c, &o, current, p); err != nil {
+		return Sources{}, err
+	}
+	if o.Current != current.Number {
+		if err := prune(ctx, tx, p.ID); err != nil {
+			return Sources{}, err
+		}
+	}
+	err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...)
+	saved.Plugin = p
+	return saved, err
+}

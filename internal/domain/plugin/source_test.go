@@ -1,0 +1,118 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/infra/db"
+)
+
+// An app is seen as it is at one moment: with all that belongs to it, or not at all.
+func TestSourceDuringDelete(t *testing.T) {
+	each(t, func(r rig) {
+		for range 40 {
+			p := r.create(named("x"))
+			r.save(p.ID, "a.md", patch.Of("a"))
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					s, err := r.Source(r.Context(), r.caller, p.ID)
+					if found := err == nil && len(s.Files) == 1; !found && !fault.Is(err, fault.NotFound) {
+						r.Errorf("source %+v, %v", s, err)
+					}
+					versions, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+					if found := err == nil && len(versions.Items) == 1 && versions.Count == 1; !found && !fault.Is(err, fault.NotFound) {
+						r.Errorf("%d versions, %d counted, %v", len(versions.Items), versions.Count, err)
+					}
+				})
+			}
+			if err := r.Delete(r.Context(), r.caller, p.ID); err != nil {
+				r.Error(err)
+			}
+			all.Wait()
+		}
+	})
+}
+
+// A save answers what reading the source then does.
+func TestSaveAnswersTheSource(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		for _, text := range []string{"export const a = 1", "export const a: = 1", "export const a = 1", "export const a = 1"} {
+			saved := r.save(p.ID, "site.ts", patch.Of(text))
+			read, err := r.Source(r.Context(), r.caller, p.ID)
+			if err != nil || !slices.Equal(saved.Files, read.Files) || saved.Bundle != read.Bundle || saved.PublicToken != read.PublicToken ||
+				saved.Revision != read.Revision {
+				r.Errorf("%s: answered %+v, is %+v, %v", text, saved, read, err)
+			}
+		}
+	})
+}
+
+// Pictures and fonts are kept byte for byte, on both engines; nothing else may be other
+// than text.
+func TestPictures(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		contents := map[string]string{
+			"a.png": "\x89PNG\x00\xff", "b.woff2": "", "c.jpg": "text", "d.md": inBase64 + "text", "e.gif": inBase64 + "YQ==",
+			"site.ts": "import a from './a.png'\nimport './c.jpg'\nexport const inject = () => a",
+		}
+		for name, content := range contents {
+			r.save(p.ID, name, patch.Of(content))
+		}
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != len(contents) || !s.Bundle.Inject {
+			r.Fatalf("got %+v, %v", s, err)
+		}
+		for _, f := range s.Files {
+			if f.Text != contents[f.Name] || f.Size != len(f.Text) || f.SHA256 != sha256Hex(f.Text) || (f.Warning != "") != (f.Name == "site.ts") {
+				r.Errorf("got %+v", f)
+			}
+		}
+		r.save(p.ID, "a.png", patch.Of("\x00"))
+		diff, err := r.Diff(r.Context(), r.caller, p.ID, int64(len(contents))+1, 0)
+		if err != nil || len(diff) != 1 || diff[0].Diff != "Binary files differ\n" {
+			r.Errorf("diff %+v, %v", diff, err)
+		}
+		edits := []Edit{{Field: "source", Name: "a.ts", Text: patch.Of("\xff")}, {Field: "b.md", Name: "b.md", Text: patch.Of("\x00")}}
+		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits)
+		if all := fault.Of(err); len(all) != 2 || all[0].Kind != fault.Invalid || all[0].Field != "source" || all[1].Field != "b.md" {
+			r.Errorf("got %v", err)
+		}
+	})
+}
+
+// A save answers what it did not change as it is stored, whatever came in between.
+func TestSaveAfterUpgrade(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.save(p.ID, "site.ts", patch.Of("export const n = 1"))
+		r.save(p.ID, "site.ts", patch.Of("export const"))
+		read, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.save(p.ID, "site.ts", patch.Of("export const n = 3"))
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("2")}); err != nil {
+			r.Fatal(err)
+		}
+		var saved Sources
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			saved, err = r.saveSource(r.Context(), tx, r.caller, read, named("y"), nil)
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		stored, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || saved.Bundle != stored.Bundle || saved.Name != "y" || stored.Bundle == read.Bundle {
+			r.Errorf("answered %+v, stored is %+v, read was %+v, %v", saved.Bundle, stored.Bundle, read.Bundle, err)
+		}
+	})
+}

@@ -1,0 +1,363 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream"
+)
+
+// Move says which version an upgrade goes to. With neither a tag in its draft nor
+// a version it is the newest.
+type Move struct {
+	Draft
+
+	Version       patch.Field[string] // number of a held version; wins over the tag
+	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
+
+	stays bool   // at its version
+	place *place // nil: where it comes from stays
+}
+
+func (m *Move) check() error {
+	var wrong fault.List
+	wrong.Add(m.checkAlone())
+	wrong.Add(m.AcceptChanged.Check("accept_changed"))
+	if m.Version.Fault != nil {
+		wrong.Add(m.Version.Fault)
+	} else if m.Version.Set && !m.Version.Null && patch.ID(m.Version.Value) == 0 {
+		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
+	}
+	return wrong.Err()
+}
+
+// target is the version that an upgrade goes to: one that foyer holds, or one that was
+// fetched, to be stored.
+type target struct {
+	stays    bool               // it is the current version, whichever that is
+	held     Version            // zero: it was fetched
+	broken   bool               // it is held, and its site does not compile
+	fetched  *fetched           // nil: it is held
+	manifest *upstream.Manifest // nil: a held one has none
+}
+
+// latestTag is the tag that an upstream said was its newest, and when; zero: it did not.
+type latestTag struct {
+	tag string
+	at  time.Time
+}
+
+func latestOf(repo *upstream.Repo) latestTag {
+	newest, err := repo.Newest()
+	if err != nil {
+		return latestTag{}
+	}
+	return latestTag{newest.Tag, repo.Learned}
+}
+
+// Upgrade moves a plugin to another version, possibly an older one. A held one is
+// used as it is. Of a plugin without an upstream it sets the fields, such as the tag.
+func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
+	if err := MayManage(c); err != nil {
+		return Plugin{}, err
+	}
+	m.normalize()
+	if err := m.check(); err != nil {
+		return Plugin{}, err
+	}
+	p, o, err := s.ownWithOrigin(ctx, c, id)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if o.URLKey == "" && m.Version.Value == "" {
+		return s.change(ctx, c, id, m.Draft, activity.Upgraded)
+	}
+	if err := m.mayBecome(c, p); err != nil {
+		return Plugin{}, err
+	}
+	return s.moveFrom(ctx, c, p, o, m, latestTag{})
+}
+
+// moveFrom finds the version that m says, at the origin o, and takes the plugin to it. latest
+// is what the upstream has said already.
+func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o origin, m Move, latest latestTag) (Plugin, error) {
+	to := target{stays: true}
+	if !m.stays {
+		found, asked, err := s.findTarget(ctx, p, o, m)
+		if err != nil {
+			return Plugin{}, err
+		}
+		if to = found; asked.at.After(latest.at) {
+			latest = asked
+		}
+	}
+	defer s.Bundles.forget()
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		p, err = s.move(ctx, tx, c, p.ID, m, to, latest)
+		return err
+	})
+	if errors.Is(err, db.ErrUnique) {
+		return Plugin{}, errInstalled
+	}
+	return p, err
+}
+
+// findTarget finds the version to go to, without changing anything. A number is that of
+// a held version. A held tag that is not the plugin's own is used unasked; otherwise the
+// upstream is asked, and if that fails, a held tag is used as it is, unless the fault is
+// ContentChanged. With AcceptChanged no tag counts as held.
+func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
+	if m.Version.Value != "" {
+		to, err = s.heldNumber(ctx, p, patch.ID(m.Version.Value))
+		return to, latestTag{}, err
+	}
+	tag := m.Tag.Value
+	held, err := installed(ctx, s.DB, p.ID, tag)
+	if err != nil {
+		return target{}, latestTag{}, err
+	}
+	known := held.Number != 0 && !m.AcceptChanged.Value
+	if known && tag != p.Tag {
+		to, err = hold(ctx, s.DB, held)
+		return to, latestTag{}, err
+	}
+	to, latest, err = s.ask(ctx, p, o, m)
+	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
+		to, err = hold(ctx, s.DB, held) // what it is now cannot be known, what it was can
+	}
+	return to, latest, err
+}
+
+func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target, error) {
+	v, err := findVersion(ctx, s.DB, p.ID, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return target{}, errNoVersion
+	}
+	if err != nil {
+		return target{}, err
+	}
+	return hold(ctx, s.DB, v)
+}
+
+var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
+
+// installed returns the version that was installed last with a tag, zero if none was.
+func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
+	if tag == "" {
+		return Version{}, nil
+	}
+	v, err := findInstalled(ctx, q, pluginID, tag)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, nil
+	}
+	return v, err
+}
+
+// hold returns a held version as a target; a saved one may lack a manifest.
+func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
+	status, err := statuses(ctx, q, v.id)
+	if err != nil {
+		return target{}, err
+	}
+	text, err := findText(ctx, q, v.id, manifestName)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return target{}, err
+	}
+	to := target{held: v, broken: status[bundle.Site(status, text)] == bundle.Failed}
+	if none := errors.Is(err, db.ErrNoRow); none {
+		return to, nil
+	}
+	m, err := readManifest(text, "version")
+	to.manifest = &m
+	return to, err
+}
+
+// ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
+// is held. It returns what it heard even with an error.
+func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
+	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	if err != nil {
+		return target{}, latestTag{}, err
+	}
+	leave, err := s.Installs.Enter(ctx, p.OrganizationID)
+	if err != nil {
+		return target{}, latestTag{}, err
+	}
+	defer leave()
+	repo, err := s.Upstream.Open(ctx, remote)
+	if err != nil {
+		return target{}, latestTag{}, err
+	}
+	latest = latestOf(repo)
+	v, err := repo.Resolve(m.Tag.Value)
+	if err != nil {
+		return target{}, latest, err
+	}
+	held, err := recognize(ctx, s.DB, p.ID, v.Tag, v.Commit, m.AcceptChanged.Value)
+	if err != nil {
+		return target{}, latest, err
+	}
+	if held.Number != 0 {
+		to, err = hold(ctx, s.DB, held)
+		return to, latest, err
+	}
+	f, err := s.fetch(ctx, p.OrganizationID, repo, v)
+	return target{fetched: &f, manifest: &f.manifest}, latest, err
+}
+
+// recognize returns the version that was installed from a commit, zero if the tag
+// has yet to be installed from it.
+func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit string, acceptChanged bool) (Version, error) {
+	held, err := installed(ctx, q, pluginID, tag)
+	switch {
+	case err != nil:
+		return Version{}, err
+	case held.Commit == commit:
+		return held, nil
+	case held.Number != 0 && !acceptChanged:
+		return Version{}, fault.Field(fault.ContentChanged, "tag",
+			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
+			tag, held.Commit, commit)
+	}
+	return Version{}, nil
+}
+
+// lock locks the contents if going to the target may add or remove some.
+func (to target) lock(ctx context.Context, tx *db.Tx) error {
+	if to.fetched == nil && !to.broken {
+		return nil
+	}
+	return lockContents(ctx, tx)
+}
+
+// reuse returns the held version in place of a fetched one if another upgrade has stored
+// the same commit meanwhile.
+func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) (target, error) {
+	if to.fetched == nil {
+		return to, nil
+	}
+	held, err := recognize(ctx, tx, pluginID, to.fetched.tag, to.fetched.commit, acceptChanged)
+	if err != nil || held.Number == 0 {
+		return to, err
+	}
+	return hold(ctx, tx, held)
+}
+
+// move takes a plugin to the target, all at once.
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target, latest latestTag) (Plugin, error) {
+	if err := to.lock(ctx, tx); err != nil {
+		return Plugin{}, err
+	}
+	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
+		return Plugin{}, err
+	}
+	o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+	if err != nil {
+		return Plugin{}, err
+	}
+	from, err := currentVersion(ctx, tx, o)
+	if err != nil {
+		return Plugin{}, err
+	}
+	if to, err = to.reuse(ctx, tx, id, m.AcceptChanged.Value); err != nil {
+		return Plugin{}, err
+	}
+	before := p
+	if to.manifest != nil {
+		p.ConfigSchema, p.PublicJobs = "", "" // which the version it leaves has set
+	}
+	if p, err = m.changed(p); err != nil {
+		return Plugin{}, err
+	}
+	var beside []activity.Change
+	if m.place != nil {
+		beside = m.place.set(&p, &o)
+	}
+	if latest.at.After(o.CheckedAt) { // it may have been learned again meanwhile
+		p.LatestTag, o.CheckedAt = latest.tag, latest.at
+	}
+	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m.ConfigSchema.Set)
+	if err != nil {
+		return Plugin{}, err
+	}
+	verb := activity.Upgraded
+	if to.stays {
+		verb = activity.Updated
+	}
+	if reached.Number != from.Number {
+		beside = append(beside, changedSource(from, reached))
+	}
+	err = s.save(ctx, tx, c, before, &p, verb, beside...)
+	return p, err
+}
+
+// changedSource is a change of version: of its files or, if they are the same, of its number.
+func changedSource(from, to Version) activity.Change {
+	if from.SHA256 == to.SHA256 {
+		return activity.Changed("version", from.Number, to.Number)
+	}
+	return activity.Changed("source", from.SHA256, to.SHA256)
+}
+
+// makeCurrent makes the target the current version of p, and sets what it says of p: a held one
+// its config_schema too, unless p was given another and its manifest says none.
+func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, given bool) (v Version, err error) {
+	if to.stays {
+		p.Tag = from.Tag
+		if err := updateOrigin(ctx, tx, *o); err != nil {
+			return Version{}, err
+		}
+		return s.keepSchema(ctx, tx, c, o, from, *p)
+	}
+	if to.manifest != nil {
+		describe(p, *to.manifest)
+	}
+	if f := to.fetched; f != nil {
+		v = f.version()
+		v.Schema = p.ConfigSchema
+		v, err = s.add(ctx, tx, c, o, from, v, f.build)
+		p.Tag = v.Tag
+		return v, err
+	}
+	if v, err = goTo(ctx, tx, o, to.held.Number); err != nil {
+		return Version{}, err
+	}
+	if to.broken {
+		if err := keepBundle(ctx, tx, v, from.Bundle); err != nil {
+			return Version{}, err
+		}
+		v.Bundle = from.Bundle
+	}
+	p.Tag = v.Tag
+	if !given || to.manifest != nil && len(to.manifest.Config) > 0 {
+		p.ConfigSchema = v.Schema
+	}
+	return s.keepSchema(ctx, tx, c, o, v, *p)
+}
+
+// goTo makes a held version the current one.
+func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
+	v, err := findVersion(ctx, tx, o.PluginID, number)
+	if errors.Is(err, db.ErrNoRow) {
+		return Version{}, errNoVersion // pruned meanwhile
+	}
+	if err != nil {
+		return Version{}, err
+	}
+	if v.Withdrawn.Is() {
+		return Version{}, fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", v.Number, v.Withdrawn.Reason)
+	}
+	o.Current = v.Number
+	return v, updateOrigin(ctx, tx, *o)
+}

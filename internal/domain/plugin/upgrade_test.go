@@ -1,0 +1,225 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// Of the fields of an upgrade, those that the version's plugin.json does not say
+// are set, whether the version is fetched or was held. A version keeps its config_schema.
+func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "one", "config": [1], "publicJobs": {"a": 1}}`}))
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "two"}`}))
+		repo.Tag(r, "v3.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "three", "config": [3]}`}))
+		body := Draft{Name: patch.Of("body"), ConfigSchema: patch.Of("[9]"), PublicJobs: patch.Of("[8]")}
+		for _, c := range []struct {
+			tag                string
+			body               Draft
+			name, config, jobs string
+		}{
+			{"v2.0.0", body, "two", "[9]", "[8]"},
+			{"v3.0.0", body, "three", "[3]", "[8]"},
+			{"v2.0.0", body, "two", "[9]", "[8]"},
+			{"v1.0.0", body, "one", "[1]", `{"a":1}`},
+			{"v2.0.0", Draft{}, "two", "[9]", ""}, // which it came with
+		} {
+			c.body.Tag = patch.Of(c.tag)
+			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: c.body})
+			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
+				r.Errorf("%s: %q %s %s, %v; want %+v", c.tag, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
+			}
+		}
+	})
+}
+
+// A tag is held by the app that was installed with it, not by others that have the same.
+func TestUpgradeToTagOfTwoApps(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		for _, name := range []string{"a", "b"} {
+			repo := host.Repo(r, name)
+			repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "first"}`}))
+			p := r.install(repo)
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": fmt.Sprintf(`{"name": %q}`, name)}))
+			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of("v2.0.0")}})
+			if err != nil || p.Name != name {
+				r.Errorf("%s: %+v, %v", name, p, err)
+			}
+		}
+	})
+}
+
+// A saved version describes the app as an installed one does, if it has a plugin.json.
+func TestUpgradeToSaved(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(Draft{Name: patch.Of("A"), ConfigSchema: patch.Of("[0]"), PublicJobs: patch.Of("[0]")})
+		r.save(p.ID, "note.md", patch.Of("no manifest"))
+		r.save(p.ID, "plugin.json", patch.Of(`{"name": "B", "config": [2], "publicJobs": {"j": 2}}`))
+		r.save(p.ID, "plugin.json", patch.Of(`{"name": "C"}`))
+		for _, c := range []struct {
+			version            int
+			name, config, jobs string
+		}{
+			{2, "B", "[2]", `{"j":2}`},
+			{3, "C", "", ""},
+			{2, "B", "[2]", `{"j":2}`},
+			{1, "B", "[0]", `{"j":2}`}, // the config_schema it came with
+		} {
+			p, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(strconv.Itoa(c.version))})
+			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
+				r.Errorf("version %d: %q %s %s, %v; want %+v", c.version, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
+			}
+		}
+	})
+}
+
+// The bundle stays the one that was served before when an upgrade goes back to a
+// version that did not compile, whichever bundle that version had then.
+func TestUpgradeToBroken(t *testing.T) {
+	const manifest, broken, good = `{"name": "x"}`, "export const a: = 1", "export const a = "
+	each(t, func(r rig) {
+		served := func(id int64) Bundle {
+			s, err := r.Source(r.Context(), r.caller, id)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return s.Bundle
+		}
+		goTo := func(id int64, m Move) Bundle {
+			if _, err := r.Upgrade(r.Context(), r.caller, id, m); err != nil {
+				r.Fatal(err)
+			}
+			return served(id)
+		}
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.tsx": broken}))
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": manifest, "site.ts": good + "2", "site.tsx": broken}))
+		second := goTo(p.ID, Move{})
+		if back := goTo(p.ID, Move{Draft: Draft{Tag: patch.Of("v1.0.0")}}); back != second || second == (Bundle{}) {
+			r.Errorf("back at v1.0.0: %+v, before %+v", back, second)
+		}
+
+		p = r.create(named("saved"))
+		first := r.save(p.ID, "site.ts", patch.Of(good+"3")).Bundle
+		r.save(p.ID, "site.ts", patch.Of(broken))
+		third := r.save(p.ID, "site.ts", patch.Of(good+"4")).Bundle
+		for _, c := range []struct {
+			version string
+			want    Bundle
+		}{{"2", third}, {"1", first}, {"2", first}, {"3", third}, {"2", third}} {
+			if got := goTo(p.ID, Move{Version: patch.Of(c.version)}); got != c.want {
+				r.Errorf("version %s: %+v, want %+v", c.version, got, c.want)
+			}
+		}
+		if r.save(p.ID, "site.ts", patch.Field[string]{Null: true}); goTo(p.ID, Move{Version: patch.Of("2")}) != (Bundle{}) {
+			r.Error("a bundle, where none was served before")
+		}
+	})
+}
+
+// When a version takes over another bundle, one that only it had is not kept.
+func TestUpgradeToBrokenRemovesContent(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		lost := r.save(p.ID, "site.ts", patch.Of("export const a = 1")).Bundle
+		r.save(p.ID, "site.ts", patch.Of("export const a: = 1"))
+		r.save(p.ID, "site.ts", patch.Field[string]{Null: true})
+		for i := range maxSaved - 2 {
+			r.save(p.ID, "note.md", patch.Of(fmt.Sprint("note ", i)))
+		}
+		find := func() error {
+			_, err := findContent(r.Context(), r.DB, lost.SHA256)
+			return err
+		}
+		if err := find(); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("2")}); err != nil {
+			r.Fatal(err)
+		}
+		if err := find(); !errors.Is(err, db.ErrNoRow) {
+			r.Errorf("the bundle that version 2 had: %v", err)
+		}
+		// the site of version 2, and a note for each but the next
+		if n := r.count(`SELECT COUNT(*) FROM contents`); n != maxSaved-1 {
+			r.Errorf("%d contents", n)
+		}
+	})
+}
+
+// Of simultaneous upgrades to what is not held yet, the first makes the version and the
+// others find it.
+func TestUpgradeTogether(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		for i, m := range []Move{{}, {AcceptChanged: patch.Of(true)}} {
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "y"}`, "n.md": strconv.Itoa(i)}))
+			during(host, func() {
+				if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
+					r.Error(err)
+				}
+			})
+			second, err := r.Upgrade(r.Context(), r.caller, p.ID, m)
+			if err != nil || second.Tag != "v2.0.0" || second.Name != "y" {
+				r.Errorf("the second: %+v, %v", second, err)
+			}
+			versions, current, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
+			if err != nil || versions.Count != i+2 || current != int64(i+2) {
+				r.Errorf("at %d of %d versions, %v", current, versions.Count, err)
+			}
+			if entries, err := r.Activity(r.Context(), r.caller, "", "", page.First); err != nil || entries.Count != i+2 {
+				r.Errorf("%d entries of activity, %v", entries.Count, err)
+			}
+		}
+	})
+}
+
+// A tag that is moved between two simultaneous upgrades has changed for the later one.
+func TestUpgradeTogetherToMovedTag(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		first := repo.Commit(r, map[string]string{"plugin.json": `{"name": "first"}`})
+		repo.Tag(r, "v2.0.0", first)
+		repo.Tag(r, "still-served", first)
+		during(host, func() {
+			repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "moved"}`}))
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
+				r.Error(err)
+			}
+		})
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); !fault.Is(err, fault.ContentChanged) {
+			r.Errorf("got %v", err)
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Name != "moved" {
+			r.Errorf("stored %+v, %v", got, err)
+		}
+	})
+}
+
+// during does something once, while a version is next fetched.
+func during(host *upstreamtest.Host, do func()) {
+	host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
+		if req.Method == http.MethodPost {
+			host.Intercept(nil)
+			do()
+		}
+		return false
+	})
+}

@@ -1,0 +1,28 @@
+package plugin
+
+import (
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/infra/lastuse"
+)
+
+// useInterval is how precisely the last use of a plugin is kept.
+const useInterval = time.Hour
+
+// maxUses bounds how many plugins' last uses are remembered, at about 200 bytes each.
+const maxUses = 20_000
+
+// uses notes when plugins were used last.
+type uses struct {
+	noted   cache.Cache[int64, time.Time] // the last use that was noted
+	pending lastuse.Notes
+}
+
+func (u *uses) note(pluginID int64, at time.Time) {
+	if last, _ := u.noted.Get(pluginID, cache.Unversioned); at.Sub(last) < useInterval {
+		return
+	}
+	u.noted.Put(pluginID, cache.Unversioned, at)
+	u.pending.Note(pluginID, at)
+}

@@ -1,0 +1,235 @@
+package plugin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+)
+
+// Version is a state of a plugin's source that was installed or saved.
+type Version struct {
+	Number    int64 // from 1
+	Tag       string
+	Commit    string // "": saved here, not installed
+	SHA256    string // of the names and sums of its files, in hexadecimal
+	Bundle    Bundle
+	Schema    string   // the config_schema it came with
+	Withdrawn Off      // zero: it is not
+	Current   bool     // the plugin is at it; only in lists and of what is withdrawn or restored
+	CreatedBy org.User // zero: not told
+	CreatedAt time.Time
+
+	id int64
+}
+
+// Bundle is a compiled version; the zero Bundle is none.
+type Bundle struct {
+	SHA256    string // in hexadecimal
+	Integrity string // as in the integrity attribute of HTML
+	Size      int    // bytes
+	Inject    bool   // it exports inject
+}
+
+// maxSaved is how many saved versions a plugin keeps; installed ones are all kept.
+const maxSaved = 100
+
+// origin is the row of plugin_sources: which version a plugin is at, what its bundles
+// are served under and, if it was installed, where from.
+type origin struct {
+	PluginID       int64
+	OrganizationID string
+	PublicToken    string // "": the plugin has no version yet
+	Current        int64  // number of the current version
+	URLKey         string // "": no upstream
+	Credentials    string // sealed; "": none
+	CheckedAt      time.Time
+}
+
+// build is source that has been compiled, to become a version.
+type build struct {
+	files  []File // by name
+	site   bool   // there is a file to make the bundle of
+	bundle *bundle.Bundle
+}
+
+// compile compiles source, in a child process.
+func (s Service) compile(ctx context.Context, organizationID string, texts map[string]string) (build, error) {
+	result, err := bundle.Compile(ctx, s.Children, organizationID, texts)
+	if err != nil {
+		return build{}, err
+	}
+	b := build{files: make([]File, len(result.Files)), site: result.Site != "", bundle: result.Bundle}
+	for i, f := range result.Files {
+		text := texts[f.Name]
+		b.files[i] = File{File: f, Text: text, SHA256: sha256Hex(text), Size: len(text)}
+	}
+	return b, nil
+}
+
+func sha256Hex(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// add stores a build as the newest version of a plugin, and makes it the current one.
+// A build that has a site but no bundle, because it did not compile, keeps the bundle of
+// the one before. The contents must be locked.
+func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current, v Version, b build) (Version, error) {
+	v.SHA256, v.CreatedBy.ID, v.CreatedAt = sumOf(b.files), c.UserID, s.DB.Now()
+	if b.site {
+		v.Bundle = current.Bundle
+	}
+	if b.bundle != nil {
+		v.Bundle = Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS), Inject: b.bundle.Inject}
+		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
+			return Version{}, err
+		}
+	}
+	if err := refuseWithdrawn(ctx, tx, o.PluginID, v.Bundle); err != nil {
+		return Version{}, err
+	}
+	v, err := addVersion(ctx, tx, o, v)
+	if err != nil {
+		return Version{}, err
+	}
+	return v, insertFiles(ctx, tx, v.id, current.id, b.files)
+}
+
+// addVersion stores a version without files as the newest, and makes it the current one.
+func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version, err error) {
+	if v.Number, err = nextNumber(ctx, tx, o.PluginID); err != nil {
+		return Version{}, err
+	}
+	if v.id, err = insertVersion(ctx, tx, o.PluginID, v); err != nil {
+		return Version{}, err
+	}
+	o.Current = v.Number
+	return v, putOrigin(ctx, tx, o)
+}
+
+// keepSchema makes a version with the same files if the config_schema of p is no longer that
+// of its current version: values that were given for that one need not be right for it.
+func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin) (Version, error) {
+	if current.Number == 0 || current.Schema == p.ConfigSchema {
+		return current, nil
+	}
+	v := current
+	v.Commit, v.Schema, v.Tag, v.CreatedBy.ID, v.CreatedAt = "", p.ConfigSchema, p.Tag, c.UserID, s.DB.Now()
+	v, err := addVersion(ctx, tx, o, v)
+	if err != nil {
+		return Version{}, err
+	}
+	return v, copyFiles(ctx, tx, current.id, v.id)
+}
+
+// keepBundle gives a version that did not compile the bundle that was served before it.
+// The contents must be locked.
+func keepBundle(ctx context.Context, tx *db.Tx, v Version, before Bundle) error {
+	if v.Bundle == before {
+		return nil
+	}
+	if err := updateBundle(ctx, tx, v.id, before); err != nil {
+		return err
+	}
+	return removeUnused(ctx, tx, v.Bundle.SHA256)
+}
+
+// currentVersion is the current version of a plugin, zero if it has none.
+func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
+	if o.Current == 0 {
+		return Version{}, nil
+	}
+	return findVersion(ctx, q, o.PluginID, o.Current)
+}
+
+// insertFiles stores the files of a version; the texts of the one before it are
+// already there.
+func insertFiles(ctx context.Context, tx *db.Tx, versionID, beforeID int64, files []File) error {
+	stored, err := sums(ctx, tx, beforeID)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if !stored[f.SHA256] {
+			if err := insertContent(ctx, tx, f.SHA256, f.Text); err != nil {
+				return err
+			}
+			stored[f.SHA256] = true
+		}
+		if err := insertFile(ctx, tx, versionID, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putOrigin stores o, giving it its public token first.
+func putOrigin(ctx context.Context, tx *db.Tx, o *origin) error {
+	if o.PublicToken != "" {
+		return updateOrigin(ctx, tx, *o)
+	}
+	o.PublicToken = rand.Text()
+	return insertOrigin(ctx, tx, *o)
+}
+
+// prune removes the oldest saved versions, if there are too many.
+func prune(ctx context.Context, tx *db.Tx, pluginID int64) error {
+	ids, err := listSurplus(ctx, tx, pluginID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		used, err := listContentsOfVersion(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := removeVersion(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := removeAllUnused(ctx, tx, used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockContentsOf locks the contents if the plugin is the caller's and has source. Most
+// have none, and should not wait for each other.
+func lockContentsOf(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (hasSource bool, err error) {
+	o, err := originOf(ctx, tx, c.Organization.ID, id)
+	if err != nil || o.Current == 0 {
+		return false, err
+	}
+	return true, lockContents(ctx, tx)
+}
+
+// removeAll removes a plugin, its versions, and the contents that only they use.
+func removeAll(ctx context.Context, tx *db.Tx, p Plugin, hasSource bool) error {
+	if !hasSource {
+		return remove(ctx, tx, p.OrganizationID, p.ID)
+	}
+	used, err := listContentsOfPlugin(ctx, tx, p.ID)
+	if err != nil {
+		return err
+	}
+	if err := remove(ctx, tx, p.OrganizationID, p.ID); err != nil {
+		return err
+	}
+	return removeAllUnused(ctx, tx, used)
+}
+
+func removeAllUnused(ctx context.Context, tx *db.Tx, sums []string) error {
+	for _, sum := range sums {
+		if err := removeUnused(ctx, tx, sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}

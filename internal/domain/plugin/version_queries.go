@@ -1,0 +1,277 @@
+package plugin
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/bundle"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/unpack"
+)
+
+const originColumns = `plugin_id, organization_id, public_token, current_number, url_key, credentials, checked_at`
+
+func (o *origin) fields() []any {
+	return []any{
+		&o.PluginID, &o.OrganizationID, &o.PublicToken, &o.Current, db.Null(&o.URLKey), db.Null(&o.Credentials), db.Null(&o.CheckedAt),
+	}
+}
+
+// originOf returns the origin of a plugin; if it has no source, that holds only the
+// two ids.
+func originOf(ctx context.Context, q db.Querier, organizationID string, pluginID int64) (origin, error) {
+	o, err := db.One(ctx, q, (*origin).fields, `
+		SELECT `+originColumns+` FROM plugin_sources WHERE plugin_id = $1 AND organization_id = $2`, pluginID, organizationID)
+	if errors.Is(err, db.ErrNoRow) {
+		return origin{PluginID: pluginID, OrganizationID: organizationID}, nil
+	}
+	return o, err
+}
+
+func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO plugin_sources (`+originColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		o.PluginID, o.OrganizationID, o.PublicToken, o.Current, db.Null(&o.URLKey), db.Null(&o.Credentials), db.Null(&o.CheckedAt))
+	return err
+}
+
+func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE plugin_sources SET current_number = $2, credentials = $3, checked_at = $4, url_key = $5 WHERE plugin_id = $1`,
+		o.PluginID, o.Current, db.Null(&o.Credentials), db.Null(&o.CheckedAt), db.Null(&o.URLKey))
+	return err
+}
+
+func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT url_key FROM plugin_sources WHERE organization_id = $1 AND url_key IS NOT NULL`, organizationID)
+}
+
+func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (bool, error) {
+	return db.One(ctx, q, db.Value[bool],
+		`SELECT EXISTS (SELECT 1 FROM plugin_sources WHERE organization_id = $1 AND url_key = $2)`, organizationID, key)
+}
+
+const versionColumns = `v.id, v.number, v.tag, v.commit_name, v.sha256, v.bundle, v.bundle_integrity, v.bundle_size, v.bundle_inject,
+	v.config_schema, v.withdrawn_at, v.withdrawn_reason, v.created_at`
+
+func (v *Version) fields() []any {
+	return []any{
+		&v.id, &v.Number, &v.Tag, &v.Commit, &v.SHA256,
+		db.Null(&v.Bundle.SHA256), &v.Bundle.Integrity, &v.Bundle.Size, &v.Bundle.Inject,
+		db.Null(&v.Schema), db.Null(&v.Withdrawn.At), &v.Withdrawn.Reason, &v.CreatedAt,
+	}
+}
+
+func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
+	return db.One(ctx, tx, db.Value[int64], `SELECT COALESCE(MAX(number), 0) + 1 FROM plugin_versions WHERE plugin_id = $1`, pluginID)
+}
+
+func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
+	return db.Insert(ctx, tx, `
+		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, bundle_inject,
+			config_schema, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Null(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, v.Bundle.Inject,
+		db.Null(&v.Schema), v.CreatedBy.ID, v.CreatedAt)
+}
+
+func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, pluginID, n)
+}
+
+// seen is which versions of a plugin somebody sees: the current one, and those made since.
+type seen struct {
+	pluginID, current int64
+	since             time.Time
+}
+
+// isSeen is the condition for them.
+const isSeen = ` v.plugin_id = $1 AND (v.number = $2 OR v.created_at >= $3)`
+
+func (s seen) find(ctx context.Context, q db.Querier, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number = $4`, s.pluginID, s.current, s.since, n)
+}
+
+// before returns the version that came before the one numbered n.
+func (s seen) before(ctx context.Context, q db.Querier, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionColumns+` FROM plugin_versions v WHERE`+isSeen+` AND v.number < $4 ORDER BY v.number DESC LIMIT 1`,
+		s.pluginID, s.current, s.since, n)
+}
+
+// findInstalled returns the version that was installed last with a tag.
+func findInstalled(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
+	return db.One(ctx, q, (*Version).fields, `
+		SELECT `+versionColumns+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.tag = $2 AND v.commit_name <> ''
+		ORDER BY v.number DESC LIMIT 1`, pluginID, tag)
+}
+
+// fieldsWithUsers lists what selectVersionsWithUsers fills.
+func (v *Version) fieldsWithUsers() []any {
+	user := v.Withdrawn.By.Fields()
+	user[len(user)-1] = db.Null(&v.Withdrawn.By.CreatedAt)
+	return slices.Concat(v.fields(), []any{&v.Current}, v.CreatedBy.Fields(), user)
+}
+
+const selectVersionsWithUsers = `
+	SELECT ` + versionColumns + `, v.number = (SELECT s.current_number FROM plugin_sources s WHERE s.plugin_id = v.plugin_id), ` + org.UserColumns + `, ` + offColumns + `
+	FROM plugin_versions v JOIN users u ON u.id = v.created_by LEFT JOIN users w ON w.id = v.withdrawn_by`
+
+func (s seen) list(ctx context.Context, q db.Querier, p page.Page) ([]Version, error) {
+	return db.All(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+`
+		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.since, p.Limit, p.Offset)
+}
+
+func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
+}
+
+// listSurplus names the saved versions beyond the newest maxSaved, but for those that sites
+// run or are pinned to.
+func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error) {
+	return db.All(ctx, tx, db.Value[int64], `
+		SELECT id FROM plugin_versions v WHERE v.plugin_id = $1 AND v.commit_name = '' AND NOT EXISTS (
+			SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND (p.version = v.number OR p.kept = v.number))
+		ORDER BY v.number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
+}
+
+func updateBundle(ctx context.Context, tx *db.Tx, id int64, b Bundle) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE plugin_versions SET bundle = $2, bundle_integrity = $3, bundle_size = $4, bundle_inject = $5 WHERE id = $1`,
+		id, db.Null(&b.SHA256), b.Integrity, b.Size, b.Inject)
+	return err
+}
+
+func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
+	return err
+}
+
+func (f *File) fields() []any {
+	return []any{&f.Name, &f.SHA256, &f.Size, &f.Status, &f.Error, &f.Line, &f.Column, &f.Warning, &f.Text}
+}
+
+func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f File) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column, f.Warning)
+	return err
+}
+
+// copyFiles gives a version the files of another.
+func copyFiles(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
+		SELECT CAST($2 AS BIGINT), name, sha256, size, status, error, error_line, error_column, warning FROM plugin_files WHERE version_id = $1`, fromID, toID)
+	return err
+}
+
+// listFiles returns the files of a version, in no order.
+func listFiles(ctx context.Context, q db.Querier, versionID int64) ([]File, error) {
+	files, err := db.All(ctx, q, (*File).fields, `
+		SELECT f.name, f.sha256, f.size, f.status, f.error, f.error_line, f.error_column, f.warning, c.content
+		FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256 WHERE f.version_id = $1`, versionID)
+	for i := range files {
+		files[i].Text = unpacked(files[i].Text)
+	}
+	return files, err
+}
+
+// findText returns the text of one file of a version.
+func findText(ctx context.Context, q db.Querier, versionID int64, name string) (string, error) {
+	return db.One(ctx, q, db.Value[string], `
+		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
+		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
+}
+
+// statuses is the status of each file of a version, by name.
+func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]bundle.Status, error) {
+	fields := func(f *File) []any { return []any{&f.Name, &f.Status} }
+	files, err := db.All(ctx, q, fields, `SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
+	all := make(map[string]bundle.Status, len(files))
+	for _, f := range files {
+		all[f.Name] = f.Status
+	}
+	return all, err
+}
+
+// sums is the set of the sums of a version's files.
+func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, error) {
+	all, err := db.All(ctx, q, db.Value[string], `SELECT sha256 FROM plugin_files WHERE version_id = $1`, versionID)
+	set := make(map[string]bool, len(all))
+	for _, sum := range all {
+		set[sum] = true
+	}
+	return set, err
+}
+
+// lockContents waits until no other transaction adds or removes contents. It is the
+// first lock that a transaction takes, so that no two wait for each other.
+func lockContents(ctx context.Context, tx *db.Tx) error {
+	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM contents_lock WHERE id = 1`+tx.ForUpdate)
+	return err
+}
+
+func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(content))
+	return err
+}
+
+// inBase64 begins the content, in base64, of a file that is no text: columns of text hold
+// no other bytes.
+const inBase64 = "\x01base64,"
+
+// packed is how a content is stored.
+func packed(content string) string {
+	if unpack.IsText(content) && !strings.HasPrefix(content, inBase64) {
+		return content
+	}
+	return inBase64 + base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+// unpacked undoes packed.
+func unpacked(stored string) string {
+	encoded, ok := strings.CutPrefix(stored, inBase64)
+	if !ok {
+		return stored
+	}
+	content, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil { // stored before there were files that are no text
+		return stored
+	}
+	return string(content)
+}
+
+// removeUnused removes a content unless a version uses it.
+func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
+	_, err := db.Exec(ctx, tx, `
+		DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
+		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
+	return err
+}
+
+// contents is a query for what versions use.
+func contents(which string) string {
+	return `
+		SELECT f.sha256 FROM plugin_files f JOIN plugin_versions v ON v.id = f.version_id WHERE v.` + which + `
+		UNION
+		SELECT v.bundle FROM plugin_versions v WHERE v.bundle IS NOT NULL AND v.` + which
+}
+
+func listContentsOfVersion(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], contents(`id = $1`), id)
+}
+
+func listContentsOfPlugin(ctx context.Context, tx *db.Tx, id int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], contents(`plugin_id = $1`), id)
+}

@@ -1,0 +1,110 @@
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/oidc"
+)
+
+// FlowTime is how long somebody may take to sign in at the provider.
+const FlowTime = 10 * time.Minute
+
+// flow is a sign-in that is under way at the identity provider. The browser keeps it, sealed.
+type flow struct {
+	oidc.Secrets
+	Then  string    `json:"then"`  // the page to go on to
+	Until time.Time `json:"until"` // when it is over
+}
+
+// Begin returns the url of the identity provider to send a browser to, and what the browser
+// keeps meanwhile. Then is the page to go on to.
+func (s Service) Begin(ctx context.Context, then string) (url, kept string, err error) {
+	if s.Provider == nil {
+		return "", "", fault.New(fault.Denied, "This server has no identity provider to sign in by.")
+	}
+	f := flow{oidc.Secrets{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text()}, then, s.DB.Now().Add(FlowTime)}
+	if url, err = s.Provider.URL(ctx, f.Secrets); err != nil {
+		return "", "", err
+	}
+	kept, err = s.seal(f)
+	return url, kept, err
+}
+
+// Return is what a browser brings back from the identity provider.
+type Return struct {
+	Kept      string // what Begin had it keep
+	State     string
+	Code      string
+	ErrorCode string // in place of a code; what else there is in one's place is not shown
+}
+
+// Finish signs in whom the provider has sent back, once on all servers.
+func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (session, then string, err error) {
+	f, err := s.take(ctx, r.Kept, r.State)
+	if err != nil {
+		return "", "", err
+	}
+	if r.ErrorCode != "" || r.Code == "" {
+		return "", "", refused(r.ErrorCode)
+	}
+	who, err := s.Provider.Redeem(ctx, r.Code, f.Secrets)
+	if err != nil {
+		return "", "", err
+	}
+	session, err = s.ByProvider(ctx, who, d)
+	return session, f.Then, err
+}
+
+var flowText = base64.RawURLEncoding.Strict()
+
+func (s Service) seal(f flow) (string, error) {
+	text, err := json.Marshal(f)
+	return flowText.EncodeToString(s.aead.Seal(nil, nil, text, nil)), err
+}
+
+func (s Service) unseal(kept string) (f flow, ok bool) {
+	text, err := flowText.DecodeString(kept)
+	if err != nil {
+		return flow{}, false
+	}
+	plain, err := s.aead.Open(nil, nil, text, nil)
+	return f, err == nil && json.Unmarshal(plain, &f) == nil
+}
+
+var errNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was used: begin again.")
+
+// take returns the flow that comes back with a state, once.
+func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
+	f, ok := s.unseal(kept)
+	if s.Provider == nil || !ok || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
+		return flow{}, errNoFlow
+	}
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, hashOf(state), f.Until) })
+	if errors.Is(err, db.ErrUnique) {
+		return flow{}, errNoFlow
+	}
+	return f, err
+}
+
+// errorCode is a code of RFC 6749 section 4.1.2.1.
+var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
+
+func refused(code string) error {
+	switch {
+	case code == "access_denied":
+		return fault.New(fault.Invalid, "The identity provider did not let you in, or you said no there: try again, or ask whoever runs it.")
+	case errorCode.MatchString(code):
+		return fault.New(fault.Invalid, "The identity provider refused: %s. Try again, or tell whoever runs this server.", code)
+	}
+	return fault.New(fault.Invalid, "The identity provider sent you back without an answer: try again.")
+}

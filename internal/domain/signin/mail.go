@@ -1,0 +1,103 @@
+package signin
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net/url"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/mail"
+)
+
+// MailJob is the kind of the jobs that mail links; their item names a request.
+const MailJob = "signin_mail"
+
+// Post carries links to the users who asked for them.
+type Post struct {
+	Service Service
+	SMTP    mail.SMTP
+	From    string // an address, or "Name <address>"
+}
+
+// Kind is how jobs of kind MailJob are done.
+func (p Post) Kind() job.Kind { return job.Kind{Do: p.send, Ended: p.forget} }
+
+var errTooLate = errors.New("the mail server did not take the mail in time")
+
+// send mails a link to whoever has the address of a request, if anybody has. Each try makes
+// another link, since none is stored; all that arrive are good.
+func (p Post) send(ctx context.Context, j job.Job) error {
+	r, err := findRequest(ctx, p.Service.DB, j.Item)
+	if errors.Is(err, db.ErrNoRow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if p.Service.DB.Now().After(r.createdAt.Add(linkTime)) {
+		return job.Permanent(errTooLate)
+	}
+	user, err := p.Service.Organizations.UserByEmail(ctx, r.email)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	token, l := p.Service.newLink(user, true)
+	if err := p.Service.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertLink(ctx, tx, l) }); err != nil {
+		return err
+	}
+	m, err := p.write(r, token, l)
+	if err != nil {
+		return err
+	}
+	err = p.SMTP.Send(ctx, m)
+	if refused, ok := errors.AsType[*mail.Error](err); ok && refused.Permanent {
+		return job.Permanent(err)
+	}
+	return err
+}
+
+// forget removes a request that no further try is made for.
+func (p Post) forget(ctx context.Context, tx *db.Tx, j job.Job, _ error, again bool) error {
+	if again {
+		return nil
+	}
+	return deleteRequest(ctx, tx, j.Item)
+}
+
+// mailText is what the mail says.
+type mailText struct {
+	Host      string // of this server
+	Link      string
+	ExpiresAt time.Time
+}
+
+// Expires is when the link stops working, to the minute.
+func (m mailText) Expires() string { return m.ExpiresAt.UTC().Format("15:04 UTC") }
+
+//go:embed templates
+var files embed.FS
+
+var mailTemplate = mail.NewTemplate(files, "signin")
+
+func (p Post) write(r request, token string, l link) (mail.Message, error) {
+	base, err := url.Parse(p.Service.BaseURL)
+	if err != nil {
+		return mail.Message{}, err
+	}
+	said := mailText{Host: base.Host, Link: p.Service.url(token), ExpiresAt: l.expiresAt}
+	text, html, err := mailTemplate.Render(said)
+	if err != nil {
+		return mail.Message{}, err
+	}
+	return mail.Message{
+		From: p.From, To: l.email, Subject: "Sign in to foyer at " + base.Host, Text: text, HTML: html,
+		MessageID: r.id + "." + l.hash[:8], Date: p.Service.DB.Now(), Secrets: []string{token},
+	}, nil
+}

@@ -1,0 +1,111 @@
+package signin
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/oidc"
+)
+
+// request is for a link, to an address that may be nobody's.
+type request struct {
+	id, email string
+	createdAt time.Time
+}
+
+func insertRequest(ctx context.Context, tx *db.Tx, r request) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO signin_requests (id, email, created_at) VALUES ($1, $2, $3)`, r.id, r.email, r.createdAt)
+	return err
+}
+
+func findRequest(ctx context.Context, q db.Querier, id string) (request, error) {
+	return db.One(ctx, q, func(r *request) []any { return []any{&r.id, &r.email, &r.createdAt} },
+		`SELECT id, email, created_at FROM signin_requests WHERE id = $1`, id)
+}
+
+func deleteRequest(ctx context.Context, tx *db.Tx, id string) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM signin_requests WHERE id = $1`, id)
+	return err
+}
+
+// link is what is stored of one.
+type link struct {
+	hash      string
+	userID    int64
+	email     string
+	mailed    bool
+	expiresAt time.Time
+}
+
+func (l *link) fields() []any { return []any{&l.hash, &l.userID, &l.email, &l.mailed, &l.expiresAt} }
+
+func insertLink(ctx context.Context, tx *db.Tx, l link) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO signin_links (hash, user_id, email, mailed, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		l.hash, l.userID, l.email, l.mailed, l.expiresAt)
+	return err
+}
+
+// findLink finds a link to a user whose address is still the one that it was made for.
+func findLink(ctx context.Context, q db.Querier, hash, forUpdate string) (link, error) {
+	return db.One(ctx, q, (*link).fields, `
+		SELECT hash, user_id, email, mailed, expires_at FROM signin_links
+		WHERE hash = $1 AND email = (SELECT email FROM users WHERE id = signin_links.user_id)`+forUpdate, hash)
+}
+
+func deleteLink(ctx context.Context, tx *db.Tx, hash string) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM signin_links WHERE hash = $1`, hash)
+	return err
+}
+
+// standing is what is known about how a user came to be.
+type standing struct{ handed, verified bool }
+
+func findStanding(ctx context.Context, tx *db.Tx, userID int64) (standing, error) {
+	return db.One(ctx, tx, func(s *standing) []any { return []any{&s.handed, &s.verified} },
+		`SELECT is_handed, is_email_verified FROM users WHERE id = $1`, userID)
+}
+
+func verify(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
+	return err
+}
+
+func findIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
+	return db.One(ctx, tx, db.Value[int64], `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
+}
+
+func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
+	return err
+}
+
+// found is a user with an address.
+type found struct {
+	id         int64
+	identified bool // the provider knows them already, as somebody
+}
+
+func findUser(ctx context.Context, tx *db.Tx, email string) (found, error) {
+	return db.One(ctx, tx, func(f *found) []any { return []any{&f.id, &f.identified} }, `
+		SELECT id, EXISTS (SELECT 1 FROM identities WHERE user_id = users.id) FROM users WHERE email = $1`, email)
+}
+
+// insertState fails with db.ErrUnique if the state has come back before.
+func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, hash, expires)
+	return err
+}
+
+func tidy(ctx context.Context, tx *db.Tx, links, states, requests time.Time) error {
+	for query, before := range map[string]time.Time{
+		`DELETE FROM signin_links WHERE expires_at < $1`:    links,
+		`DELETE FROM signin_states WHERE expires_at < $1`:   states,
+		`DELETE FROM signin_requests WHERE created_at < $1`: requests,
+	} {
+		if _, err := db.Exec(ctx, tx, query, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}

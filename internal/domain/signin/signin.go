@@ -1,0 +1,235 @@
+// Package signin finds out who somebody is who wants to sign in: by a link that was mailed to
+// them, or by what an identity provider says.
+package signin
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/seal"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/oidc"
+	"foyer/internal/infra/quota"
+)
+
+const (
+	linkTime = 15 * time.Minute
+	// linkKept is how long a link that is past its time is known, to say so.
+	linkKept = 7 * 24 * time.Hour
+
+	maxPerEmail   = 5  // links an hour for an address
+	maxPerAddress = 20 // an hour, asked for from one client
+)
+
+// Service is everything that leads to a session, except a key.
+type Service struct {
+	DB            *db.DB
+	Keys          *access.Keys
+	Jobs          *job.Queue
+	Organizations org.Service
+	BaseURL       string         // what links start with, without a slash at the end
+	Mails         bool           // links go out by mail
+	Provider      *oidc.Provider // nil: none
+	Domains       []string       // of the addresses that the identity provider speaks for; none: all
+
+	aead cipher.AEAD // seals what browsers keep while they are at the provider
+}
+
+// WithSecret returns the service with a key derived from the server's secret.
+func (s Service) WithSecret(secret string) (Service, error) {
+	var err error
+	s.aead, err = seal.New(secret, "foyer sign-in v1")
+	return s, err
+}
+
+// Ask has a link mailed to a user. It takes the same time and does the same for any address,
+// also when too many links were asked for: who is a user, the job finds out.
+func (s Service) Ask(ctx context.Context, email, clientAddress string) error {
+	if !s.Mails {
+		return fault.New(fault.Denied, "This server mails no links to sign in with.")
+	}
+	email, err := org.ParseEmail("email", email)
+	if err != nil {
+		return err
+	}
+	now := s.DB.Now()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if ok, err := quota.Take(ctx, tx, "signin from", clientAddress, 1, maxPerAddress, now, time.Hour); err != nil || !ok {
+			return err
+		}
+		if ok, err := quota.Take(ctx, tx, "signin", email, 1, maxPerEmail, now, time.Hour); err != nil || !ok {
+			return err
+		}
+		id := rand.Text()
+		if err := insertRequest(ctx, tx, request{id, email, now}); err != nil {
+			return err
+		}
+		return s.Jobs.Put(ctx, tx, MailJob, id)
+	})
+	if err == nil {
+		s.Jobs.Wake()
+	}
+	return err
+}
+
+// Link makes a link that signs the user in who has an address, for whoever gives it to them.
+func (s Service) Link(ctx context.Context, email string) (url string, expires time.Time, err error) {
+	user, err := s.Organizations.UserByEmail(ctx, email)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	token, l := s.newLink(user, false)
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertLink(ctx, tx, l) })
+	return s.url(token), l.expiresAt, err
+}
+
+func (s Service) newLink(u org.User, mailed bool) (token string, l link) {
+	token = rand.Text() + rand.Text() // 260 bits
+	return token, link{hash: hashOf(token), userID: u.ID, email: u.Email, mailed: mailed, expiresAt: s.DB.Now().Add(linkTime)}
+}
+
+func (s Service) url(token string) string { return s.BaseURL + "/signin/" + token }
+
+// hashOf is what is stored of a secret text.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+var errExpired = fault.New(fault.Expired, "The link is past its time: it works for 15 minutes. Ask for another one.")
+
+// Open returns the address of the user whom a link signs in.
+func (s Service) Open(ctx context.Context, token string) (email string, err error) {
+	l, err := s.open(ctx, s.DB, token, "")
+	return l.email, err
+}
+
+func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string) (link, error) {
+	l, err := findLink(ctx, q, hashOf(token), forUpdate)
+	if err != nil {
+		return link{}, access.OrNotFound(err)
+	}
+	if !s.DB.Now().Before(l.expiresAt) {
+		return link{}, errExpired
+	}
+	return l, nil
+}
+
+// Use signs in with a link, once: of any number who try, one succeeds.
+func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (session string, err error) {
+	if _, err := s.open(ctx, s.DB, token, ""); err != nil {
+		return "", err // so that a wrong link costs no transaction
+	}
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		l, err := s.open(ctx, tx, token, tx.ForUpdate)
+		if err != nil {
+			return err
+		}
+		if err := deleteLink(ctx, tx, l.hash); err != nil {
+			return err
+		}
+		d.UserID, d.Method = l.userID, access.ByMail
+		session, err = s.enter(ctx, tx, d, l.mailed)
+		return err
+	})
+	return session, err
+}
+
+// enter begins a session inside Keys.Change. If it proves that the user's address is theirs
+// for the first time, and they were made by a link that anybody may have had, all that was
+// got with that link ends.
+func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, proves bool) (session string, err error) {
+	if proves {
+		u, err := findStanding(ctx, tx, d.UserID)
+		if err != nil {
+			return "", err
+		}
+		if u.handed && !u.verified {
+			if err := s.Keys.RevokeAll(ctx, tx, d.UserID); err != nil {
+				return "", err
+			}
+		}
+		if !u.verified {
+			if err := verify(ctx, tx, d.UserID); err != nil {
+				return "", err
+			}
+		}
+	}
+	return s.Keys.InsertSession(ctx, tx, d)
+}
+
+// ByProvider signs in whom the provider knows: the user who has its subject or, the first
+// time, the address that it has verified. It makes no user.
+func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.SessionDraft) (session string, err error) {
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		userID, err := findIdentity(ctx, tx, p)
+		known := err == nil
+		if errors.Is(err, db.ErrNoRow) {
+			userID, err = s.recognize(ctx, tx, p)
+		}
+		if err != nil {
+			return err
+		}
+		d.UserID, d.Method = userID, access.ByProvider
+		session, err = s.enter(ctx, tx, d, !known)
+		return err
+	})
+	return session, err
+}
+
+// recognize finds the user of somebody who signs in for the first time, and remembers them.
+func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
+	email, err := org.ParseEmail("email", p.Email)
+	switch {
+	case p.Email == "":
+		return 0, fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
+	case err != nil:
+		return 0, fault.New(fault.Denied, "The identity provider does not know an e-mail address of yours that could be one here: ask whoever runs it.")
+	case !p.EmailVerified:
+		return 0, fault.New(fault.Denied, "The identity provider has not verified that %s is your address: verify it there, or ask whoever runs it.", email)
+	case !s.speaksFor(email):
+		return 0, fault.New(fault.Denied, "On this server the identity provider does not speak for addresses like %s: sign in another way, or ask whoever runs this server.", email)
+	}
+	user, err := findUser(ctx, tx, email)
+	if errors.Is(err, db.ErrNoRow) {
+		return 0, fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if user.identified {
+		return 0, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
+	}
+	return user.id, insertIdentity(ctx, tx, p, user.id, s.DB.Now())
+}
+
+// speaksFor reports whether the provider is believed about an address.
+func (s Service) speaksFor(email string) bool {
+	if len(s.Domains) == 0 {
+		return true
+	}
+	for _, domain := range s.Domains {
+		if strings.HasSuffix(email, "@"+domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// Tidy removes links, states and requests that nobody comes back to.
+func (s Service) Tidy(ctx context.Context) error {
+	now := s.DB.Now()
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return tidy(ctx, tx, now.Add(-linkKept), now, now.Add(-linkKept))
+	})
+}

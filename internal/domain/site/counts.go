@@ -1,0 +1,344 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/infra/db"
+)
+
+// What became of an app in a page, where that is not the time until it ran.
+const (
+	failedBucket = -1
+	otherBucket  = -2 // it was loading still, or was stopped
+)
+
+// Times are counted in buckets, each a quarter longer than the one before, up to a minute.
+const (
+	growth    = 1.25
+	maxBucket = 50
+)
+
+// bucketOf is the bucket of a time in milliseconds.
+func bucketOf(ms float64) int {
+	return min(max(0, int(math.Ceil(math.Log(max(1, ms))/math.Log(growth)))), maxBucket)
+}
+
+// timeOf is about the time that a bucket stands for, in milliseconds.
+func timeOf(bucket int) int64 { return int64(math.Round(math.Pow(growth, float64(bucket)-0.5))) }
+
+const (
+	quiet         = 6000 // views a minute of a site, of which each is reported
+	reportedOf    = 10   // of a busier one, one in so many
+	maxPending    = 50_000
+	maxErrorsKept = 50 // of an app
+	maxSeenBytes  = 4 << 20
+)
+
+// Counts notes what pages report in memory, and writes it down once in a while.
+type Counts struct {
+	DB *db.DB
+
+	seen *cache.Cache[int64, *seen] // by site; their version is the site's revision
+
+	mu      sync.Mutex
+	views   map[viewKey]int64
+	errors  map[errorKey]*noted
+	minutes map[int64]*minute // by site
+}
+
+// NewCounts returns what counts for the sites that d holds.
+func NewCounts(d *db.DB) *Counts {
+	return &Counts{
+		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, minutes: map[int64]*minute{},
+		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
+	}
+}
+
+type viewKey struct {
+	siteID         int64
+	organizationID string
+	versionKey
+	minute int64
+	bucket int
+}
+
+type errorKey struct {
+	siteID         int64
+	organizationID string
+	versionKey
+	name, message string
+	line, column  int64
+}
+
+type noted struct {
+	n           int64
+	first, last time.Time
+}
+
+// minute is how many views of a site were reported in a minute.
+type minute struct {
+	at, n  int64
+	sample int // from what was reported in the minute before
+}
+
+// sample says which part of a site's views is to be reported: one in so many.
+func (c *Counts) sample(siteID int64, now time.Time) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.minuteOf(siteID, now).sample
+}
+
+func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
+	at := now.Unix() / 60
+	m := c.minutes[siteID]
+	if m == nil {
+		if len(c.minutes) >= maxPending {
+			clear(c.minutes)
+		}
+		m = &minute{at: at, sample: 1}
+		c.minutes[siteID] = m
+	}
+	if m.at != at {
+		views := m.n * int64(m.sample)
+		if m.at != at-1 {
+			views = 0
+		}
+		sample := 1
+		for ; views > quiet*int64(sample); sample *= reportedOf {
+		}
+		*m = minute{at: at, sample: sample}
+	}
+	return m
+}
+
+// report is what a page sends.
+type report struct {
+	Apps []struct {
+		ID      int64   `json:"id"`
+		Version int64   `json:"version"`
+		State   string  `json:"state"`
+		MS      float64 `json:"ms"`
+	} `json:"apps"`
+	Errors []struct {
+		ID      int64   `json:"id"`
+		Version int64   `json:"version"`
+		Name    string  `json:"name"`
+		Message string  `json:"message"`
+		Line    float64 `json:"line"`
+		Column  float64 `json:"column"`
+	} `json:"errors"`
+}
+
+const maxReported = 200 // apps, which is as many as a site has, and errors
+
+// take counts a report of a page, in which only what the site has run lately counts.
+func (c *Counts) take(ctx context.Context, s *served, body []byte) {
+	var r report
+	if json.Unmarshal(body, &r) != nil || len(r.Apps) > maxReported || len(r.Errors) > maxReported {
+		return
+	}
+	now := c.DB.Now()
+	ran, err := c.lately(ctx, s.Site, now)
+	if err != nil {
+		return // the database is away: nothing can be counted
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.minuteOf(s.ID, now)
+	if len(r.Apps) > 0 {
+		m.n++
+	}
+	told := map[int64]bool{}
+	for _, a := range r.Apps {
+		key := versionKey{a.ID, a.Version}
+		bucket := otherBucket
+		switch a.State {
+		case "running":
+			bucket = bucketOf(a.MS)
+		case "failed":
+			bucket = failedBucket
+		case "loading", "stopped":
+		default:
+			continue
+		}
+		if ran[key] && !told[a.ID] && len(c.views) < maxPending {
+			told[a.ID] = true // twice in one view is junk
+			c.views[viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}] += int64(m.sample)
+		}
+	}
+	for _, e := range r.Errors {
+		if key := (versionKey{e.ID, e.Version}); ran[key] {
+			c.noteError(errorKey{
+				s.ID, s.OrganizationID, key, clean(e.Name, 100), clean(e.Message, 300), place(e.Line), place(e.Column),
+			}, int64(m.sample), now)
+		}
+	}
+}
+
+func (c *Counts) noteError(key errorKey, n int64, now time.Time) {
+	e := c.errors[key]
+	if e == nil {
+		if len(c.errors) >= maxPending/10 {
+			return
+		}
+		e = &noted{first: now}
+		c.errors[key] = e
+	}
+	e.n += n
+	e.last = now
+}
+
+// place is a line or column that there can be; 0: there is none.
+func place(n float64) int64 {
+	if n >= 1 && n <= math.MaxInt32 {
+		return int64(n)
+	}
+	return 0
+}
+
+// addresses are what a text of an error may tell of a visitor: where they were, and who they are.
+var addresses = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+`)
+})
+
+// clean is a text that an app has reported, as it is stored.
+func clean(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r // what is not UTF-8 becomes U+FFFD
+	}, text)
+	text = addresses().ReplaceAllString(text, "(address)")
+	if all := []rune(text); len(all) > most {
+		text = string(all[:most])
+	}
+	return strings.TrimSpace(text)
+}
+
+// seen is what a site has run in the last day.
+type seen struct {
+	at       time.Time
+	versions map[versionKey]bool
+}
+
+// lately is which versions were in a site's manifest in the last day.
+func (c *Counts) lately(ctx context.Context, s Site, now time.Time) (map[versionKey]bool, error) {
+	if found, ok := c.seen.Get(s.ID, s.Revision); ok && now.Sub(found.at) < time.Hour {
+		return found.versions, nil
+	}
+	lists, err := listLately(ctx, c.DB, s.ID, now.Add(-24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	versions := map[versionKey]bool{}
+	for _, apps := range lists {
+		for _, e := range readEntries(apps) {
+			versions[versionKey{e.ID, e.Version}] = true
+		}
+	}
+	c.seen.Put(s.ID, s.Revision, &seen{now, versions})
+	return versions, nil
+}
+
+// Flush writes down what is noted. What could not be written stays noted.
+func (c *Counts) Flush(ctx context.Context) error {
+	return errors.Join(c.flushViews(ctx), c.flushErrors(ctx))
+}
+
+// flushViews writes in the order of sites, as whoever locks several does: else they could wait for
+// each other. Sites that are gone meanwhile count no more.
+func (c *Counts) flushViews(ctx context.Context) error {
+	c.mu.Lock()
+	views := c.views
+	c.views = map[viewKey]int64{}
+	c.mu.Unlock()
+	if len(views) == 0 {
+		return nil
+	}
+	keys := slices.SortedFunc(maps.Keys(views), viewKey.compare)
+	err := c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		for _, key := range keys {
+			if err := addViews(ctx, tx, key, views[key]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for key, n := range views {
+			c.views[key] += n
+		}
+	}
+	return err
+}
+
+// sameApp reports whether two errors are of one app on one site.
+func (k errorKey) sameApp(other errorKey) bool {
+	return k.siteID == other.siteID && k.appID == other.appID
+}
+
+// writeErrors writes what was noted of errors, and removes the oldest of each app that has too many.
+func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[errorKey]*noted) error {
+	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		for i, key := range keys {
+			if err := addError(ctx, tx, key, *errs[key]); err != nil {
+				return err
+			}
+			if i+1 == len(keys) || !key.sameApp(keys[i+1]) {
+				if err := removeOldErrors(ctx, tx, key.siteID, key.appID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// flushErrors is flushViews for errors, of which the last ones are kept.
+func (c *Counts) flushErrors(ctx context.Context) error {
+	c.mu.Lock()
+	errs := c.errors
+	c.errors = map[errorKey]*noted{}
+	c.mu.Unlock()
+	if len(errs) == 0 {
+		return nil
+	}
+	keys := slices.SortedFunc(maps.Keys(errs), errorKey.compare)
+	err := c.writeErrors(ctx, keys, errs)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for key, e := range errs {
+			c.noteError(key, e.n, e.last)
+		}
+	}
+	return err
+}
+
+// What is kept of counts, by minute and then by hour.
+const (
+	keepMinutes = 2 * 24 * time.Hour
+	keepHours   = 90 * 24 * time.Hour
+)
+
+// Tidy makes hours of minutes that are old, and removes hours that are.
+func (c *Counts) Tidy(ctx context.Context) error {
+	now := c.DB.Now()
+	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return tidyCounts(ctx, tx, now.Add(-keepMinutes).Unix()/3600*60, now.Add(-keepHours))
+	})
+}

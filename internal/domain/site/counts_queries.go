@@ -1,0 +1,114 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"foyer/internal/infra/db"
+)
+
+func (k viewKey) compare(o viewKey) int {
+	return cmp.Or(cmp.Compare(k.siteID, o.siteID), cmp.Compare(k.appID, o.appID), cmp.Compare(k.number, o.number),
+		cmp.Compare(k.minute, o.minute), cmp.Compare(k.bucket, o.bucket))
+}
+
+func (k errorKey) compare(o errorKey) int {
+	return cmp.Or(cmp.Compare(k.siteID, o.siteID), cmp.Compare(k.appID, o.appID), cmp.Compare(k.digest(), o.digest()))
+}
+
+// digest names an error among those of an app on a site.
+func (k errorKey) digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))
+	return hex.EncodeToString(sum[:16])
+}
+
+func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
+		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
+		FROM sites WHERE id = $2
+		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
+		k.appID, k.siteID, k.number, k.minute, k.bucket, n)
+	return err
+}
+
+func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO site_errors (app_id, site_id, organization_id, digest, version, name, message, line_number, column_number, seen, first_at, last_at)
+		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
+			CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TIMESTAMPTZ),
+			CAST($11 AS TIMESTAMPTZ)
+		FROM sites WHERE id = $2
+		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen, last_at = excluded.last_at`,
+		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
+	return err
+}
+
+// removeOldErrors keeps the last errors of an app on a site.
+func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
+	_, err := db.Exec(ctx, tx, `
+		DELETE FROM site_errors WHERE app_id = $1 AND site_id = $2 AND digest IN (
+			SELECT digest FROM site_errors WHERE app_id = $1 AND site_id = $2 ORDER BY last_at DESC, digest LIMIT 100000 OFFSET $3)`,
+		appID, siteID, maxErrorsKept)
+	return err
+}
+
+// listLately lists what the manifests of a site listed since a time.
+func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT r.apps FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
+		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
+}
+
+// tidyCounts makes hours of the minutes before one: a count that is at the first minute of its hour
+// is that hour's, so doing it again changes nothing.
+func tidyCounts(ctx context.Context, tx *db.Tx, minute int64, before time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
+		SELECT app_id, site_id, organization_id, version, minute - minute % 60, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
+		WHERE minute < $1 GROUP BY app_id, site_id, organization_id, version, minute - minute % 60, bucket HAVING MAX(minute % 60) > 0
+		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, minute)
+	if err != nil {
+		return err
+	}
+	if _, err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1 AND minute % 60 > 0`, minute); err != nil {
+		return err
+	}
+	if _, err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1`, before.Unix()/60); err != nil {
+		return err
+	}
+	_, err = db.Exec(ctx, tx, `DELETE FROM site_errors WHERE last_at < $1`, before)
+	return err
+}
+
+// total is the views of a version in a bucket.
+type total struct {
+	version int64
+	bucket  int
+	views   int64
+}
+
+func (t *total) fields() []any { return []any{&t.version, &t.bucket, &t.views} }
+
+// listTotals lists the views on one site, or all of the organization if that is 0.
+func listTotals(ctx context.Context, q db.Querier, organizationID string, appID, siteID, since int64) ([]total, error) {
+	return db.All(ctx, q, (*total).fields, `
+		SELECT version, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
+		WHERE organization_id = $1 AND app_id = $2 AND (CAST($3 AS BIGINT) = 0 OR site_id = $3) AND minute >= $4
+		GROUP BY version, bucket ORDER BY version DESC, bucket`, organizationID, appID, siteID, since)
+}
+
+func (e *Error) fields() []any {
+	return []any{&e.Version, &e.Name, &e.Message, &e.Line, &e.Column, &e.Count, &e.FirstAt, &e.LastAt}
+}
+
+func listErrors(ctx context.Context, q db.Querier, organizationID string, appID, siteID int64, since time.Time) ([]Error, error) {
+	return db.All(ctx, q, (*Error).fields, `
+		SELECT version, name, message, line_number, column_number, seen, first_at, last_at FROM site_errors
+		WHERE organization_id = $1 AND app_id = $2 AND (CAST($3 AS BIGINT) = 0 OR site_id = $3) AND last_at >= $4
+		ORDER BY last_at DESC, digest LIMIT 1000`, organizationID, appID, siteID, since)
+}

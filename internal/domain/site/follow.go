@@ -1,0 +1,145 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// entry is an app as the manifest lists it.
+type entry struct {
+	ID        int64           `json:"id"`
+	Name      string          `json:"name"`
+	Version   int64           `json:"version"`
+	URL       string          `json:"url"` // stored without the base url, which is the server's
+	Integrity string          `json:"integrity"`
+	Config    json.RawMessage `json:"config"`
+	Paths     []string        `json:"paths"`
+}
+
+// entry fills in what is stored otherwise.
+func (l listed) entryOf() entry {
+	e := l.entry
+	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
+	e.Config, e.Paths = json.RawMessage(l.values), l.paths
+	return e
+}
+
+// withBase is stored entries with the base url, as JSON.
+func withBase(apps, baseURL string) string {
+	entries := readEntries(apps)
+	for i := range entries {
+		entries[i].URL = baseURL + entries[i].URL
+	}
+	return encode(entries)
+}
+
+func readEntries(apps string) []entry {
+	entries := []entry{}
+	_ = json.Unmarshal([]byte(apps), &entries) // they were written by this package
+	return entries
+}
+
+// FollowApp brings the sites of an app up to date in the transaction that changes the app, which
+// must have locked it: so all of them say the same, at the same moment.
+func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
+	w := newWorld(tx)
+	for after := int64(0); ; {
+		sites, err := lockSitesOfApp(ctx, tx, appID, after)
+		if err != nil || len(sites) == 0 {
+			return err
+		}
+		after = sites[len(sites)-1].ID
+		a, err := w.app(ctx, appID)
+		if err != nil {
+			return err
+		}
+		if a.ID == 0 {
+			if err := removeFromSites(ctx, tx, sites, appID); err != nil {
+				return err
+			}
+		}
+		if err := s.refresh(ctx, tx, w, c, sites, appID); err != nil {
+			return err
+		}
+	}
+}
+
+// FollowOrganization brings the sites of an organization, and those that have its apps, up to date
+// in the transaction that changes what it may do.
+func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
+		return err
+	}
+	w := newWorld(tx)
+	for after := int64(0); ; {
+		sites, err := lockSitesOfOrganization(ctx, tx, organizationID, after)
+		if err != nil || len(sites) == 0 {
+			return err
+		}
+		after = sites[len(sites)-1].ID
+		if err := s.refresh(ctx, tx, w, access.Caller{}, sites, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// refresh finds out what becomes of the placements of an app, or of all if that is 0, on sites that
+// are locked, a batch at most, and publishes the sites.
+func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Caller, sites []Site, appID int64) error {
+	byID := make(map[int64]Site, len(sites))
+	for _, site := range sites {
+		byID[site.ID] = site
+	}
+	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
+	if err != nil {
+		return err
+	}
+	for _, p := range placements {
+		before := p
+		if err := w.resolve(ctx, byID[p.SiteID], &p); err != nil {
+			return err
+		}
+		if p.Running == before.Running && p.kept == before.kept && p.Held == before.Held && p.Values == before.Values {
+			continue
+		}
+		if err := updateOutcome(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	return s.publish(ctx, tx, c, sites)
+}
+
+// publish makes the manifests of sites that are locked, and a revision of each that has changed.
+func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
+	all, err := listListed(ctx, tx, sites)
+	if err != nil {
+		return err
+	}
+	entries := map[int64][]entry{}
+	for _, l := range all {
+		entries[l.siteID] = append(entries[l.siteID], l.entryOf())
+	}
+	var changed []Site
+	for _, site := range sites {
+		apps := "[]"
+		if e := entries[site.ID]; len(e) > 0 {
+			apps = encode(e)
+		}
+		if apps == site.apps {
+			continue
+		}
+		site.Revision++
+		site.apps = apps
+		if err := updateApps(ctx, tx, site); err != nil {
+			return err
+		}
+		changed = append(changed, site)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return s.remember(ctx, tx, c, changed)
+}

@@ -1,0 +1,132 @@
+package site
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// Health is how an app fares on the sites of an organization.
+type Health struct {
+	Versions []VersionHealth // the newest first
+	Errors   []Error         // the last first
+}
+
+// VersionHealth is how one version fares.
+type VersionHealth struct {
+	Version int64
+	Loads   int64
+	Running int64
+	Failed  int64
+	P50     int64 // milliseconds until half of those that ran did
+	P95     int64
+}
+
+// Error is one that pages reported.
+type Error struct {
+	Version int64
+	Name    string
+	Message string
+	Line    int64 // from 1; 0: not known
+	Column  int64
+	Count   int64
+	FirstAt time.Time
+	LastAt  time.Time
+}
+
+// Since when Health tells, if nothing is said.
+const defaultHealth = 24 * time.Hour
+
+// Health returns how an app fares on the organization's sites, or on one of them, since a time;
+// the zero time is a day ago.
+func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int64, since time.Time) (h Health, err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return Health{}, err
+	}
+	now := s.DB.Now()
+	if since.IsZero() {
+		since = now.Add(-defaultHealth)
+	}
+	if since.Before(now.Add(-keepHours - time.Minute)) {
+		return Health{}, fault.Field(fault.Invalid, "since", "Must be at most 90 days ago: counts are not kept for longer.")
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if err := visible(ctx, q, c, appID); err != nil {
+			return err
+		}
+		if siteID != 0 {
+			if _, err := findSite(ctx, q, c.Organization.ID, siteID, ""); err != nil {
+				return access.OrNotFound(err)
+			}
+		}
+		totals, err := listTotals(ctx, q, c.Organization.ID, appID, siteID, since.Unix()/60)
+		if err != nil {
+			return err
+		}
+		h.Versions = healthOf(totals)
+		all, err := listErrors(ctx, q, c.Organization.ID, appID, siteID, since)
+		h.Errors = merge(all)
+		return err
+	})
+	return h, err
+}
+
+// healthOf adds up totals, which are in the order of versions and then buckets.
+func healthOf(totals []total) []VersionHealth {
+	all := []VersionHealth{}
+	for i := 0; i < len(totals); {
+		v := VersionHealth{Version: totals[i].version}
+		var times []total
+		for ; i < len(totals) && totals[i].version == v.Version; i++ {
+			t := totals[i]
+			v.Loads += t.views
+			switch {
+			case t.bucket == failedBucket:
+				v.Failed += t.views
+			case t.bucket >= 0:
+				v.Running += t.views
+				times = append(times, t)
+			}
+		}
+		v.P50, v.P95 = percentile(times, v.Running, 50), percentile(times, v.Running, 95)
+		all = append(all, v)
+	}
+	return all
+}
+
+// percentile is the time within which so many of a hundred ran; 0: none did.
+func percentile(times []total, running, percent int64) int64 {
+	left := (running*percent + 99) / 100
+	for _, t := range times {
+		if left -= t.views; left <= 0 {
+			return timeOf(t.bucket)
+		}
+	}
+	return 0
+}
+
+// merge makes one of the same errors on several sites.
+func merge(all []Error) []Error {
+	merged := []Error{}
+	at := map[Error]int{}
+	for _, e := range all {
+		same := e
+		same.Count, same.FirstAt, same.LastAt = 0, time.Time{}, time.Time{}
+		i, known := at[same]
+		switch {
+		case known:
+			merged[i].Count += e.Count
+			if e.FirstAt.Before(merged[i].FirstAt) {
+				merged[i].FirstAt = e.FirstAt
+			}
+		case len(merged) < maxErrorsKept:
+			at[same] = len(merged)
+			merged = append(merged, e)
+		}
+	}
+	return merged
+}

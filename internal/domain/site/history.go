@@ -1,0 +1,176 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// What is kept of a site's history: the newest revisions, and those of some time.
+const (
+	keepRevisions = 200
+	keepHistory   = 90 * 24 * time.Hour
+)
+
+// Revision is what the manifest of a site said for a while.
+type Revision struct {
+	Number    int64
+	Apps      string        // as the manifest lists them, JSON
+	From      time.Time     // when it began
+	Until     time.Time     // zero: it still holds
+	User      activity.User // who made it so; zero: not told
+	RequestID string
+}
+
+// snapshot is a placement as it was when a revision began.
+type snapshot struct {
+	AppID    int64    `json:"app_id"`
+	Enabled  bool     `json:"enabled"`
+	Position int64    `json:"position"`
+	Version  int64    `json:"version"`
+	Kept     int64    `json:"kept"`
+	Paths    []string `json:"paths"`
+	Config   values   `json:"config"`
+}
+
+// remember writes the revisions that sites, a batch at most, have just begun.
+func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites []Site) error {
+	placements, err := listPlacementsOfSites(ctx, tx, sites, 0)
+	if err != nil {
+		return err
+	}
+	snapshots := map[int64][]snapshot{}
+	for _, p := range placements {
+		snapshots[p.SiteID] = append(snapshots[p.SiteID], snapshot{
+			AppID: p.AppID, Enabled: p.Enabled, Position: p.Position, Version: p.Version, Kept: p.kept, Paths: p.Paths, Config: readValues(p.Config),
+		})
+	}
+	now := s.DB.Now()
+	for _, site := range sites {
+		by := c
+		if c.Organization.ID != site.OrganizationID { // who of another organization changed its app is not told
+			by = access.Caller{}
+		}
+		if err := insertRevision(ctx, tx, site, encode(snapshots[site.ID]), by, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// History returns a page of what a site's manifest said, the newest first.
+func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Revision], err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if _, err := findSite(ctx, q, c.Organization.ID, id, ""); err != nil {
+			return access.OrNotFound(err)
+		}
+		found, err = db.Page(ctx, q, p,
+			func(q db.Querier) (int, error) { return countRevisions(ctx, q, id) },
+			func(q db.Querier) ([]Revision, error) { return listRevisions(ctx, q, id, p) })
+		return err
+	})
+	for i := range found.Items {
+		found.Items[i].Apps = withBase(found.Items[i].Apps, s.BaseURL())
+	}
+	return found, err
+}
+
+// Restore places all apps of a site as when a revision began. Apps that were deleted since are
+// left out.
+func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int64) (site Site, err error) {
+	if err := plugin.MayManage(c); err != nil {
+		return Site{}, err
+	}
+	if revision < 1 {
+		return Site{}, fault.Field(fault.Required, "revision", "Must be given: the number of a revision, as the history lists it.")
+	}
+	defer s.Manifests.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		w, err := lockApps(ctx, tx, old)
+		if err != nil {
+			return err
+		}
+		if site, err = findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := s.replace(ctx, tx, w, site, old); err != nil {
+			return err
+		}
+		if err := s.refresh(ctx, tx, w, c, []Site{site}, 0); err != nil {
+			return err
+		}
+		changes := []activity.Change{activity.Changed("revision", site.Revision, revision)}
+		if err := s.record(ctx, tx, c, site, activity.Restored, changes); err != nil {
+			return err
+		}
+		site, err = findSite(ctx, tx, c.Organization.ID, id, "")
+		return err
+	})
+	return site, err
+}
+
+// lockApps locks the apps that are going to be placed, in their order, so that none changes before
+// its new sites can be followed.
+func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
+	w := newWorld(tx)
+	for _, o := range all { // by app id, see findSnapshots
+		if err := w.lock(ctx, tx, o.AppID); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// replace removes all placements of a site and makes the old ones anew.
+func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) error {
+	if err := removePlacements(ctx, tx, site.ID); err != nil {
+		return err
+	}
+	now := s.DB.Now()
+	for _, o := range old {
+		if w.apps[o.AppID].ID == 0 {
+			continue // deleted since
+		}
+		err := insertPlacement(ctx, tx, Placement{
+			SiteID: site.ID, OrganizationID: site.OrganizationID, AppID: o.AppID, Enabled: o.Enabled, Position: o.Position, Version: o.Version,
+			kept: o.Kept, Paths: o.Paths, Config: encode(o.Config), Values: "{}", CreatedAt: now, UpdatedAt: now,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tidy removes what is kept only for a time.
+func (s Service) Tidy(ctx context.Context) error {
+	now := s.DB.Now()
+	if err := s.Manifests.Counts.Tidy(ctx); err != nil {
+		return err
+	}
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := removeRevisions(ctx, tx, now.Add(-keepHistory)); err != nil {
+			return err
+		}
+		return removePreviews(ctx, tx, now)
+	})
+}
+
+func readSnapshots(text string) (all []snapshot, err error) {
+	err = json.Unmarshal([]byte(text), &all)
+	return all, err
+}

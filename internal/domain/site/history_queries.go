@@ -1,0 +1,57 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+func insertRevision(ctx context.Context, tx *db.Tx, s Site, placements string, by access.Caller, at time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO site_revisions (site_id, revision, apps, placements, user_id, request_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		s.ID, s.Revision, s.apps, placements, by.UserID, by.RequestID, at)
+	return err
+}
+
+func (r *Revision) fields() []any {
+	return []any{&r.Number, &r.Apps, &r.From, db.Null(&r.Until), &r.User.ID, &r.User.Email, &r.User.FirstName, &r.RequestID}
+}
+
+func listRevisions(ctx context.Context, q db.Querier, siteID int64, p page.Page) ([]Revision, error) {
+	size := func(r Revision) int { return len(r.Apps) }
+	all, _, err := db.Some(ctx, q, (*Revision).fields, size, page.MaxBytes, `
+		SELECT r.revision, r.apps, r.created_at, n.created_at, COALESCE(u.id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''), r.request_id
+		FROM site_revisions r LEFT JOIN site_revisions n ON n.site_id = r.site_id AND n.revision = r.revision + 1
+		LEFT JOIN users u ON u.id = r.user_id
+		WHERE r.site_id = $1 ORDER BY r.revision DESC LIMIT $2 OFFSET $3`, siteID, p.Limit, p.Offset)
+	return all, err
+}
+
+func countRevisions(ctx context.Context, q db.Querier, siteID int64) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_revisions WHERE site_id = $1`, siteID)
+}
+
+// findSnapshots returns the placements that a site had when a revision began, by app.
+func findSnapshots(ctx context.Context, q db.Querier, organizationID string, siteID, revision int64) ([]snapshot, error) {
+	text, err := db.One(ctx, q, db.Value[string], `
+		SELECT r.placements FROM site_revisions r JOIN sites s ON s.id = r.site_id
+		WHERE s.organization_id = $1 AND r.site_id = $2 AND r.revision = $3`, organizationID, siteID, revision)
+	if err != nil {
+		return nil, err
+	}
+	all, err := readSnapshots(text)
+	slices.SortFunc(all, func(a, b snapshot) int { return cmp.Compare(a.AppID, b.AppID) })
+	return all, err
+}
+
+func removeRevisions(ctx context.Context, tx *db.Tx, before time.Time) error {
+	_, err := db.Exec(ctx, tx, `
+		DELETE FROM site_revisions WHERE created_at < $1
+		AND revision <= (SELECT s.revision FROM sites s WHERE s.id = site_revisions.site_id) - $2`, before, keepRevisions)
+	return err
+}

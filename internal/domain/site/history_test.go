@@ -1,0 +1,108 @@
+package site
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+func TestHistory(t *testing.T) {
+	each(t, func(r rig) {
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", `[{"key":"a","type":"string","site":true}]`), r.app(r.caller, "q", "")
+		r.place(r.caller, s, p, "a", `"old"`) // 2
+		r.place(r.caller, s, q)               // 3
+		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
+		r.change(r.caller, s, p, PlacementDraft{Config: given("a", `"new"`), Version: patch.Of(int64(1)), Paths: patch.Of([]string{"/a/**"})}) // 5
+		r.save(r.caller, p.ID, "two")                                                                                                          // pinned
+		all := r.history(s)
+		if len(all) != 5 || all[0].Number != 5 || !all[0].Until.IsZero() || !all[1].Until.Equal(all[0].From) || all[0].User.Email != "acme@foyer.example" || all[0].RequestID != "request" {
+			r.Fatalf("%+v", all)
+		}
+		if !strings.Contains(all[2].Apps, `"url":"https://foyer.example/apps/`) || strings.Count(all[2].Apps, `"id"`) != 2 {
+			r.Error(all[2].Apps)
+		}
+		if err := r.plugins.Delete(r.Context(), r.caller, q.ID); err != nil { // it was not in the manifest
+			r.Fatal(err)
+		}
+		got, err := r.Restore(r.Context(), r.caller, s.ID, 3)
+		if err != nil || got.Revision != 6 || got.AppsCount != 1 {
+			r.Fatalf("%+v, %v", got, err)
+		}
+		r.wants("restored, and follows again", s, `p@2{"a":"old"}`)
+		if placed, err := r.App(r.Context(), r.caller, s.ID, p.ID); err != nil || placed.Version != 0 || len(placed.Paths) != 0 {
+			r.Errorf("%+v, %v", placed, err)
+		}
+		if _, err := r.plugins.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); err != nil { // 7
+			r.Fatal(err)
+		}
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 5); err != nil {
+			r.Fatal(err)
+		}
+		r.held("restored while disabled", s, p, 0, "disabled")
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 99); blames(err) != "not found" {
+			r.Errorf("not kept: %v", err)
+		}
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 0); blames(err) != "revision required" {
+			r.Errorf("none: %v", err)
+		}
+	})
+}
+
+// A site that is restored to a version that was withdrawn since is held.
+func TestRestoreWithdrawn(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // runs the same
+		r.save(r.caller, p.ID, "two")
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(2))}) // 3
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))}) // 4
+		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("bad"), GoTo: 1}); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 3); err != nil {
+			r.Fatal(err)
+		}
+		r.held("restored", s, p, 0, "withdrawn: bad")
+		if revision, _ := r.manifest(s); revision != 5 {
+			r.Errorf("revision %d", revision)
+		}
+	})
+}
+
+// Of history the newest revisions are kept, and those of 90 days.
+func TestTidyHistory(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		r.place(r.caller, s, p)
+		for i := range keepRevisions + 8 {
+			r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(i%2 == 1)})
+		}
+		count := func() int {
+			found, err := r.History(r.Context(), r.caller, s.ID, page.Page{Limit: 1})
+			if err != nil {
+				r.Fatal(err)
+			}
+			return found.Count
+		}
+		if err := r.Tidy(r.Context()); err != nil || count() != keepRevisions+10 {
+			r.Errorf("%d revisions of today, %v", count(), err)
+		}
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := r.Tidy(r.Context()); err != nil || count() != keepRevisions {
+			r.Errorf("%d revisions of long ago, %v", count(), err)
+		}
+	})
+}

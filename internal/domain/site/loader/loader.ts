@@ -1,0 +1,299 @@
+// The loader: the one script that the pages of a site have. It reads the site's manifest and
+// runs the apps named there. Whatever goes wrong in here, the page goes on. `go generate` compiles it.
+
+interface Manifest { site: string; revision: number; sample: number; apps: App[] }
+interface App { id: number; name: string; version: number; url: string; integrity: string; config: object; paths: string[] }
+
+/** What window.foyer is for the first site on the page; those of other sites are among its others. */
+interface Page { site: string; revision: number; apps: Shown[]; others?: Page[] }
+interface Shown { id: number; name: string; version: number; state: "loading" | "running" | "failed" | "stopped"; error: string }
+
+/** An app on this page. Its script is loaded when it has run, or failed. It took so many ms from the loader's start to get there. */
+interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?: (why?: Error) => void; loaded?: boolean; gone?: boolean; cleanup?: () => void }
+
+const base = "{{base}}", site = "{{site}}"; // the server writes them
+const root = base + "/sites/" + site + "/";
+const nonce = (document.currentScript && document.currentScript.nonce) || "";
+const began = Date.now();
+const page: Page = { site, revision: 0, apps: [] };
+const runs: Run[] = [];
+
+const after = (seconds: number) => new Promise<void>((done) => setTimeout(done, seconds * 1000));
+
+/** Stores a text if one is given, and returns what is stored. */
+function stored(storage: "localStorage" | "sessionStorage", text?: string): string {
+	try {
+		if (text !== undefined) window[storage].setItem("foyer:" + site, text); // in a sandbox, reading the property itself throws
+		return window[storage].getItem("foyer:" + site) || "";
+	} catch {
+		return "";
+	}
+}
+
+// The manifest
+
+let kept: { at: number; manifest: Manifest } | undefined, asked = began; // the last good one, when it was got, and when it was asked for
+
+/** Returns a manifest if it is one, and throws if not. An app without a sum that browsers understand would run unchecked. */
+function check(manifest: Manifest): Manifest {
+	const isApp = ({ id, url, integrity, paths }: App) =>
+		id > 0 && url.startsWith(base + "/apps/") && /^sha384-[\w+/]{64}$/.test(integrity) && paths.every((path) => path.startsWith);
+	if (manifest.site !== site || typeof manifest.revision !== "number" || !manifest.apps.every(isApp)) throw 0;
+	return manifest;
+}
+
+async function ask(query = ""): Promise<Manifest> {
+	const answer = async () => {
+		const response = await fetch(root + "manifest.json" + query, { cache: query ? "no-store" : "no-cache", credentials: "omit" });
+		const body = await response.json();
+		const deleted = response.status === 404 && body.code === "not_found" && !query; // a proxy's 404 is not foyer's
+		return deleted ? { site, revision: kept ? kept.manifest.revision : 0, sample: 1, apps: [] } : response.ok && body;
+	};
+	return check(await Promise.race([answer(), after(3)]));
+}
+
+/** The manifest to go by: the server's, or the kept one while the server is down or a moment behind another server. */
+async function latest(): Promise<Manifest | undefined> {
+	asked = Date.now();
+	try {
+		if (preview) return await ask("?preview=" + preview);
+	} catch {
+		endPreview();
+	}
+	const isYounger = (seconds: number) => kept && Math.abs(Date.now() - kept.at) < seconds * 1000;
+	try {
+		const manifest = await ask();
+		if (!isYounger(60) || manifest.revision >= kept!.manifest.revision) {
+			kept = { at: Date.now(), manifest };
+			stored("localStorage", JSON.stringify(kept));
+		}
+	} catch {}
+	if (isYounger(7 * 86400)) return kept!.manifest;
+}
+
+/** Whether a glob matches a path, in time proportional to the length of each. */
+function matches(glob: string, path: string): boolean {
+	let reached = [true]; // at i: the part of the glob that is read matches the first i characters of the path
+	for (const token of glob.match(/\*+|[^]/g) || []) {
+		const next: boolean[] = [];
+		for (let i = 0; i <= path.length; i++) {
+			const last = path[i - 1];
+			next[i] = token[0] === "*" ? reached[i] || (next[i - 1] && (token[1] === "*" || last !== "/")) : last === token && reached[i - 1];
+		}
+		reached = next;
+	}
+	return reached[path.length] || (glob.slice(-3) === "/**" && matches(glob.slice(0, -3), path));
+}
+
+function isHere({ paths }: App): boolean {
+	const last = [...paths].reverse().find((glob) => matches(glob.replace(/^!/, ""), location.pathname));
+	return last ? last[0] !== "!" : !paths.length || paths[0][0] === "!";
+}
+
+// The apps
+
+let trusted = (url: string) => url;
+try {
+	const policy = (window as any).trustedTypes.createPolicy("foyer", { createScriptURL: trusted });
+	trusted = (url) => policy.createScriptURL(url);
+} catch {}
+
+function add(element: HTMLElement, { integrity }: App, how: object) {
+	document.head.appendChild(Object.assign(element, { crossOrigin: "anonymous", integrity, nonce }, how));
+}
+
+/** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
+function load(run: Run) {
+	return new Promise((done, refuse) => {
+		run.refuse = refuse;
+		const onload = () => done((run.loaded = true));
+		const onerror = () => refuse(Error("The bundle cannot be loaded, or is another."));
+		after(10).then(() => refuse(Error("The bundle takes over 10 s.")));
+		add(document.createElement("script"), run.app, { type: "module", src: trusted(run.app.url), onload, onerror });
+	});
+}
+
+/** Starts an app; what its inject returns is not waited for. */
+async function start(run: Run) {
+	const { app, shown } = run;
+	try {
+		await load(run);
+		const { inject } = await import(app.url);
+		if (shown.state !== "loading") return; // stopped, or failed where import() does not tell
+		const foyer = { site, app: app.id, version: app.version, nonce, report: (error: unknown) => void note(run, error) };
+		const given = { config: app.config, posthog: (window as any).posthog || standIn(app), foyer };
+		settle(run, typeof inject === "function" && inject(given));
+	} catch (error) {
+		if (shown.state === "loading") fail(run, error);
+	}
+}
+
+async function settle(run: Run, result: unknown) {
+	after(10).then(() => run.shown.state === "loading" && fail(run, Error("inject takes over 10 s.")));
+	try {
+		const cleanup = await result;
+		if (typeof cleanup === "function") run.cleanup = cleanup as () => void;
+		become(run, "running");
+	} catch (error) {
+		fail(run, error);
+	}
+	if (run.gone) undo(run);
+}
+
+/** For pages without posthog: apps written for it run there too. */
+function standIn(app: App): object {
+	const capture = (event: string, properties: object) =>
+		void dispatchEvent(new CustomEvent("foyer:capture", { detail: { app: app.id, event, properties } }));
+	// What has a method "then" is taken for a promise.
+	// What has a method "then" is taken for a promise.
+	return new Proxy({}, { get: (_, key) => (key === "capture" ? capture : key === "then" ? undefined : () => {}) });
+}
+
+function become(run: Run, state: Shown["state"], error = "") {
+	if (run.shown.state === "loading") run.ms = Date.now() - began;
+	Object.assign(run.shown, { state, error });
+	tellReady();
+}
+
+function fail(run: Run, error: unknown, line?: number, column?: number) {
+	become(run, "failed", note(run, error, line, column));
+	console.error("foyer:", run.app.name, error);
+}
+
+/** Takes out of the page what an app has put there, as far as it said how. */
+async function undo(run: Run) {
+	run.gone = true;
+	const { cleanup } = run;
+	const styles = [...document.querySelectorAll<HTMLElement>("style[data-foyer]")].filter((style) => style.dataset.foyer === run.app.url);
+	styles.forEach((style) => style.remove());
+	run.cleanup = undefined;
+	if (!run.loaded || cleanup || styles.length) become(run, "stopped");
+	try {
+		if (cleanup) await cleanup();
+	} catch (error) {
+		note(run, error);
+	}
+}
+
+async function refresh() {
+	if (Date.now() - asked < 15_000) return;
+	const manifest = await latest();
+	if (!manifest) return;
+	page.revision = manifest.revision;
+	runs.filter((run) => !run.gone && !manifest.apps.some((app) => app.id === run.app.id)).forEach(undo);
+}
+
+// What the server is told
+
+let faults: object[] = [], sampled = false, ready = false, beacons = 0;
+
+/** Keeps an error for the beacon, and returns its text. An error may be any value, even one that throws when it is looked at. */
+function note({ app }: Run, error: any, line = 0, column = 0): string {
+	let name = "Error", message = "?";
+	try {
+		message = String((error && error.message) || error).slice(0, 300);
+		name = String((error && error.name) || name).slice(0, 100);
+		const at = String(error.stack).split(app.url + ":")[1];
+		if (!line && at) [line, column] = at.split(":").map((n) => parseInt(n) || 0);
+	} catch {}
+	if (faults.length < 9) faults.push({ id: app.id, version: app.version, name, message, line, column });
+	return message;
+}
+
+/** Sends once how the apps fare, and once more, when the page is left, what has failed since. */
+async function beacon(leaving?: boolean) {
+	if (!sampled || !runs.length || preview || beacons > 1 || (beacons && !(leaving && faults.length)) || location.href.indexOf(root + "try") === 0) return;
+	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
+	const body = () => JSON.stringify({ revision: page.revision, apps, errors: faults });
+	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
+	const sent = body();
+	faults = [];
+	await fetch(root + "beacon", { method: "POST", body: sent, keepalive: true, credentials: "omit" });
+}
+
+function tellReady() {
+	if (ready || runs.some((run) => run.shown.state === "loading")) return;
+	ready = true;
+	dispatchEvent(new CustomEvent("foyer:ready", { detail: page }));
+	beacon().catch(() => {});
+}
+
+// Preview
+
+let preview = "", bar: HTMLElement | undefined;
+
+/** Takes the preview out of the address before an app sees it; it is this tab's from now on. */
+function takePreview() {
+	let token: string | undefined;
+	const search = location.search.replace(/([?&])foyer_preview=([^&]*)&?/, (_, mark, found) => ((token = found), mark)).replace(/[?&]$/, "");
+	preview = stored("sessionStorage", token) || token || "";
+	if (token) history.replaceState(history.state, "", location.href.replace(location.search, () => search));
+}
+
+function showBar() {
+	bar = document.createElement("div");
+	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:2147483647;padding:8px;background:#222;color:#fff;font:14px sans-serif";
+	bar.textContent = "foyer preview: only this tab shows it. ";
+	const onclick = () => (endPreview(), location.reload());
+	bar.appendChild(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
+	document.body.appendChild(bar);
+}
+
+function endPreview() {
+	preview = stored("sessionStorage", "");
+	if (bar) bar.remove();
+}
+
+// The page
+
+/** Makes this loader known to the page, unless its site is there already. A page may have an element called foyer. */
+function enter(): boolean {
+	const first: Page | undefined = (window as any).foyer;
+	if (!first || !Array.isArray(first.apps)) return !!((window as any).foyer = page);
+	const others = (first.others = first.others || []);
+	return ![first, ...others].some((other) => other.site === site) && !!others.push(page);
+}
+
+function watch() {
+	addEventListener("error", ({ filename, error, message, lineno, colno }) => {
+		const run = runs.find(({ app }) => app.url === filename);
+		if (run) (run.loaded ? note : fail)(run, error || message, lineno, colno);
+		if (run && run.refuse) run.refuse(); // WebKit tells nothing else of a script that it cannot parse
+	});
+	addEventListener("pagehide", () => beacon(true).catch(() => {}));
+	addEventListener("pageshow", (event) => event.persisted && refresh());
+	document.addEventListener("visibilitychange", () => document.hidden || refresh());
+	setInterval(refresh, 300_000);
+}
+
+async function main() {
+	if (!enter()) return;
+	try {
+		takePreview();
+		const was = JSON.parse(stored("localStorage"));
+		if (check(was.manifest)) kept = was;
+	} catch {}
+	watch();
+	const manifest = await latest();
+	if (manifest) {
+		page.revision = manifest.revision;
+		sampled = !(Math.random() >= manifest.sample);
+		for (const app of manifest.apps.filter(isHere)) {
+			const shown: Shown = { id: app.id, name: app.name, version: app.version, state: "loading", error: "" };
+			app.url = new URL(app.url).href; // as errors and import.meta.url have it
+			const run: Run = { app, shown, ms: 0 };
+			add(document.createElement("link"), app, { rel: "modulepreload", href: app.url, onload: () => (run.preloaded = true) });
+			runs.push(run);
+			page.apps.push(shown);
+		}
+		if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // as modules do
+		if (preview) showBar();
+	}
+	const late = after(1);
+	for (const run of runs) {
+		const started = start(run);
+		await Promise.race([started, late.then((): unknown => run.preloaded && started)]);
+	}
+	tellReady();
+}
+main().catch(() => {});

@@ -1,0 +1,234 @@
+package loader_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestInBrowsers runs all pages in Chromium, and with FOYER_ALL_BROWSERS also in Firefox
+// and WebKit, each started once.
+func TestInBrowsers(t *testing.T) { //nolint:tparallel // a browser opens one page after another
+	t.Parallel()
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			if kind != "chromium" && os.Getenv("FOYER_ALL_BROWSERS") == "" {
+				t.Skip("FOYER_ALL_BROWSERS is not set")
+			}
+			t.Parallel()
+			b := start(t, kind)
+			for _, test := range tests {
+				t.Run(test.name, func(t *testing.T) { test.run(t, b) })
+				if b.lost {
+					return
+				}
+			}
+		})
+	}
+}
+
+var tests = []struct {
+	name string
+	run  func(*testing.T, *browser)
+}{
+	{"Manifest", testManifest},
+	{"ServerStopped", testServerStopped},
+	{"NoAnswer", testNoAnswer},
+	{"Outage", testOutage},
+	{"LowerRevision", testLowerRevision},
+	{"DeletedSite", testDeletedSite},
+	{"WrongManifests", testWrongManifests},
+	{"WrongStorage", testWrongStorage},
+	{"Sandbox", testSandbox},
+
+	{"SixApps", testSixApps},
+	{"Order", testOrder},
+	{"SlowBundle", testSlowBundle},
+	{"NoBundle", testNoBundle},
+	{"Failures", testFailures},
+	{"ChangedByte", testChangedByte},
+	{"Paths", testPaths},
+
+	{"Given", testGiven},
+	{"PostHog", testPostHog},
+	{"Promises", testPromises},
+	{"Cleanup", testCleanup},
+	{"BackButton", testBackButton},
+	{"EveryFiveMinutes", testEveryFiveMinutes},
+	{"StoppedWhileLoading", testStoppedWhileLoading},
+	{"Styles", testStyles},
+
+	{"OnceASite", testOnceASite},
+	{"NamedElement", testNamedElement},
+	{"EarlyInThePage", testEarlyInThePage},
+	{"TrustedTypes", testTrustedTypes},
+	{"Preview", testPreview},
+	{"PreviewEnds", testPreviewEnds},
+	{"Beacon", testBeacon},
+	{"NoBeacon", testNoBeacon},
+}
+
+// strict is a policy that lets nothing run but what has the nonce, and what that loads.
+func strict(f *foyer, more string) string {
+	return "default-src 'none'; img-src 'self'; script-src 'nonce-once' 'strict-dynamic'; connect-src 'self' " + f.URL + "; " + more
+}
+
+func want(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// clean checks that nothing has reached the page that was not its own.
+func clean(t *testing.T, got report) {
+	t.Helper()
+	want(t, "errors", []string{}, got.Errors)
+	want(t, "violations", []string{}, got.Violations)
+}
+
+// Each page asks whether its manifest still holds, without cookies.
+func testManifest(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(7, f.logging(1, "one"))
+	p := page{before: `document.cookie = "a=b; path=/"`, script: "await ready"}
+	for range 2 {
+		got := b.open(t, f, p)
+		want(t, "log", []string{"one"}, got.Log)
+		want(t, "site", f.token, got.Foyer.Site)
+		want(t, "revision", 7, got.Foyer.Revision)
+		clean(t, got)
+	}
+	asked := f.asked()
+	if len(asked) != 2 {
+		t.Fatalf("asked for the manifest %d times, by 2 pages", len(asked))
+	}
+	for _, r := range asked {
+		if r.Header.Get("Cookie") != "" || !strings.Contains("no-cache max-age=0", r.Header.Get("Cache-Control")) {
+			t.Errorf("asked with %v", r.Header)
+		}
+	}
+}
+
+func testServerStopped(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"), f.logging(2, "two"))
+	p := page{script: "await ready; await pause()"}
+	want(t, "log", []string{"one", "two"}, b.open(t, f, p).Log)
+	f.CloseClientConnections()
+	f.Close()
+	for range 2 {
+		got := b.open(t, f, p)
+		want(t, "log without a server", []string{"one", "two"}, got.Log)
+		clean(t, got)
+	}
+}
+
+// A manifest that takes longer than 3 seconds is not waited for.
+func testNoAnswer(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	want(t, "log", []string{"one"}, b.open(t, f, page{script: "await ready"}).Log)
+	f.answer(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	got := b.open(t, f, page{before: "haste = 20", script: "await ready"})
+	want(t, "log", []string{"one"}, got.Log)
+	clean(t, got)
+}
+
+// What a proxy answers while the server is down is no manifest; the kept one is used for
+// 7 days.
+func testOutage(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	b.open(t, f, page{script: "await ready"})
+	f.answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<h1>default backend - 404</h1>")
+	})
+	days := func(n int) page { return page{before: fmt.Sprintf("ahead = %d * 86400e3", n), script: "await ready"} }
+	want(t, "log after 6 days", []string{"one"}, b.open(t, f, days(6)).Log)
+	got := b.open(t, f, days(8))
+	want(t, "log after 8 days", []string{}, got.Log)
+	clean(t, got)
+}
+
+// Of two servers one may be a moment behind; a restored backup is behind for good.
+func testLowerRevision(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one, two := f.logging(1, "one"), f.logging(2, "two")
+	f.publish(5, one, two)
+	b.open(t, f, page{script: "await ready"})
+	f.publish(4, one)
+	got := b.open(t, f, page{script: "await ready"})
+	want(t, "log", []string{"one", "two"}, got.Log)
+	want(t, "revision", 5, got.Foyer.Revision)
+	got = b.open(t, f, page{before: "ahead = 61e3", script: "await ready"})
+	want(t, "log a minute later", []string{"one"}, got.Log)
+	want(t, "revision", 4, got.Foyer.Revision)
+}
+
+func testDeletedSite(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(5, f.logging(1, "one"))
+	b.open(t, f, page{script: "await ready"})
+	f.answer(nil)
+	got := b.open(t, f, page{script: "await ready"})
+	want(t, "log", []string{}, got.Log)
+	clean(t, got)
+	f.CloseClientConnections()
+	f.Close()
+	want(t, "log without a server", []string{}, b.open(t, f, page{script: "await ready"}).Log)
+}
+
+// A thousand wrong manifests, each for a site of its own, all on one page.
+func testWrongManifests(t *testing.T, b *browser) {
+	const many = 1000
+	f := newFoyer(t)
+	f.wrong = wrongManifests(f, many)
+	got := b.open(t, f, page{element: " ", script: fmt.Sprintf(`
+		let ended = 0
+		addEventListener("foyer:ready", () => ended++)
+		for (let i = 0; i < %d; i += %d) {
+			const script = document.createElement("script")
+			script.src = "%s/sites/WRONG" + i + "/loader.js"
+			document.head.append(script)
+			await until(() => ended === i + %[2]d)
+		}
+		const sites = [window.foyer, ...window.foyer.others].length
+		delete window.foyer
+		return sites`, many, batch, f.URL)})
+	want(t, "sites", any(float64(many)), got.Value)
+	clean(t, got)
+}
+
+// Other scripts of the page can write what they like where the manifest is kept.
+func testWrongStorage(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	for _, text := range []string{"", "null", "{", "7", `{"at":1}`, `{"at":"x","manifest":{}}`, `{"at":"x","manifest":` + f.document(9, f.logging(2, "kept")) + `}`} {
+		f.publish(1, f.logging(1, "one"))
+		set := fmt.Sprintf("localStorage.setItem('foyer:%s', %q)", f.token, text)
+		got := b.open(t, f, page{before: set, script: "await ready"})
+		want(t, "log with "+text, []string{"one"}, got.Log)
+		f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		got = b.open(t, f, page{before: set, script: "await ready"})
+		want(t, "log without a server with "+text, []string{}, got.Log)
+		clean(t, got)
+	}
+}
+
+// In a sandbox there is no storage, and reading the property itself throws.
+func testSandbox(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `export function inject() {
+		try { localStorage } catch (error) { log.push(error.name) }
+	}`))
+	got := b.open(t, f, page{policy: "sandbox allow-scripts", query: "&foyer_preview=gone", script: "await ready"})
+	want(t, "log", []string{"SecurityError"}, got.Log)
+	clean(t, got)
+}

@@ -1,0 +1,161 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A preview is seen in one tab alone, until it ends there.
+func testPreview(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one, tried := f.logging(1, "one"), f.app(2, "tried", `export function inject() { log.push("tried at " + location.search + location.hash) }`)
+	f.publish(1, one)
+	f.preview("abc-_1", f.document(1, one, tried))
+	another := b.add(page{element: f.element(), script: `
+		await ready
+		await server(log.join() === "one" && bar() === "" ? "other tab" : "wrong")
+		close()
+		await new Promise(() => {})`, do: map[string]func(){"other tab": func() { f.publish(3, one) }, "wrong": func() { t.Error("another tab sees the preview") }}})
+
+	got := b.open(t, f, page{query: "&foyer_preview=abc-_1&x=%20#part", script: `await ready; return bar()`})
+	id := strings.TrimPrefix(strings.Split(got.Log[1], "&")[0], "tried at ?page=")
+	want(t, "log", []string{"one", "tried at ?page=" + id + "&x=%20#part"}, got.Log)
+	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	clean(t, got)
+
+	got = b.open(t, f, page{policy: strict(f, ""), script: `
+		await ready
+		open("/?page=` + another + `", "_blank", "noopener")
+		const revision = async () => (await (await fetch("` + f.URL + `/sites/` + f.token + `/manifest.json", { cache: "no-store" })).json()).revision
+		while (await revision() !== 3) await pause()
+		return bar()`})
+	want(t, "apps of the next page", 2, len(got.Log))
+	want(t, "bar of the next page", any("foyer preview: only this tab shows it. End it"), got.Value)
+	clean(t, got)
+
+	got = b.open(t, f, page{script: `
+		await ready
+		if (log.length > 1) {
+			document.querySelector("button").click()
+			await new Promise(() => {})
+		}
+		return bar()`})
+	want(t, "log after the end", []string{"one"}, got.Log)
+	want(t, "bar after the end", any(""), got.Value)
+	clean(t, got)
+	if len(f.beacons) > 4 { // of the other tab, and after the end; each may have sent two
+		t.Error("a preview has sent a beacon")
+	}
+}
+
+// A preview that is over, or never was, is no preview; an app that only it had is stopped.
+func testPreviewEnds(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	f.publish(1, one)
+	got := b.open(t, f, page{query: "&foyer_preview=nonsense", script: "await ready; return location.search"})
+	want(t, "log", []string{"one"}, got.Log)
+	if search, _ := got.Value.(string); strings.Contains(search, "foyer_preview") {
+		t.Errorf("the address still has the preview: %s", search)
+	}
+	f.preview("abc", f.document(1, one, f.app(2, "tried", `export const inject = () => () => log.push("undone")`)))
+	got = b.open(t, f, page{
+		query: "&foyer_preview=abc",
+		script: `await ready; await server("end");` + shownAgain + `
+			await until(() => log.includes("undone"))
+			return bar()`,
+		do: map[string]func(){"end": func() { f.preview("abc", "") }},
+	})
+	want(t, "log", []string{"one", "undone"}, got.Log)
+	want(t, "bar", any(""), got.Value)
+	want(t, "log of the next page", []string{"one"}, b.open(t, f, page{script: "await ready"}).Log)
+}
+
+type beacon struct {
+	Revision int
+	Apps     []struct {
+		ID, Version int
+		State       string
+		MS          *int
+	}
+	Errors []struct {
+		ID, Version   int
+		Name, Message string
+		Line, Column  int
+	}
+}
+
+func (f *foyer) beacon(t *testing.T) (b beacon, raw string) {
+	t.Helper()
+	select {
+	case raw = <-f.beacons:
+	case <-time.After(patience):
+		t.Fatal("no beacon")
+	}
+	body, ok := strings.CutPrefix(raw, "POST text/plain;charset=UTF-8 ")
+	if err := json.Unmarshal([]byte(body), &b); !ok || err != nil { //nolint:musttag // its names are matched in any case; anything else would have been asked for first
+		t.Fatalf("beacon %q: %v", raw, err)
+	}
+	return b, body
+}
+
+// A page says once how its apps fare, and once more when it is left.
+func testBeacon(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(7,
+		f.app(1, "one", "export function inject({ foyer }) {\n  window.say = foyer.report\n  window.fall = () => { throw new TypeError('after') }\n}"),
+		f.app(2, "two", "\n\nexport function inject() {\n  throw new RangeError('"+strings.Repeat("é", 500)+"')\n}"),
+	)
+	b.open(t, f, page{script: `await ready; say("told"); wait(fall); await until(() => seen.length)`})
+	first, body := f.beacon(t)
+	want(t, "revision", 7, first.Revision)
+	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[1].MS == nil {
+		t.Errorf("first beacon: %s", body)
+	}
+	if len(first.Errors) != 1 {
+		t.Fatalf("first beacon: %s", body)
+	}
+	e := first.Errors[0]
+	if e.ID != 2 || e.Version != 20 || e.Name != "RangeError" || e.Message != strings.Repeat("é", 300) || e.Line != 4 || e.Column < 3 {
+		t.Errorf("error is %+v", e)
+	}
+	b.open(t, f, page{element: " "}) // leaves the page
+	second, body := f.beacon(t)
+	if len(second.Apps) != 0 || len(second.Errors) == 0 {
+		t.Fatalf("second beacon: %s", body)
+	}
+	want(t, "told error", "told", second.Errors[0].Message)
+	if b.kind == "webkit" { // which says of no event whose error it is
+		want(t, "errors", 1, len(second.Errors))
+	} else if e := second.Errors[1]; e.Name != "TypeError" || e.Message != "after" || e.Line != 3 {
+		t.Errorf("error is %+v", e)
+	}
+	if diff := cmp.Diff(0, len(f.beacons)); diff != "" {
+		t.Errorf("more beacons: %s", diff)
+	}
+}
+
+// No beacon without apps or a sample, and none that is larger than 8 KB.
+func testNoBeacon(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1)
+	b.open(t, f, page{script: "await ready"})
+	f.answer(constant(strings.Replace(f.document(2, f.logging(1, "one")), `"sample":1`, `"sample":0`, 1)))
+	b.open(t, f, page{script: "await ready"})
+	many := make([]app, 200)
+	same := f.app(1, "same", `export function inject() { throw new Error("\u0001".repeat(300)) }`)
+	for i := range many {
+		many[i] = same
+		many[i].ID = 1_000_000_000 + i
+	}
+	f.publish(3, many...)
+	b.open(t, f, page{script: "await ready"})
+	only, body := f.beacon(t)
+	if only.Revision != 3 || len(body) > 8192 || len(only.Apps) < 100 {
+		t.Errorf("%d bytes: %s", len(body), body)
+	}
+}

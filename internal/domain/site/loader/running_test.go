@@ -1,0 +1,221 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func testGiven(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.app(1, "one", `export function inject({ config, foyer, ...others }) {
+		log.push(JSON.stringify(config), JSON.stringify(foyer), Object.keys(others).join(), typeof foyer.report, String(this))
+	}`)
+	one.Config = map[string]any{"text": "hello", "list": []int{1, 2}}
+	f.publish(1, one)
+	got := b.open(t, f, page{script: "await ready"})
+	want(t, "log", []string{
+		`{"list":[1,2],"text":"hello"}`, `{"site":"` + f.token + `","app":1,"version":10,"nonce":"once"}`, "posthog", "function", "undefined",
+	}, got.Log)
+	clean(t, got)
+}
+
+func testPostHog(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(5, "one", `export async function inject({ posthog }) {
+		log.push(String(posthog.capture("seen", { a: 1 })), String(posthog.identify("me")), String(posthog.onFeatureFlags(() => 1)))
+		return posthog // which is no promise
+	}`))
+	got := b.open(t, f, page{
+		before: `const events = []; addEventListener("foyer:capture", (e) => events.push(e.detail))`,
+		script: "await ready; return JSON.stringify(events)",
+	})
+	want(t, "log", []string{"undefined", "undefined", "undefined"}, got.Log)
+	want(t, "events", any(`[{"app":5,"event":"seen","properties":{"a":1}}]`), got.Value)
+	want(t, "states", []string{"one running"}, got.Foyer.states())
+	clean(t, got)
+
+	own := `window.posthog = { capture: (event) => "own " + event, identify: (who) => who, onFeatureFlags: (f) => f() }`
+	got = b.open(t, f, page{before: own, script: "await ready"})
+	want(t, "log with the page's own", []string{"own seen", "me", "1"}, got.Log)
+	clean(t, got)
+}
+
+// A promise that rejects is a failure, and one that is open for too long, until it settles.
+func testPromises(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1,
+		f.app(1, "rejects", `export const inject = () => Promise.reject(new Error("no luck"))`),
+		f.app(2, "slow", `export const inject = () => new Promise((done) => { window.settle = done })`),
+		f.logging(3, "three"),
+	)
+	got := b.open(t, f, page{before: "haste = 10", script: `
+		await ready
+		const { state, error } = foyer.apps[1]
+		settle()
+		await until(() => foyer.apps[1].state !== "failed")
+		return state + " " + error`})
+	want(t, "slow app", any("failed inject takes over 10 s."), got.Value)
+	want(t, "states", []string{"rejects failed", "slow running", "three running"}, got.Foyer.states())
+	want(t, "error", "no luck", got.Foyer.Apps[0].Error)
+	want(t, "error", "", got.Foyer.Apps[1].Error)
+	clean(t, got)
+}
+
+// shownAgain is the page 20 seconds later, when somebody comes back to it.
+const shownAgain = `ahead += 20e3; document.dispatchEvent(new Event("visibilitychange"));`
+
+func testCleanup(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	stays := f.app(9, "stays", `export const inject = () => () => log.push("wrong")`)
+	f.publish(1,
+		f.app(1, "function", `export const inject = () => () => log.push("function")`),
+		f.app(2, "promise", `export const inject = async () => () => log.push("promise")`),
+		f.app(3, "late", `export const inject = () => new Promise((done) => { window.settle = done })`),
+		f.app(4, "throws", `export const inject = () => () => { throw new Error("in cleanup") }`),
+		f.app(5, "rejects", `export const inject = () => async () => { throw new Error("in cleanup") }`),
+		f.logging(6, "none"),
+		stays,
+	)
+	got := b.open(t, f, page{
+		script: `
+			await until(() => window.foyer && foyer.apps.filter((app) => app.state === "running").length === 6)
+			document.dispatchEvent(new Event("visibilitychange")) // too early to ask
+			await server("change");` + shownAgain + `
+			await until(() => foyer.revision === 2 && foyer.apps[4].state === "stopped")
+			log.push("settle")
+			settle(() => log.push("late"))
+			await until(() => log.includes("late"))`,
+		do: map[string]func(){"change": func() {
+			if n := len(f.asked()); n != 1 {
+				t.Errorf("%d manifests were asked for", n)
+			}
+			f.publish(2, f.logging(7, "new"), stays)
+		}},
+	})
+	want(t, "log", []string{"none", "function", "promise", "settle", "late"}, got.Log)
+	want(t, "states", []string{
+		"function stopped", "promise stopped", "late stopped", "throws stopped", "rejects stopped", "none running", "stays running",
+	}, got.Foyer.states())
+	clean(t, got)
+}
+
+// A page that the back button brings back as it was left does not run what is gone.
+func testBackButton(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
+	elsewhere := b.add(page{element: " ", script: `await server("change"); history.back(); await new Promise(() => {})`, do: map[string]func(){"change": func() { f.publish(2) }}})
+	got := b.open(t, f, page{script: `
+		await ready
+		ahead += 20e3
+		addEventListener("pageshow", (event) => log.push("persisted " + event.persisted))
+		location.href = "/?page=` + elsewhere + `"
+		await until(() => log.includes("undone"))`})
+	want(t, "log", []string{"persisted true", "undone"}, got.Log)
+	want(t, "states", []string{"one stopped"}, got.Foyer.states())
+	clean(t, got)
+}
+
+func testEveryFiveMinutes(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
+	got := b.open(t, f, page{
+		before: `let every; setInterval = (f, ms) => { every = () => { ahead += ms; f() }; log.push(String(ms)) }`,
+		script: `await ready; await server("change"); every(); await until(() => log.includes("undone"))`,
+		do:     map[string]func(){"change": func() { f.publish(2) }},
+	})
+	want(t, "log", []string{"300000", "undone"}, got.Log)
+	clean(t, got)
+}
+
+// An app that is stopped before its bundle has come does not start.
+func testStoppedWhileLoading(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	release := f.hold(one)
+	f.publish(1, one)
+	got := b.open(t, f, page{
+		script: `
+			await until(() => window.foyer && foyer.apps.length)
+			await server("change");` + shownAgain + `
+			await ready
+			await server("release")
+			await import("` + one.URL + `")`,
+		do: map[string]func(){"change": func() { f.publish(2) }, "release": release},
+	})
+	want(t, "log", []string{}, got.Log)
+	want(t, "states", []string{"one stopped"}, got.Foyer.states())
+	clean(t, got)
+}
+
+// The stylesheets that an app imports come under a policy, and go with the app.
+func testStyles(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	sheet := func(css string) map[string]string {
+		return map[string]string{"site.ts": "import './look.css'\nexport const inject = () => {}", "look.css": css}
+	}
+	other := f.compiled(t, 2, "other", sheet("body { padding: 3px }"))
+	f.publish(1, f.compiled(t, 1, "one", sheet("body { margin: 7px }")), other)
+	got := b.open(t, f, page{
+		policy: strict(f, "style-src 'nonce-once'"),
+		script: `
+			const look = () => { const { marginTop, paddingTop } = getComputedStyle(document.body); return marginTop + " " + paddingTop }
+			await ready
+			const before = look()
+			await server("change");` + shownAgain + `
+			await until(() => foyer.apps[0].state === "stopped")
+			return before + ", " + look()`,
+		do: map[string]func(){"change": func() { f.publish(2, other) }},
+	})
+	want(t, "styles", any("7px 3px, 8px 3px"), got.Value)
+	want(t, "states", []string{"one stopped", "other running"}, got.Foyer.states())
+	clean(t, got)
+}
+
+func testOnceASite(t *testing.T, b *browser) {
+	f, g := newFoyer(t), newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	g.publish(2, g.logging(2, "two"))
+	elements := strings.ReplaceAll(f.element()+g.element()+f.element()+g.element(), "async ", "") // so that the first is first
+	got := b.open(t, f, page{element: elements, script: "await until(() => log.length > 1); await pause()"})
+	if len(got.Log) != 2 {
+		t.Errorf("ran %q, want each app once", got.Log)
+	}
+	want(t, "site", f.token, got.Foyer.Site)
+	want(t, "states", []string{"one running"}, got.Foyer.states())
+	if len(got.Foyer.Others) != 1 || got.Foyer.Others[0].Site != g.token || got.Foyer.Others[0].Revision != 2 {
+		t.Fatalf("others are %+v", got.Foyer.Others)
+	}
+	want(t, "states", []string{"two running"}, got.Foyer.Others[0].states())
+	if n := len(f.asked()) + len(g.asked()); n != 2 {
+		t.Errorf("asked for %d manifests", n)
+	}
+	clean(t, got)
+}
+
+// An element with the id foyer is a property of the window, too.
+func testNamedElement(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	got := b.open(t, f, page{element: `<form id="foyer"><input name="apps"></form>` + f.element(), script: "await ready"})
+	want(t, "log", []string{"one"}, got.Log)
+	want(t, "site", f.token, got.Foyer.Site)
+	clean(t, got)
+}
+
+// Apps find the whole page, however early the loader is in it.
+func testEarlyInThePage(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `export function inject() { log.push(String(document.getElementById("last"))) }`))
+	late := strings.Replace(f.element(), "async ", "", 1) + `<script nonce="once" src="/do?what=nothing"></script><p id="last"></p>`
+	got := b.open(t, f, page{element: late, script: "await ready"})
+	want(t, "log", []string{"[object HTMLParagraphElement]"}, got.Log)
+	clean(t, got)
+}
+
+func testTrustedTypes(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	got := b.open(t, f, page{policy: strict(f, "require-trusted-types-for 'script'; trusted-types foyer"), script: "await ready"})
+	want(t, "log", []string{"one"}, got.Log)
+	clean(t, got)
+}

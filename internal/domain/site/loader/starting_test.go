@@ -1,0 +1,176 @@
+package loader_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func testSixApps(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(7,
+		f.logging(1, "one"), f.logging(2, "two"),
+		f.app(3, "three", `log.push("three")`), // without inject, it runs by being imported
+		f.app(4, "four", `export const inject = async () => { log.push("four") }`),
+		f.app(5, "five", `export function inject({ foyer }) {
+			const style = document.createElement("style")
+			style.nonce = foyer.nonce
+			style.textContent = "body { color: rgb(1, 2, 3) }"
+			document.head.append(style)
+			log.push("five " + getComputedStyle(document.body).color)
+		}`),
+		f.logging(6, "six"),
+	)
+	got := b.open(t, f, page{policy: strict(f, "style-src 'nonce-once'"), script: "await ready"})
+	want(t, "log", []string{"one", "two", "three", "four", "five rgb(1, 2, 3)", "six"}, got.Log)
+	clean(t, got)
+	want(t, "states", []string{"one running", "two running", "three running", "four running", "five running", "six running"}, got.Foyer.states())
+}
+
+// The first bundle comes last, and still its app runs first.
+func testOrder(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one, two, three := f.logging(1, "one"), f.logging(2, "two"), f.logging(3, "three")
+	release := f.hold(one)
+	var others sync.WaitGroup
+	others.Add(2)
+	for _, a := range []app{two, three} {
+		arrived := sync.OnceFunc(others.Done)
+		js := `export function inject() { log.push("` + a.Name + `") }`
+		f.serve(strings.TrimPrefix(a.URL, f.URL), func(w http.ResponseWriter, _ *http.Request) {
+			writeBundle(w, js)
+			arrived()
+		})
+	}
+	go func() {
+		others.Wait()
+		release()
+	}()
+	f.publish(1, one, two, three)
+	got := b.open(t, f, page{before: "haste = 0.1", script: "await ready"}) // so that "one" does not lose its place on a slow machine
+	want(t, "log", []string{"one", "two", "three"}, got.Log)
+	clean(t, got)
+}
+
+// A bundle that is late gives up its place, and runs when it comes.
+func testSlowBundle(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	release := f.hold(one)
+	f.publish(1, one, f.logging(2, "two"), f.logging(3, "three"))
+	got := b.open(t, f, page{
+		script: `await until(() => log.length === 2)
+			const before = foyer.apps.map((app) => app.state).join()
+			await server("release")
+			await ready
+			return before`,
+		do: map[string]func(){"release": release},
+	})
+	want(t, "log", []string{"two", "three", "one"}, got.Log)
+	want(t, "states before", any("loading,running,running"), got.Value)
+	want(t, "states", []string{"one running", "two running", "three running"}, got.Foyer.states())
+	clean(t, got)
+}
+
+// A bundle that does not come in 10 seconds has failed, and does not run later.
+func testNoBundle(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	release := f.hold(one)
+	f.publish(1, one, f.logging(2, "two"))
+	got := b.open(t, f, page{
+		before: "haste = 10",
+		script: `await ready; await server("release"); await import(foyer.apps[0].state === "failed" && "` + one.URL + `")`,
+		do:     map[string]func(){"release": release},
+	})
+	want(t, "log", []string{"two"}, got.Log)
+	want(t, "states", []string{"one failed", "two running"}, got.Foyer.states())
+	want(t, "error", "The bundle takes over 10 s.", got.Foyer.Apps[0].Error)
+	clean(t, got)
+}
+
+func testFailures(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	wrong, missing := f.logging(3, "wrong"), f.logging(5, "missing")
+	wrong.Integrity = f.logging(4, "other").Integrity
+	f.serve(strings.TrimPrefix(missing.URL, f.URL), http.NotFound)
+	f.publish(1,
+		f.app(1, "throws", `export function inject() { log.push("throws"); throw new RangeError("by inject") }`),
+		f.app(2, "never", `export function inject() { log.push("never"); return new Promise(() => {}) }`),
+		wrong, missing,
+		f.app(6, "module", `log.push("module"); throw new TypeError("by the module"); export function inject() { log.push("not this") }`),
+		f.app(7, "syntax", `export function inject( {`),
+		f.app(8, "odd", `export function inject() { throw { get message() { throw 1 }, get name() { throw 2 } } }`),
+		f.app(9, "nothing", `export function inject() { return Promise.reject() }`),
+		f.logging(10, "last"),
+	)
+	got := b.open(t, f, page{script: `await until(() => log.includes("last"))`, policy: strict(f, "")})
+	want(t, "log", []string{"throws", "never", "module", "last"}, got.Log)
+	want(t, "states", []string{
+		"throws failed", "never loading", "wrong failed", "missing failed", "module failed", "syntax failed", "odd failed", "nothing failed", "last running",
+	}, got.Foyer.states())
+	want(t, "violations", []string{}, got.Violations)
+	for i, text := range map[int]string{0: "by inject", 2: "The bundle cannot be loaded, or is another.", 4: "by the module", 6: "?", 7: "undefined"} {
+		want(t, got.Foyer.Apps[i].Name, text, got.Foyer.Apps[i].Error)
+	}
+	if len(got.Errors) != 2 || !strings.Contains(got.Errors[0], "by the module") { // modules' own, as of any script
+		t.Errorf("the page has seen %q", got.Errors)
+	}
+}
+
+// A bundle in which a byte has changed on its way never runs, not even its first line.
+func testChangedByte(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.app(1, "one", `log.push("1"); export function inject() { log.push("one") }`)
+	f.serve(strings.TrimPrefix(one.URL, f.URL), func(w http.ResponseWriter, _ *http.Request) {
+		writeBundle(w, `log.push("2"); export function inject() { log.push("one") }`)
+	})
+	f.publish(1, one)
+	for range 2 {
+		got := b.open(t, f, page{script: "await ready"})
+		want(t, "log", []string{}, got.Log)
+		want(t, "states", []string{"one failed"}, got.Foyer.states())
+		clean(t, got)
+	}
+}
+
+func testPaths(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	globs := []string{
+		"", "/", "/shop", "/shop/", "/shop/*", "/shop/**", "/s*p/shoes", "/*", "/**", "**", "/shop/sho", "/Shop/**", "/shop.shoes", "/*/*/*", "**/shoes", "/**/shoes",
+		"!/shop/**", "!/blog/**", "/shop/** !/shop/shoes", "!/shop/** /shop/shoes", "/** !/**", "/shop/shoes !/shop/** /shop/*",
+	}
+	var apps []app
+	for i, glob := range globs {
+		a := f.logging(i+1, "app")
+		a.URL, a.Integrity, a.Name = apps0(apps, a).URL, apps0(apps, a).Integrity, glob
+		a.Paths = strings.Fields(glob)
+		apps = append(apps, a)
+	}
+	f.publish(1, apps...)
+	for path, hits := range map[string][]string{
+		"/shop/shoes": {
+			"", "/shop/*", "/shop/**", "/s*p/shoes", "/**", "**", "**/shoes", "/**/shoes",
+			"!/blog/**", "!/shop/** /shop/shoes", "/shop/shoes !/shop/** /shop/*",
+		},
+		"/shop": {"", "/shop", "/shop/**", "/*", "/**", "**", "!/blog/**", "/shop/** !/shop/shoes"},
+		"/":     {"", "/", "/*", "/**", "**", "!/shop/**", "!/blog/**", "!/shop/** /shop/shoes"},
+	} {
+		got := b.open(t, f, page{path: path, script: "await ready"})
+		var names []string
+		for _, app := range got.Foyer.Apps {
+			names = append(names, app.Name)
+		}
+		want(t, "apps at "+path, hits, names)
+		clean(t, got)
+	}
+}
+
+// apps0 is the first of apps, or what is to become it.
+func apps0(apps []app, first app) app {
+	if len(apps) > 0 {
+		return apps[0]
+	}
+	return first
+}

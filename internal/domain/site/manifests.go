@@ -1,0 +1,192 @@
+package site
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/compress"
+	"foyer/internal/base/flight"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site/loader"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// maxManifestAge is how long a manifest in memory may be served before the database is asked
+	// whether it still holds.
+	maxManifestAge = time.Second
+	// maxManifestBytes bounds the manifests in memory, and maxLoaderBytes the loaders.
+	maxManifestBytes = 32 << 20
+	maxLoaderBytes   = 8 << 20
+	maxSitesKept     = 10_000 // at about 500 bytes each
+)
+
+// Content is what browsers get, compressed once for all requests.
+type Content struct {
+	Body []byte
+	Gzip []byte
+	Tag  string // different for each body
+}
+
+func newContent(body []byte) *Content {
+	sum := sha256.Sum256(body)
+	return &Content{Body: body, Gzip: compress.Gzip(body), Tag: hex.EncodeToString(sum[:16])}
+}
+
+func (c *Content) size() int { return len(c.Body) + len(c.Gzip) + 200 }
+
+// Manifests serves manifests and loaders to pages. It keeps what it has looked up in memory, so that
+// most requests touch no disk.
+type Manifests struct {
+	DB      *db.DB
+	BaseURL string // set before anything is served
+	Counts  *Counts
+
+	sites      *cache.Cache[string, *served]  // by token; their version is generation
+	manifests  *cache.Cache[made, *Content]   // their version is the site's stamp
+	loaders    *cache.Cache[string, *Content] // by token
+	generation atomic.Int64                   // counted up by forget
+	flight     flight.Group[*served]
+}
+
+// made names a manifest that was made.
+type made struct {
+	token  string
+	sample int
+}
+
+// NewManifests returns what serves the sites that d holds.
+func NewManifests(d *db.DB) *Manifests {
+	return &Manifests{
+		DB: d, Counts: NewCounts(d),
+		sites:     &cache.Cache[string, *served]{Max: maxSitesKept},
+		manifests: &cache.Cache[made, *Content]{Max: maxManifestBytes, Size: (*Content).size},
+		loaders:   &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},
+	}
+}
+
+// served is a site as pages get it.
+type served struct {
+	Site
+
+	manifest  *Content
+	sample    int // one in so many views is reported
+	checkedAt time.Time
+}
+
+// forget makes the next requests ask the database: a site has changed.
+func (m *Manifests) forget() { m.generation.Add(1) }
+
+// isToken reports whether a text can be the token of a site.
+func isToken(text string) bool { return len(text) == 26 && plugin.IsToken(text) }
+
+// site returns the site that a token names, as it was a second ago at most.
+func (m *Manifests) site(ctx context.Context, token string) (*served, error) {
+	if !isToken(token) {
+		return nil, access.ErrNotFound
+	}
+	now, generation := m.DB.Now(), m.generation.Load()
+	s, ok := m.sites.Get(token, generation)
+	if ok {
+		if age := now.Sub(s.checkedAt); age >= 0 && age < maxManifestAge {
+			return s, nil
+		}
+	}
+	s, err := m.flight.Do(ctx, token+strconv.FormatInt(generation, 10), func(ctx context.Context) (*served, error) {
+		return m.load(ctx, token, generation, now)
+	})
+	return s, access.OrNotFound(err)
+}
+
+// load asks the database for a site; its manifest is made only if it has changed.
+func (m *Manifests) load(ctx context.Context, token string, generation int64, now time.Time) (*served, error) {
+	site, err := findByToken(ctx, m.DB, token)
+	if err != nil {
+		return nil, err
+	}
+	s := &served{Site: site, sample: m.Counts.sample(site.ID, now), checkedAt: now}
+	key := made{token, s.sample}
+	if s.manifest, _ = m.manifests.Get(key, site.stamp); s.manifest == nil {
+		if site, err = findByTokenWithApps(ctx, m.DB, token); err != nil {
+			return nil, err
+		}
+		s.manifest = newContent(manifest(site, m.BaseURL, site.apps, s.sample))
+		m.manifests.Put(key, site.stamp, s.manifest)
+	}
+	m.sites.Put(token, generation, s) // which a forget since then has made useless
+	return s, nil
+}
+
+// manifest is what a page is to run, as JSON.
+func manifest(s Site, baseURL, apps string, sample int) []byte {
+	return []byte(encode(struct {
+		Site     string          `json:"site"`
+		Revision int64           `json:"revision"`
+		Sample   json.Number     `json:"sample"`
+		Apps     json.RawMessage `json:"apps"`
+	}{s.Token, s.Revision, json.Number(strconv.FormatFloat(1/float64(sample), 'f', -1, 64)), json.RawMessage(withBase(apps, baseURL))}))
+}
+
+// Manifest returns what the pages of the site with a token run.
+func (s Service) Manifest(ctx context.Context, token string) (*Content, error) {
+	found, err := s.Manifests.site(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	return found.manifest, nil
+}
+
+// PreviewManifest is Manifest for a page that has the token of a preview.
+func (s Service) PreviewManifest(ctx context.Context, token, preview string) (*Content, error) {
+	if !isToken(token) || !isToken(preview) {
+		return nil, access.ErrNotFound
+	}
+	apps, site, err := s.previewed(ctx, token, preview)
+	if err != nil {
+		return nil, err
+	}
+	return newContent(manifest(site, s.BaseURL(), apps, 1)), nil
+}
+
+// Loader returns the script that the pages of the site with a token have.
+func (s Service) Loader(ctx context.Context, token string) (*Content, error) {
+	m := s.Manifests
+	if _, err := m.site(ctx, token); err != nil {
+		return nil, err
+	}
+	if c, ok := m.loaders.Get(token, cache.Unversioned); ok {
+		return c, nil
+	}
+	c := newContent(loader.Script(m.BaseURL, token))
+	m.loaders.Put(token, cache.Unversioned, c)
+	return c, nil
+}
+
+// Try returns the site with a token, if its try page may be shown: to whoever has its key, or
+// everybody for the site that the first start made.
+func (s Service) Try(ctx context.Context, token, key string) (Site, error) {
+	found, err := s.Manifests.site(ctx, token)
+	if err != nil {
+		return Site{}, err
+	}
+	if !found.Demo && !s.Tries.opens(key, token, s.DB.Now()) {
+		return Site{}, access.ErrNotFound
+	}
+	return found.Site, nil
+}
+
+// Beacon counts what a page of the site with a token reports. What is wrong counts nothing.
+func (s Service) Beacon(ctx context.Context, token, origin string, body []byte) {
+	found, err := s.Manifests.site(ctx, token)
+	if err != nil || !found.takes(origin) {
+		return
+	}
+	s.Manifests.Counts.take(ctx, found, body)
+}

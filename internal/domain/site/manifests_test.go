@@ -1,0 +1,250 @@
+package site
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/plugin"
+)
+
+// What is served holds for a second, then another server's change is seen.
+func TestManifestOfAnotherServer(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		now := r.DB.Now()
+		r.DB.Now = func() time.Time { return now }
+		elsewhere := Service{DB: r.DB, Manifests: NewManifests(r.DB)}
+		elsewhere.Manifests.BaseURL = r.BaseURL()
+		serve := func() *Content {
+			content, err := elsewhere.Manifest(r.Context(), s.Token)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return content
+		}
+		empty := serve()
+		r.place(r.caller, s, p)
+		if serve() != empty {
+			r.Error("the database was asked within a second")
+		}
+		now = now.Add(maxManifestAge)
+		placed := serve()
+		if _, apps := r.read(placed); apps != "app@1{}" || placed.Tag == empty.Tag {
+			r.Errorf("a second later: %s, tag %s", apps, placed.Tag)
+		}
+		now = now.Add(maxManifestAge)
+		if serve() != placed {
+			r.Error("what has not changed was made again")
+		}
+		if err := r.Delete(r.Context(), r.caller, s.ID); err != nil {
+			r.Fatal(err)
+		}
+		now = now.Add(maxManifestAge)
+		if _, err := elsewhere.Manifest(r.Context(), s.Token); blames(err) != "not found" {
+			r.Errorf("deleted: %v", err)
+		}
+	})
+}
+
+func TestContent(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		m, err := r.Manifest(r.Context(), s.Token)
+		if err != nil {
+			r.Fatal(err)
+		}
+		sum := r.text(`SELECT bundle FROM plugin_versions`)
+		token, integrity := r.text(`SELECT public_token FROM plugin_sources`), r.text(`SELECT bundle_integrity FROM plugin_versions`)
+		want := fmt.Sprintf(`{"site":"%s","revision":2,"sample":1,"apps":[{"id":%d,"name":"app","version":1,"url":"https://foyer.example/apps/%s/%s.js","integrity":"%s","config":{},"paths":[]}]}`,
+			s.Token, p.ID, token, sum, integrity)
+		if string(m.Body) != want {
+			r.Errorf("%s\nwant %s", m.Body, want)
+		}
+		unzipped, err := gzip.NewReader(bytes.NewReader(m.Gzip))
+		if err != nil {
+			r.Fatal(err)
+		}
+		if body, err := io.ReadAll(unzipped); err != nil || !bytes.Equal(body, m.Body) {
+			r.Errorf("%s, %v", body, err)
+		}
+		l, err := r.Loader(r.Context(), s.Token)
+		if err != nil || !strings.Contains(string(l.Body), s.Token) || !strings.Contains(string(l.Body), "https://foyer.example") {
+			r.Errorf("%+v, %v", l, err)
+		}
+		for _, token := range []string{"", "x", strings.ToLower(s.Token), s.Token[1:], s.Token[1:] + "A", "\xff" + s.Token[1:], s.Token + "A"} {
+			if _, err := r.Manifest(r.Context(), token); blames(err) != "not found" {
+				r.Errorf("%q: %v", token, err)
+			}
+			if _, err := r.Loader(r.Context(), token); blames(err) != "not found" {
+				r.Errorf("the loader of %q: %v", token, err)
+			}
+		}
+	})
+}
+
+// beacon is what a page of a site reports.
+func (r rig) beacon(s Site, origin, format string, args ...any) {
+	r.Beacon(r.Context(), s.Token, origin, fmt.Appendf(nil, format, args...))
+}
+
+func (r rig) health(s Site, p plugin.Plugin) Health {
+	r.Helper()
+	if err := r.Manifests.Counts.Flush(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	h, err := r.Health(r.Context(), r.callerOf(s), p.ID, s.ID, time.Time{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return h
+}
+
+func TestBeacons(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		for i := range 100 {
+			state := "running"
+			if i%25 == 0 {
+				state = "failed"
+			}
+			r.beacon(s, "https://any.example", `{"revision":2,"apps":[{"id":%d,"version":1,"state":%q,"ms":%d}],"errors":[]}`, p.ID, state, i+1)
+		}
+		r.beacon(s, "null", `{"apps":[{"id":%d,"version":1,"state":"loading","ms":0}],
+			"errors":[{"id":%d,"version":1,"name":"TypeError","message":"x at https://shop.example/me?mail=a@b.c\nfor a@b.c","line":3,"column":7}]}`, p.ID, p.ID)
+		r.beacon(s, "", `{"errors":[{"id":%d,"version":1,"name":"TypeError","message":"x at https://shop.example/other for c@d.e","line":3,"column":7}]}`, p.ID)
+		h := r.health(s, p)
+		if len(h.Versions) != 1 || len(h.Errors) != 1 {
+			r.Fatalf("%+v", h)
+		}
+		v, e := h.Versions[0], h.Errors[0]
+		if v.Loads != 101 || v.Failed != 4 || v.Running != 96 || v.P50 < 40 || v.P50 > 60 || v.P95 < 80 || v.P95 > 115 {
+			r.Errorf("%+v", v)
+		}
+		if e.Count != 2 || e.Message != "x at (address) for (address)" || e.Line != 3 || e.Column != 7 {
+			r.Errorf("%+v", e)
+		}
+		if _, err := r.Health(r.Context(), r.other, p.ID, 0, time.Time{}); blames(err) != "not found" {
+			r.Errorf("of another organization: %v", err)
+		}
+		if _, err := r.Health(r.Context(), r.caller, p.ID, 0, r.DB.Now().Add(-100*24*time.Hour)); blames(err) != "since invalid" {
+			r.Errorf("100 days ago: %v", err)
+		}
+	})
+}
+
+// Junk counts nothing, nor does what the site has not run lately, or comes from elsewhere.
+func TestBeaconsThatDoNotCount(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Origins: patch.Of([]string{"https://shop.example"})}); err != nil {
+			r.Fatal(err)
+		}
+		r.place(r.caller, s, p)
+		good := fmt.Sprintf(`{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		for _, origin := range []string{"", "null", "https://evil.example", "http://shop.example", "https://shop.example:8443"} {
+			r.beacon(s, origin, "%s", good)
+		}
+		for _, junk := range []string{
+			"", "null", "[]", "{}", "x", `{"apps":1}`, `{"apps":[1]}`, `{"apps":[{"id":"x"}]}`, "\xff", strings.Repeat("[", 8000),
+			strings.Replace(good, "running", "happy", 1), strings.Replace(good, `"version":1`, `"version":2`, 1), strings.Replace(good, `"id":`, `"id":9`, 1),
+			`{"apps":[` + strings.Repeat(`{},`, 300) + `{}]}`, `{"errors":[{"id":77,"version":1,"message":"x"}]}`,
+		} {
+			r.beacon(s, "https://shop.example", "%s", junk)
+		}
+		if h := r.health(s, p); len(h.Versions)+len(h.Errors) != 0 {
+			r.Errorf("%+v", h)
+		}
+		r.beacon(s, "https://shop.example", `{"apps":[{"id":%d,"version":1,"state":"running","ms":-1e300},{"id":%d,"version":1,"state":"failed"}]}`, p.ID, p.ID)
+		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.beacon(s, "https://shop.example", "%s", good) // it ran until a moment ago
+		if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != 2 || h.Versions[0].Running != 2 {
+			r.Errorf("%+v", h)
+		}
+		now := r.DB.Now().Add(25 * time.Hour)
+		r.DB.Now = func() time.Time { return now }
+		r.beacon(s, "https://shop.example", "%s", good)
+		if h := r.health(s, p); len(h.Versions) != 0 {
+			r.Errorf("a day later: %+v", h)
+		}
+	})
+}
+
+// Minutes become hours, and nothing is lost; the last errors are kept.
+func TestTidyCounts(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		now := time.Date(2026, 1, 1, 10, 30, 0, 0, time.UTC)
+		began := now
+		r.DB.Now = func() time.Time { return now }
+		for range 90 {
+			now = now.Add(time.Minute)
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}],"errors":[{"id":%d,"version":1,"message":"at %s"}]}`, p.ID, p.ID, now.Format("15:04"))
+		}
+		if h := r.health(s, p); h.Versions[0].Loads != 90 || len(h.Errors) != maxErrorsKept || h.Errors[0].Message != "at 12:00" {
+			r.Errorf("%+v", h)
+		}
+		rows := func() string { return r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_counts`) }
+		now = now.Add(3 * 24 * time.Hour)
+		for _, want := range []string{"3", "3"} {
+			if err := r.Tidy(r.Context()); err != nil || rows() != want {
+				r.Errorf("%s rows, want %s, %v", rows(), want, err)
+			}
+		}
+		h, err := r.Health(r.Context(), r.caller, p.ID, 0, began.Add(-time.Hour))
+		if err != nil || len(h.Versions) != 1 || h.Versions[0].Loads != 90 {
+			r.Errorf("%+v, %v", h, err)
+		}
+		now = now.Add(90 * 24 * time.Hour)
+		if err := r.Tidy(r.Context()); err != nil || rows() != "0" {
+			r.Errorf("%s rows after 90 days, %v", rows(), err)
+		}
+	})
+}
+
+// Of a busy site some views are reported, each for many.
+func TestSample(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		now := time.Date(2026, 1, 1, 10, 30, 0, 0, time.UTC)
+		r.DB.Now = func() time.Time { return now }
+		for range quiet + 1 {
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		}
+		now = now.Add(time.Minute)
+		m, err := r.Manifest(r.Context(), s.Token)
+		if err != nil || !strings.Contains(string(m.Body), `"sample":0.1,`) || !strings.Contains(string(m.Body), `"revision":2,`) {
+			r.Errorf("%s, %v", m.Body, err)
+		}
+		r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		if h := r.health(s, p); h.Versions[0].Loads != quiet+11 {
+			r.Errorf("%+v", h)
+		}
+	})
+}
+
+// Whatever an app says is stored without an address, and fits.
+func FuzzClean(f *testing.F) {
+	for _, text := range []string{"x is not a function", "GET https://shop.example/me failed", "a@b.example\x00\n", "\xff\xfe", "x://", "@@"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := clean(text, 300)
+		if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) || utf8.RuneCountInString(got) > 300 || strings.Contains(got, "http://") {
+			t.Errorf("%q: %q", text, got)
+		}
+	})
+}

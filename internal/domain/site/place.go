@@ -1,0 +1,292 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// Apps returns a page of what is placed on a site, in its order.
+func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		site, err := findSite(ctx, q, c.Organization.ID, id, "")
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		found, err = db.Page(ctx, q, p,
+			func(db.Querier) (int, error) { return site.AppsCount, nil },
+			func(q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, id, p) })
+		return err
+	})
+	return found, err
+}
+
+// App returns one app as it is placed on a site.
+func (s Service) App(ctx context.Context, c access.Caller, id, appID int64) (found Placement, err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return Placement{}, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if _, err := findSite(ctx, q, c.Organization.ID, id, ""); err != nil {
+			return access.OrNotFound(err)
+		}
+		found, err = findPlacement(ctx, q, id, appID)
+		return access.OrNotFound(err)
+	})
+	return found, err
+}
+
+// PlacementsOf returns a page of where an app is placed on the organization's sites.
+func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64, p page.Page) (found page.Found[Placement], err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if err := visible(ctx, q, c, appID); err != nil {
+			return err
+		}
+		found, err = db.Page(ctx, q, p,
+			func(q db.Querier) (int, error) { return countPlacementsOfApp(ctx, q, c.Organization.ID, appID) },
+			func(q db.Querier) ([]Placement, error) {
+				return listPlacementsOfApp(ctx, q, c.Organization.ID, appID, p)
+			})
+		return err
+	})
+	return found, err
+}
+
+// visible fails unless the caller's organization can see an app.
+func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) error {
+	a, err := plugin.FindRunnable(ctx, q, appID, "")
+	if err != nil {
+		return access.OrNotFound(err)
+	}
+	if a.OrganizationID != c.Organization.ID && !a.IsGlobal {
+		return access.ErrNotFound
+	}
+	return nil
+}
+
+// lock locks an app and reads it; it may be gone.
+func (w *world) lock(ctx context.Context, tx *db.Tx, appID int64) error {
+	a, err := plugin.FindRunnable(ctx, tx, appID, tx.ForUpdate)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return err
+	}
+	w.apps[appID] = a
+	return nil
+}
+
+// Place puts an app on a site.
+func (s Service) Place(ctx context.Context, c access.Caller, id int64, d PlacementDraft) (placed Placement, err error) {
+	if err := plugin.MayManage(c); err != nil {
+		return Placement{}, err
+	}
+	var faults fault.List
+	if !d.AppID.Set {
+		faults.Add(fault.Field(fault.Required, "app_id", "Must be given: the id of an app."))
+	} else {
+		faults.Add(d.AppID.Check("app_id"))
+	}
+	faults.Add(d.check())
+	if err := faults.Err(); err != nil {
+		return Placement{}, err
+	}
+	defer s.Manifests.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		placed, err = s.place(ctx, tx, c, id, d)
+		return err
+	})
+	if errors.Is(err, db.ErrUnique) {
+		err = fault.Field(fault.NotUnique, "app_id", "The app is on this site already.")
+	}
+	return placed, err
+}
+
+// place locks the app before the site, as whoever changes the app does.
+func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64, d PlacementDraft) (Placement, error) {
+	w := newWorld(tx)
+	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
+		return Placement{}, err
+	}
+	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	if err != nil {
+		return Placement{}, access.OrNotFound(err)
+	}
+	a := w.apps[d.AppID.Value]
+	foreign := a.OrganizationID != c.Organization.ID
+	if a.ID == 0 || foreign && !a.IsGlobal {
+		return Placement{}, fault.Field(fault.Invalid, "app_id", "The organization has no such app, and none is shared with it.")
+	}
+	full, err := findRoom(ctx, tx, id)
+	if err != nil {
+		return Placement{}, err
+	}
+	if full.placements >= maxPlacements {
+		return Placement{}, fault.Field(fault.Invalid, "app_id", "A site has at most %d apps: remove one first.", maxPlacements)
+	}
+	now := s.DB.Now()
+	p := Placement{
+		SiteID: id, SiteName: site.Name, OrganizationID: c.Organization.ID, AppID: a.ID, Name: a.Name, Enabled: true, Position: full.last + 1,
+		Paths: []string{}, Config: "{}", CreatedAt: now, UpdatedAt: now,
+	}
+	if foreign && !d.Version.Set { // nobody else's new code runs on one's pages unasked
+		p.Version = a.Current
+		if a.Current == 0 {
+			return Placement{}, fault.Field(fault.Invalid, "app_id", "This app of another organization has no version yet that could be placed.")
+		}
+	}
+	d.apply(&p)
+	if err := w.settle(ctx, site, &p, d, full.configBytes); err != nil {
+		return Placement{}, err
+	}
+	if err := insertPlacement(ctx, tx, p); err != nil {
+		return Placement{}, err
+	}
+	return p, s.changed(ctx, tx, c, site, activity.Added, placementChanges(Placement{Config: "{}"}, p))
+}
+
+// changed publishes a site on which one placement was changed, and records that.
+func (s Service) changed(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+	if err := s.publish(ctx, tx, c, []Site{site}); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, c, site, verb, changes)
+}
+
+// settle checks what a draft has made of a placement, and finds out what it runs.
+func (w *world) settle(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
+	if d.Version.Set && p.Version != 0 {
+		v, err := w.version(ctx, p.AppID, p.Version)
+		switch {
+		case err != nil:
+			return err
+		case v == nil:
+			return fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
+		case v.Withdrawn.Is():
+			return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)
+		}
+	}
+	if n := otherBytes + len(p.Config); n > maxConfigBytes {
+		return fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, not %d.", maxConfigBytes, n)
+	}
+	if d.Config.Set || d.Version.Set || d.Enabled.Set || d.AppID.Set {
+		checked, err := w.schema(ctx, *p)
+		if err != nil {
+			return err
+		}
+		faults := checked.unknown(d.Config.Value)
+		faults = append(faults, checked.faults(readValues(p.Config), p.Enabled)...)
+		if err := faults.Err(); err != nil {
+			return err
+		}
+	}
+	return w.resolve(ctx, site, p)
+}
+
+// Change changes how an app is placed.
+func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d PlacementDraft) (p Placement, err error) {
+	if err := plugin.MayManage(c); err != nil {
+		return Placement{}, err
+	}
+	d.AppID = PlacementDraft{}.AppID // it is in the path
+	if err := d.check(); err != nil {
+		return Placement{}, err
+	}
+	defer s.Manifests.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		site, before, err := s.own(ctx, tx, c, id, appID)
+		if err != nil {
+			return err
+		}
+		p = before
+		d.apply(&p)
+		full, err := findRoom(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := newWorld(tx).settle(ctx, site, &p, d, full.configBytes-len(before.Config)); err != nil {
+			return err
+		}
+		changes := placementChanges(before, p)
+		if len(changes) == 0 {
+			return nil
+		}
+		p.UpdatedAt = s.DB.Now()
+		if err := updatePlacement(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, c, site, activity.Updated, changes)
+	})
+	return p, err
+}
+
+// own returns a placement that the caller is going to change, its site being locked. The app need
+// not be: whoever changes it meanwhile sees the placement, and waits for the site.
+func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
+	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	if err != nil {
+		return Site{}, Placement{}, access.OrNotFound(err)
+	}
+	p, err := findPlacement(ctx, tx, id, appID)
+	return site, p, access.OrNotFound(err)
+}
+
+// Remove takes an app off a site.
+func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) error {
+	if err := plugin.MayManage(c); err != nil {
+		return err
+	}
+	defer s.Manifests.forget()
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		site, p, err := s.own(ctx, tx, c, id, appID)
+		if err != nil {
+			return err
+		}
+		if err := removePlacement(ctx, tx, id, appID); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, c, site, activity.Removed, placementChanges(p, Placement{Config: "{}"}))
+	})
+}
+
+// placementChanges lists what is not the same, under the app that it is about; one of both may be
+// no placement. Values that are given are no secret: none is taken for a secret field.
+func placementChanges(a, b Placement) (changes []activity.Change) {
+	app := "apps." + strconv.FormatInt(cmp.Or(a.AppID, b.AppID), 10) + "."
+	add := func(field string, same bool, before, after any) {
+		if !same {
+			changes = append(changes, activity.Changed(app+field, before, after))
+		}
+	}
+	number := func(n int64) any {
+		if n == 0 {
+			return nil
+		}
+		return n
+	}
+	add("enabled", a.Enabled == b.Enabled, a.Enabled, b.Enabled)
+	add("position", a.Position == b.Position, a.Position, b.Position)
+	add("version", a.Version == b.Version, number(a.Version), number(b.Version))
+	add("paths", list(a.Paths) == list(b.Paths), activity.JSON(list(a.Paths)), activity.JSON(list(b.Paths)))
+	before, after := readValues(a.Config), readValues(b.Config)
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		add("config."+key, string(before[key]) == string(after[key]), activity.JSON(string(before[key])), activity.JSON(string(after[key])))
+	}
+	return changes
+}

@@ -1,0 +1,142 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/plugin"
+)
+
+const allTypes = `[{"markdown": "a heading"},
+	{"key": "text", "type": "string", "site": true, "required": true},
+	{"key": "n", "type": "number", "site": true, "default": "7"},
+	{"key": "on", "type": "boolean", "site": true},
+	{"key": "size", "type": "choice", "choices": ["S", "L"], "site": true},
+	{"key": "any", "type": "json", "site": true},
+	{"key": "area", "type": "textarea", "site": true, "default": ""},
+	{"key": "server", "type": "string", "required": true},
+	{"key": "token", "type": "string", "site": true, "secret": true, "required": true, "default": "hidden"},
+	{"key": "file", "type": "attachment", "site": true}]`
+
+func TestValues(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", allTypes)
+		for _, c := range []struct {
+			config []string
+			want   string
+		}{
+			{nil, "config.text required"},
+			{[]string{"text", `"x"`, "nix", "1"}, "config.nix invalid"},
+			{[]string{"text", "1"}, "config.text invalid"},
+			{[]string{"text", `"` + strings.Repeat("ä", 20_001) + `"`}, "config.text long"},
+			{[]string{"text", `"x"`, "n", `"7"`}, "config.n invalid"},
+			{[]string{"text", `"x"`, "n", `1e999`}, "config.n invalid"},
+			{[]string{"text", `"x"`, "on", `"Yes"`}, "config.on invalid"},
+			{[]string{"text", `"x"`, "size", `"M"`}, "config.size choice"},
+			{[]string{"text", `"x"`, "any", `"` + strings.Repeat("x", 64<<10) + `"`}, "config.any long"},
+			{[]string{"text", `"x"`, "token", `"x"`, "file", `"x"`}, "config.token invalid, config.file invalid"},
+		} {
+			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given(c.config...)})
+			if blames(err) != c.want {
+				r.Errorf("%.60q: %s, want %s", c.config, blames(err), c.want)
+			}
+		}
+		placed := r.place(r.caller, s, p, "text", `"<x>"`, "any", `{"b":[1.0,null]}`, "size", `"L"`, "server", `"secretive"`, "on", "false")
+		if want := `{"text":"<x>","n":"7","on":false,"size":"L","any":{"b":[1.0,null]},"area":""}`; placed.Values != want {
+			r.Errorf("values %s, want %s", placed.Values, want)
+		}
+		if want := `{"any":{"b":[1.0,null]},"on":false,"server":"secretive","size":"L","text":"<x>"}`; placed.Config != want {
+			r.Errorf("config %s, want %s", placed.Config, want)
+		}
+		r.wants("the manifest", s, "app@1"+placed.Values)
+		again, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given("text", `"x"`)})
+		if blames(err) != "app_id unique" {
+			r.Errorf("twice: %+v, %v", again, err)
+		}
+		changed := r.change(r.caller, s, p, PlacementDraft{Config: given("any", "null", "n", "8", "size", "null")})
+		if want := `{"text":"<x>","n":8,"on":false,"area":""}`; changed.Values != want {
+			r.Errorf("changed: %s, want %s", changed.Values, want)
+		}
+		if _, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Config: given("text", "null")}); blames(err) != "config.text required" {
+			r.Errorf("a required one taken away: %v", err)
+		}
+		off := r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false), Config: given("text", "null")})
+		if off.Running != 0 || off.Held != "" {
+			r.Errorf("%+v", off)
+		}
+		if _, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(true)}); blames(err) != "config.text required" {
+			r.Errorf("enabled without it: %v", err)
+		}
+	})
+}
+
+func TestPlacementFaults(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		for name, c := range map[string]struct {
+			d    PlacementDraft
+			want string
+		}{
+			"no app":      {PlacementDraft{}, "app_id required"},
+			"no such app": {PlacementDraft{AppID: patch.Of(p.ID + 99)}, "app_id invalid"},
+			"version":     {PlacementDraft{AppID: patch.Of(p.ID), Version: patch.Of(int64(9))}, "version invalid"},
+			"version 0":   {PlacementDraft{AppID: patch.Of(p.ID), Version: patch.Of(int64(0))}, "version invalid"},
+			"path":        {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of([]string{"shop"})}, "paths invalid"},
+			"51 paths":    {PlacementDraft{AppID: patch.Of(p.ID), Paths: patch.Of(make([]string, 51))}, "paths long"},
+			"position":    {PlacementDraft{AppID: patch.Of(p.ID), Position: patch.Of(int64(1) << 60)}, "position invalid"},
+		} {
+			if _, err := r.Place(r.Context(), r.caller, s.ID, c.d); blames(err) != c.want {
+				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
+			}
+		}
+	})
+}
+
+// Apps run in order of position, and those with the same one by id.
+func TestPositions(t *testing.T) {
+	each(t, func(r rig) {
+		s := r.site(r.caller, "shop")
+		var apps []plugin.Plugin
+		for i := range 3 {
+			apps = append(apps, r.app(r.caller, fmt.Sprint("app", i), ""))
+		}
+		for _, i := range []int{2, 1, 0} {
+			r.place(r.caller, s, apps[i])
+		}
+		r.wants("as placed", s, "app2@1{} app1@1{} app0@1{}")
+		r.change(r.caller, s, apps[0], PlacementDraft{Position: patch.Of(int64(1))})
+		r.wants("a tie", s, "app0@1{} app2@1{} app1@1{}")
+		found, err := r.Apps(r.Context(), r.caller, s.ID, page.Page{Limit: 2})
+		if err != nil || found.Count != 3 || !found.More || found.Items[1].AppID != apps[2].ID {
+			r.Errorf("%+v, %v", found, err)
+		}
+		if err := r.Remove(r.Context(), r.caller, s.ID, apps[2].ID); err != nil {
+			r.Fatal(err)
+		}
+		r.wants("removed", s, "app0@1{} app1@1{}")
+		if got, err := r.Get(r.Context(), r.caller, s.ID); err != nil || got.AppsCount != 2 || got.Revision != 6 {
+			r.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// The values on one site are bounded.
+func TestConfigBytes(t *testing.T) {
+	each(t, func(r rig) {
+		const schema = `[{"key": "a", "type": "json"}, {"key": "b", "type": "json"}, {"key": "c", "type": "json"}]`
+		big := `"` + strings.Repeat("x", 60<<10) + `"`
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", schema), r.app(r.caller, "q", schema)
+		r.place(r.caller, s, p, "a", big, "b", big, "c", big)
+		if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID), Config: given("a", big, "b", big)}); blames(err) != "config long" {
+			r.Errorf("too many bytes: %v", err)
+		}
+		r.place(r.caller, s, q, "a", big)
+		if _, err := r.Change(r.Context(), r.caller, s.ID, q.ID, PlacementDraft{Config: given("b", big)}); blames(err) != "config long" {
+			r.Errorf("too many bytes later: %v", err)
+		}
+		r.change(r.caller, s, q, PlacementDraft{Config: given("a", "null", "b", big)})
+	})
+}

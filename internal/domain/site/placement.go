@@ -1,0 +1,145 @@
+package site
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+)
+
+// Placement is an app on a site, with its values.
+type Placement struct {
+	SiteID         int64
+	SiteName       string
+	OrganizationID string // the site's
+	AppID          int64
+	Name           string // the app's
+	Enabled        bool
+	Position       int64
+	Version        int64    // the version it is pinned to; 0: it follows the app
+	Running        int64    // the version in the manifest; 0: none
+	Held           string   // why Running is not what was wanted; "": it is
+	Paths          []string // where it runs; none: everywhere
+	Config         string   // a JSON object: the values that were given
+	Values         string   // a JSON object: the values that the page gets
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+
+	kept int64 // the version that was in the manifest last; 0: none
+}
+
+// PlacementDraft holds the fields a caller may set, when placing an app or changing how.
+type PlacementDraft struct {
+	AppID    patch.Field[int64]
+	Enabled  patch.Field[bool]
+	Position patch.Field[int64]
+	Version  patch.Field[int64] // null: follow the app
+	Paths    patch.Field[[]string]
+	Config   patch.Field[[]Value]
+}
+
+// Value is a value that was given for one key; null: go back to the default.
+type Value struct {
+	Key  string
+	JSON patch.Field[string]
+}
+
+const (
+	maxPlacements  = 200 // on a site
+	maxConfigBytes = 256 << 10
+	maxPaths       = 50
+	maxPath        = 1000    // characters
+	maxPosition    = 1 << 53 // what programs in JavaScript can tell apart
+)
+
+// check finds what is wrong with a draft by itself.
+func (d *PlacementDraft) check() error {
+	var faults fault.List
+	faults.Add(d.Enabled.Check("enabled"))
+	faults.Add(d.Position.Check("position"))
+	if d.Position.Value > maxPosition || d.Position.Value < -maxPosition {
+		faults.Add(fault.Field(fault.Invalid, "position", "Must be a whole number of at most 15 digits."))
+	}
+	if d.Version.Fault != nil {
+		faults.Add(d.Version.Fault)
+	} else if d.Version.Set && !d.Version.Null && d.Version.Value < 1 {
+		faults.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version, or null to follow the app."))
+	}
+	faults.Add(checkPaths(d.Paths))
+	faults.Add(d.Config.Check("config"))
+	for _, v := range d.Config.Value {
+		faults.Add(v.JSON.Fault)
+	}
+	return faults.Err()
+}
+
+func checkPaths(f patch.Field[[]string]) error {
+	if err := f.Check("paths"); err != nil {
+		return err
+	}
+	if n := len(f.Value); n > maxPaths {
+		return fault.Field(fault.TooLong, "paths", "At most %d paths fit, not %d.", maxPaths, n)
+	}
+	for _, path := range f.Value {
+		if !isGlob(path) {
+			return fault.Field(fault.Invalid, "paths", "%.100q is not a path like /shop/** or !/shop/checkout: it must begin with / or !/ and have at most %d characters.", path, maxPath)
+		}
+	}
+	return nil
+}
+
+// isGlob reports whether a text can match paths of pages.
+func isGlob(text string) bool {
+	path := text
+	if len(path) > 0 && path[0] == '!' {
+		path = path[1:]
+	}
+	return len(path) > 0 && path[0] == '/' && utf8.RuneCountInString(path) <= maxPath &&
+		utf8.ValidString(path) && !slices.ContainsFunc([]rune(path), unicode.IsControl)
+}
+
+// values is a JSON object by key.
+type values map[string]json.RawMessage
+
+func readValues(text string) values {
+	all := values{}
+	_ = json.Unmarshal([]byte(text), &all) // it was written by this package
+	return all
+}
+
+// with returns v with the given values set; those that are null are gone.
+func (v values) with(given []Value) values {
+	all := maps.Clone(v)
+	for _, g := range given {
+		if g.JSON.Null {
+			delete(all, g.Key)
+		} else {
+			all[g.Key] = json.RawMessage(g.JSON.Value)
+		}
+	}
+	return all
+}
+
+// apply sets the fields that the draft names.
+func (d *PlacementDraft) apply(p *Placement) {
+	if d.Enabled.Set {
+		p.Enabled = d.Enabled.Value
+	}
+	if d.Position.Set {
+		p.Position = d.Position.Value
+	}
+	if d.Version.Set {
+		p.Version = d.Version.Value // null is 0
+	}
+	if d.Paths.Set {
+		p.Paths = d.Paths.Value
+	}
+	if d.Config.Set {
+		p.Config = encode(readValues(p.Config).with(d.Config.Value))
+	}
+}

@@ -1,0 +1,107 @@
+package site
+
+import (
+	"context"
+	"strconv"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+const placementColumns = `p.site_id, s.name, p.organization_id, p.app_id, COALESCE((SELECT name FROM plugins WHERE plugins.id = p.app_id), ''),
+	p.enabled, p.position, p.version, p.running, p.kept, p.held, p.paths, p.config, p.site_values, p.created_at, p.updated_at`
+
+func (p *Placement) fields() []any {
+	return []any{
+		&p.SiteID, &p.SiteName, &p.OrganizationID, &p.AppID, &p.Name, &p.Enabled, &p.Position, &p.Version, &p.Running, &p.kept, &p.Held,
+		texts{&p.Paths},
+		&p.Config, &p.Values, &p.CreatedAt, &p.UpdatedAt,
+	}
+}
+
+const selectPlacements = `SELECT ` + placementColumns + ` FROM placements p JOIN sites s ON s.id = p.site_id `
+
+func insertPlacement(ctx context.Context, tx *db.Tx, p Placement) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
+			site_values, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		p.SiteID, p.AppID, p.OrganizationID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config),
+		p.Values, p.CreatedAt, p.UpdatedAt)
+	return err
+}
+
+func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE placements SET enabled = $3, position = $4, version = $5, running = $6, kept = $7, held = $8, paths = $9, config = $10,
+			config_size = $11, site_values = $12, updated_at = $13
+		WHERE site_id = $1 AND app_id = $2`,
+		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config), p.Values, p.UpdatedAt)
+	return err
+}
+
+// updateOutcome writes what became of a placement.
+func updateOutcome(ctx context.Context, tx *db.Tx, p Placement) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE placements SET running = $3, kept = $4, held = $5, site_values = $6 WHERE site_id = $1 AND app_id = $2`,
+		p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values)
+	return err
+}
+
+func removePlacement(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1 AND app_id = $2`, siteID, appID)
+	return err
+}
+
+func removePlacements(ctx context.Context, tx *db.Tx, siteID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1`, siteID)
+	return err
+}
+
+// removeFromSites takes an app off some sites.
+func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM placements AS p WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1), append(idsOf(sites), appID)...)
+	return err
+}
+
+func findPlacement(ctx context.Context, q db.Querier, siteID, appID int64) (Placement, error) {
+	return db.One(ctx, q, (*Placement).fields, selectPlacements+`WHERE p.site_id = $1 AND p.app_id = $2`, siteID, appID)
+}
+
+func listPlacements(ctx context.Context, q db.Querier, siteID int64, p page.Page) ([]Placement, error) {
+	return db.All(ctx, q, (*Placement).fields,
+		selectPlacements+`WHERE p.site_id = $1 ORDER BY p.position, p.app_id LIMIT $2 OFFSET $3`, siteID, p.Limit, p.Offset)
+}
+
+// listPlacementsOfSites lists the placements on some sites: those of one app, or of all if that is 0.
+func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appID int64) ([]Placement, error) {
+	if appID == 0 {
+		return db.All(ctx, q, (*Placement).fields, selectPlacements+`
+			WHERE`+ofBatch+` ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+	}
+	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
+		WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1)+` ORDER BY p.site_id`, append(idsOf(sites), appID)...)
+}
+
+func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64, p page.Page) ([]Placement, error) {
+	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
+		WHERE p.app_id = $2 AND p.organization_id = $1 ORDER BY p.site_id LIMIT $3 OFFSET $4`, organizationID, appID, p.Limit, p.Offset)
+}
+
+func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
+}
+
+// room is what a site's placements take.
+type room struct {
+	placements  int
+	configBytes int
+	last        int64 // the last position
+}
+
+func (r *room) fields() []any { return []any{&r.placements, &r.configBytes, &r.last} }
+
+func findRoom(ctx context.Context, q db.Querier, siteID int64) (room, error) {
+	return db.One(ctx, q, (*room).fields, `
+		SELECT COUNT(*), CAST(COALESCE(SUM(config_size), 0) AS BIGINT), COALESCE(MAX(position), 0) FROM placements WHERE site_id = $1`, siteID)
+}

@@ -1,0 +1,220 @@
+package site
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// previewTime is how long a preview works.
+const previewTime = time.Hour
+
+// MayPreview reports whether a caller may run what others do not see on the pages of a site.
+func MayPreview(c access.Caller) error {
+	if err := plugin.MayManage(c); err != nil {
+		return err
+	}
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may preview apps.")
+	}
+	return nil
+}
+
+// PreviewDraft says what to preview, and on which page.
+type PreviewDraft struct {
+	URL     patch.Field[string]
+	Version patch.Field[int64] // absent or null: the app's current version
+	Config  patch.Field[[]Value]
+}
+
+// Preview is a link to a page that runs what is previewed.
+type Preview struct {
+	URL       string
+	ExpiresAt time.Time
+}
+
+// preview is what is stored of one.
+type preview struct {
+	hash    string
+	siteID  int64
+	appID   int64
+	version int64
+	values  string
+	userID  int64
+	expires time.Time
+}
+
+// hashOf is what is stored of the token of a preview.
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// Preview makes a link to a page of a site that, in that tab alone, runs a version of an app with
+// values, placed or not. Values that are not given are those of the placement.
+func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, d PreviewDraft) (made Preview, err error) {
+	if err := MayPreview(c); err != nil {
+		return Preview{}, err
+	}
+	if err := d.check(); err != nil {
+		return Preview{}, err
+	}
+	token := rand.Text()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		site, err := findSite(ctx, tx, c.Organization.ID, id, "")
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		page, err := s.pageOf(site, d.URL.Value)
+		if err != nil {
+			return err
+		}
+		p, err := newWorld(tx).preview(ctx, site, appID, d)
+		if err != nil {
+			return err
+		}
+		p.hash, p.userID, p.expires = hashOf(token), c.UserID, s.DB.Now().Add(previewTime)
+		query := page.Query()
+		query.Set("foyer_preview", token)
+		page.RawQuery = query.Encode()
+		made = Preview{URL: page.String(), ExpiresAt: p.expires}
+		if err := insertPreview(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, site, activity.Preview, []activity.Change{
+			activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
+		})
+	})
+	return made, err
+}
+
+func (d *PreviewDraft) check() error {
+	var faults fault.List
+	if !d.URL.Set {
+		faults.Add(fault.Field(fault.Required, "url", "Must be given: a page of the site, or its try page."))
+	} else {
+		faults.Add(patch.RequiredText("url", d.URL, maxPreviewURL))
+	}
+	rest := PlacementDraft{Version: d.Version, Config: d.Config}
+	faults.Add(rest.check())
+	return faults.Err()
+}
+
+const maxPreviewURL = 2000 // characters
+
+// pageOf checks that a url is of a page of the site, or of its try page, which gets its key.
+func (s Service) pageOf(site Site, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return nil, fault.Field(fault.Invalid, "url", "Must be the url of a page, like https://shop.example.com/.")
+	}
+	if u.Scheme+"://"+u.Host+u.Path == s.BaseURL()+"/sites/"+site.Token+"/try" {
+		query := u.Query()
+		query.Set("t", s.Tries.Seal(site.Token, s.DB.Now()))
+		u.RawQuery = query.Encode()
+		return u, nil
+	}
+	if len(site.Origins) > 0 && !slices.Contains(site.Origins, u.Scheme+"://"+u.Host) {
+		return nil, fault.Field(fault.Invalid, "url", "Must be on one of the site's origins, or the site's try page.")
+	}
+	return u, nil
+}
+
+// preview checks what a draft wants to preview.
+func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDraft) (preview, error) {
+	a, err := w.app(ctx, appID)
+	if err != nil {
+		return preview{}, err
+	}
+	if a.ID == 0 || a.OrganizationID != site.OrganizationID && !a.IsGlobal {
+		return preview{}, access.ErrNotFound
+	}
+	number := d.Version.Or(a.Current)
+	p := Placement{AppID: appID, Version: number, Enabled: true, Config: "{}"}
+	if err := w.mayPreview(ctx, site, a, number); err != nil {
+		return preview{}, err
+	}
+	checked, err := w.schema(ctx, p)
+	if err != nil {
+		return preview{}, err
+	}
+	given := values{}.with(d.Config.Value)
+	faults := append(checked.unknown(d.Config.Value), checked.faults(given, true)...)
+	if err := faults.Err(); err != nil {
+		return preview{}, err
+	}
+	shown := checked.shown(given)
+	if len(shown) > maxConfigBytes {
+		return preview{}, fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together.", maxConfigBytes)
+	}
+	return preview{siteID: site.ID, appID: appID, version: number, values: shown}, nil
+}
+
+// mayPreview refuses what must not run, now or when a page asks for it.
+func (w *world) mayPreview(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+	v, err := w.version(ctx, a.ID, number)
+	if err != nil {
+		return err
+	}
+	why := sees(site.OrganizationID, a)
+	switch {
+	case !site.Enabled:
+		return fault.New(fault.Invalid, "The site is off.")
+	case why != "":
+		return fault.New(fault.Invalid, "%s", why)
+	case v.usable(number) != "":
+		return fault.Field(fault.Invalid, "version", "%s", v.usable(number))
+	}
+	return nil
+}
+
+// previewed returns what the manifest of a site lists with a preview: ErrNotFound if it is over, or
+// must not run, or if whoever made it may not any more.
+func (s Service) previewed(ctx context.Context, siteToken, token string) (apps string, site Site, err error) {
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		p, err := findPreview(ctx, q, siteToken, hashOf(token), s.DB.Now())
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		if site, err = findSiteByID(ctx, q, p.siteID); err != nil {
+			return access.OrNotFound(err)
+		}
+		w := newWorld(q)
+		a, err := w.app(ctx, p.appID)
+		if err != nil {
+			return err
+		}
+		if err := w.mayPreview(ctx, site, a, p.version); err != nil {
+			return access.ErrNotFound
+		}
+		one, err := findListed(ctx, q, p)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		apps = encode(replaceEntry(readEntries(site.apps), one.entryOf()))
+		return nil
+	})
+	return apps, site, err
+}
+
+// replaceEntry puts an app in its place among entries, or at their end.
+func replaceEntry(entries []entry, e entry) []entry {
+	for i := range entries {
+		if entries[i].ID == e.ID {
+			entries[i] = e
+			return entries
+		}
+	}
+	return append(entries, e)
+}

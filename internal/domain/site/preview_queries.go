@@ -1,0 +1,48 @@
+package site
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+func insertPreview(ctx context.Context, tx *db.Tx, p preview) error {
+	_, err := db.Exec(ctx, tx, `
+		INSERT INTO site_previews (hash, site_id, app_id, version, site_values, user_id, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.hash, p.siteID, p.appID, p.version, p.values, p.userID, p.expires)
+	return err
+}
+
+func (p *preview) fields() []any { return []any{&p.siteID, &p.appID, &p.version, &p.values} }
+
+// findPreview finds one that is not over, and whose maker may still make it.
+func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now time.Time) (preview, error) {
+	return db.One(ctx, q, (*preview).fields, `
+		SELECT p.site_id, p.app_id, p.version, p.site_values
+		FROM site_previews p JOIN sites s ON s.id = p.site_id JOIN organizations o ON o.id = s.organization_id
+		JOIN memberships m ON m.organization_id = s.organization_id AND m.user_id = p.user_id
+		WHERE p.hash = $1 AND s.token = $2 AND p.expires_at > $3 AND o.access_level >= $4 AND m.level >= $5`,
+		hash, siteToken, now, access.InstallApps, access.Admin)
+}
+
+func removePreviews(ctx context.Context, tx *db.Tx, now time.Time) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM site_previews WHERE expires_at < $1`, now)
+	return err
+}
+
+// findSiteByID is for what belongs to a site itself, and so to its organization.
+func findSiteByID(ctx context.Context, q db.Querier, id int64) (Site, error) {
+	return db.One(ctx, q, (*Site).fieldsWithApps, `SELECT `+columns+`, sites.apps FROM sites WHERE id = $1`, id)
+}
+
+// findListed returns a previewed app as if it were placed, everywhere on the site.
+func findListed(ctx context.Context, q db.Querier, p preview) (listed, error) {
+	l, err := db.One(ctx, q, (*listed).fields, `
+		SELECT CAST($3 AS BIGINT), a.id, a.name, v.number, s.public_token, v.bundle, v.bundle_integrity, '{}', '[]'
+		FROM plugins a JOIN plugin_sources s ON s.plugin_id = a.id JOIN plugin_versions v ON v.plugin_id = a.id
+		WHERE a.id = $1 AND v.number = $2 AND v.bundle IS NOT NULL`, p.appID, p.version, p.siteID)
+	l.values = p.values
+	return l, err
+}

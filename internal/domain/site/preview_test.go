@@ -1,0 +1,188 @@
+package site
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// preview makes a preview of an app and returns its token.
+func (r rig) preview(s Site, p plugin.Plugin, d PreviewDraft) string {
+	r.Helper()
+	made, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, d)
+	if err != nil {
+		r.Fatal(err)
+	}
+	u, err := url.Parse(made.URL)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return u.Query().Get("foyer_preview")
+}
+
+// previews is what a page with a token runs, or what is wrong.
+func (r rig) previews(s Site, token string) string {
+	r.Helper()
+	content, err := r.PreviewManifest(r.Context(), s.Token, token)
+	if err != nil {
+		return blames(err)
+	}
+	_, apps := r.read(content)
+	return apps
+}
+
+func TestPreview(t *testing.T) {
+	each(t, func(r rig) {
+		const schema = `[{"key":"a","type":"string","site":true,"required":true}]`
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", schema)
+		r.place(r.caller, s, p)
+		r.save(r.caller, p.ID, "two")
+		at := patch.Of("https://shop.example/cart?x=1#y")
+		one := patch.Of(int64(1))
+		if got := r.previews(s, r.preview(s, p, PreviewDraft{URL: at, Version: one})); got != "p@1{}" {
+			r.Errorf("another version of what is placed: %s", got)
+		}
+		token := r.preview(s, q, PreviewDraft{URL: at, Config: given("a", `"x"`)})
+		if got := r.previews(s, token); got != `p@2{} q@1{"a":"x"}` {
+			r.Errorf("what is not placed: %s", got)
+		}
+		r.wants("others see nothing of it", s, "p@2{}")
+		if got := r.previews(r.site(r.caller, "another"), token); got != "not found" {
+			r.Errorf("on another site: %s", got)
+		}
+		for name, c := range map[string]struct {
+			d    PreviewDraft
+			want string
+		}{
+			"no url":    {PreviewDraft{}, "url required"},
+			"no page":   {PreviewDraft{URL: patch.Of("shop")}, "url invalid"},
+			"script":    {PreviewDraft{URL: patch.Of("javascript://shop.example/%0aalert(1)")}, "url invalid"},
+			"user":      {PreviewDraft{URL: patch.Of("https://me:secret@shop.example/")}, "url invalid"},
+			"version":   {PreviewDraft{URL: at, Version: patch.Of(int64(9))}, "version invalid"},
+			"no value":  {PreviewDraft{URL: at}, "config.a required"},
+			"bad value": {PreviewDraft{URL: at, Config: given("a", "1")}, "config.a invalid"},
+		} {
+			if _, err := r.Preview(r.Context(), r.caller, s.ID, q.ID, c.d); blames(err) != c.want {
+				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
+			}
+		}
+		member := r.caller
+		member.Level = access.Member
+		member.Organization.MembersCanManageApps = true
+		if _, err := r.Preview(r.Context(), member, s.ID, q.ID, PreviewDraft{URL: at}); blames(err) != "denied" {
+			r.Errorf("a member: %v", err)
+		}
+	})
+}
+
+// A preview goes to a page of the site alone, or to its try page, which it opens.
+func TestPreviewPages(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Origins: patch.Of([]string{"https://shop.example"})}); err != nil {
+			r.Fatal(err)
+		}
+		for page, want := range map[string]string{
+			"https://shop.example/a": "", "http://shop.example/a": "url invalid", "https://shop.example.evil.example/": "url invalid",
+			"https://foyer.example/console": "url invalid", "https://foyer.example/sites/" + s.Token + "/try": "",
+		} {
+			_, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of(page)})
+			if blames(err) != want {
+				r.Errorf("%s: %v", page, err)
+			}
+		}
+		made, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://foyer.example/sites/" + s.Token + "/try")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		u, err := url.Parse(made.URL)
+		if err != nil {
+			r.Fatal(err)
+		}
+		key := u.Query().Get("t")
+		if _, err := r.Try(r.Context(), s.Token, key); err != nil {
+			r.Errorf("the try page: %v", err)
+		}
+		for _, wrong := range []string{"", "x", key[1:], r.Tries.Seal("another", r.DB.Now()), r.Tries.Seal(s.Token, r.DB.Now().Add(-time.Hour))} {
+			if _, err := r.Try(r.Context(), s.Token, wrong); blames(err) != "not found" {
+				r.Errorf("with the key %q: %v", wrong, err)
+			}
+		}
+		if demo, err := r.CreateDemo(r.Context(), r.caller, Draft{Name: patch.Of("Demo")}); err != nil {
+			r.Error(err)
+		} else if _, err := r.Try(r.Context(), demo.Token, ""); err != nil {
+			r.Errorf("that of the first start: %v", err)
+		}
+	})
+}
+
+// Each request asks again whether the preview may go on.
+func TestPreviewEnds(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		r.save(r.caller, p.ID, "two")
+		d := PreviewDraft{URL: patch.Of("https://shop.example/"), Version: patch.Of(int64(1))}
+		token := r.preview(s, p, d)
+		if strings.Contains(r.text(`SELECT hash FROM site_previews`), token) {
+			r.Error("the token is stored")
+		}
+		ended := func(what string, undo func()) {
+			r.Helper()
+			if got := r.previews(s, token); got != "not found" {
+				r.Errorf("%s: %s", what, got)
+			}
+			undo()
+			if got := r.previews(s, token); got != "p@1{}" {
+				r.Errorf("after %s: %s", what, got)
+			}
+		}
+		must := func(_ any, err error) {
+			r.Helper()
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		ctx := r.Context()
+		must(r.plugins.Disable(ctx, r.caller, p.ID, patch.Of("x")))
+		ended("disabled", func() { must(r.plugins.Enable(ctx, r.caller, p.ID)) })
+		must(r.plugins.Withdraw(ctx, r.caller, p.ID, plugin.Withdrawal{Number: 1, Reason: patch.Of("x")}))
+		ended("withdrawn", func() { must(r.plugins.Restore(ctx, r.caller, p.ID, 1)) })
+		must(r.Update(ctx, r.caller, s.ID, Draft{Enabled: patch.Of(false)}))
+		ended("the site is off", func() { must(r.Update(ctx, r.caller, s.ID, Draft{Enabled: patch.Of(true)})) })
+		r.suspend(r.caller, access.ReadApps)
+		ended("suspended", func() { r.suspend(r.caller, access.RootApps) })
+		r.join("second@foyer.example", access.Owner)
+		must(r.orgs.SetLevel(ctx, r.caller, r.caller.Organization.ID, "acme@foyer.example", access.Member))
+		ended("its maker is no admin any more", func() {
+			must(r.orgs.SetLevel(ctx, r.caller, r.caller.Organization.ID, "acme@foyer.example", access.Admin))
+		})
+		later := r.DB.Now().Add(previewTime)
+		r.DB.Now = func() time.Time { return later }
+		if got := r.previews(s, token); got != "not found" {
+			r.Errorf("after an hour: %s", got)
+		}
+		later = later.Add(time.Second)
+		if err := r.Tidy(ctx); err != nil || r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_previews`) != "0" {
+			r.Errorf("it is still there, %v", err)
+		}
+	})
+}
+
+func (r rig) join(email string, level access.Level) {
+	r.Helper()
+	err := r.orgs.Keys.Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := r.orgs.InsertMember(ctx, tx, access.Caller{}, r.caller.Organization.ID, org.User{Email: email}, level)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}

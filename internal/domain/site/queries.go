@@ -1,0 +1,151 @@
+package site
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+const columns = `sites.id, sites.organization_id, sites.name, sites.token, sites.enabled, sites.is_demo, sites.origins, sites.revision,
+	(SELECT COUNT(*) FROM placements WHERE placements.site_id = sites.id), sites.created_at, sites.updated_at, sites.stamp,
+	COALESCE((SELECT access_level FROM organizations WHERE organizations.id = sites.organization_id), 0)`
+
+func (s *Site) fields() []any {
+	return []any{
+		&s.ID, &s.OrganizationID, &s.Name, &s.Token, &s.Enabled, &s.Demo,
+		texts{&s.Origins},
+		&s.Revision, &s.AppsCount, &s.CreatedAt, &s.UpdatedAt, &s.stamp, &s.access,
+	}
+}
+
+// fieldsWithApps also lists the apps.
+func (s *Site) fieldsWithApps() []any { return append(s.fields(), &s.apps) }
+
+func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
+	return db.Insert(ctx, tx, `
+		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9)`,
+		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step())
+}
+
+func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE sites SET name = $3, enabled = $4, origins = $5, updated_at = $6 WHERE organization_id = $1 AND id = $2`,
+		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt)
+	return err
+}
+
+// updateApps writes what the manifest of a site lists, as its next revision.
+func updateApps(ctx context.Context, tx *db.Tx, s Site) error {
+	_, err := db.Exec(ctx, tx, `UPDATE sites SET revision = $3, apps = $4, stamp = stamp + $5 WHERE organization_id = $1 AND id = $2`,
+		s.OrganizationID, s.ID, s.Revision, s.apps, cache.Step())
+	return err
+}
+
+func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	return err
+}
+
+func findSite(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Site, error) {
+	return db.One(ctx, q, (*Site).fieldsWithApps,
+		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`+lock, organizationID, id)
+}
+
+func listSites(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Site, error) {
+	return db.All(ctx, q, (*Site).fields,
+		`SELECT `+columns+` FROM sites WHERE organization_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+}
+
+func countSites(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM sites WHERE organization_id = $1`, organizationID)
+}
+
+// batch is how many sites are published at a time, each with up to 256 KiB of values.
+const batch = 25
+
+// ofBatch is the condition that a row is of one of the sites that idsOf names.
+var ofBatch = func() string {
+	numbers := make([]string, batch)
+	for i := range numbers {
+		numbers[i] = "$" + strconv.Itoa(i+1)
+	}
+	return ` p.site_id IN (` + strings.Join(numbers, ", ") + `)`
+}()
+
+// idsOf is the arguments for ofBatch, always as many.
+func idsOf(sites []Site) []any {
+	ids := make([]any, batch)
+	for i := range ids {
+		ids[i] = int64(0) // no site
+		if i < len(sites) {
+			ids[i] = sites[i].ID
+		}
+	}
+	return ids
+}
+
+// lockSitesOfApp locks the next sites that an app is placed on.
+func lockSitesOfApp(ctx context.Context, tx *db.Tx, appID, after int64) ([]Site, error) {
+	return db.All(ctx, tx, (*Site).fieldsWithApps, `
+		SELECT `+columns+`, sites.apps FROM sites
+		WHERE id > $2 AND id IN (SELECT site_id FROM placements WHERE app_id = $1) ORDER BY id LIMIT $3`+tx.ForUpdate, appID, after, batch)
+}
+
+// lockSitesOfOrganization locks the next sites of an organization, and those of others that
+// have its apps.
+func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID string, after int64) ([]Site, error) {
+	return db.All(ctx, tx, (*Site).fieldsWithApps, `
+		SELECT `+columns+`, sites.apps FROM sites
+		WHERE id > $2 AND (organization_id = $1 OR id IN (
+			SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1))
+		ORDER BY id LIMIT $3`+tx.ForUpdate, organizationID, after, batch)
+}
+
+// lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.
+func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
+	_, err := db.All(ctx, tx, db.Value[int64],
+		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id`+tx.ForUpdate, organizationID)
+	return err
+}
+
+// listed is an app in the manifest of a site.
+type listed struct {
+	siteID int64
+	entry
+	token, sum, values string
+	paths              []string
+}
+
+func (l *listed) fields() []any {
+	return []any{
+		&l.siteID, &l.ID, &l.Name, &l.Version, &l.token, &l.sum, &l.Integrity, &l.values,
+		texts{&l.paths},
+	}
+}
+
+// listListed lists what the manifests of some sites are made of, those of a site in its order.
+func listListed(ctx context.Context, q db.Querier, sites []Site) ([]listed, error) {
+	return db.All(ctx, q, (*listed).fields, `
+		SELECT p.site_id, p.app_id, a.name, p.running, s.public_token, v.bundle, v.bundle_integrity, p.site_values, p.paths
+		FROM placements p JOIN plugins a ON a.id = p.app_id JOIN plugin_sources s ON s.plugin_id = p.app_id
+		JOIN plugin_versions v ON v.plugin_id = p.app_id AND v.number = p.running
+		WHERE`+ofBatch+` AND p.running > 0 ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+}
+
+// readable is the level that an organization needs for its sites to run apps.
+const readable = access.ReadApps
+
+// findByToken is for whoever has a page of the site: it names no organization.
+func findByToken(ctx context.Context, q db.Querier, token string) (Site, error) {
+	return db.One(ctx, q, (*Site).fields, `SELECT `+columns+` FROM sites WHERE token = $1`, token)
+}
+
+func findByTokenWithApps(ctx context.Context, q db.Querier, token string) (Site, error) {
+	return db.One(ctx, q, (*Site).fieldsWithApps, `SELECT `+columns+`, sites.apps FROM sites WHERE token = $1`, token)
+}

@@ -1,0 +1,179 @@
+package site
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// Service is everything that can be done to sites and to what is placed on them.
+type Service struct {
+	DB        *db.DB
+	Manifests *Manifests
+	Tries     Tries
+}
+
+// BaseURL is what the urls that pages get start with.
+func (s Service) BaseURL() string { return s.Manifests.BaseURL }
+
+// Snippet is the element for the pages of a site.
+func (s Service) Snippet(site Site) string {
+	return `<script async src="` + s.BaseURL() + "/sites/" + site.Token + `/loader.js"></script>`
+}
+
+// Create makes a site, without apps.
+func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Site, error) {
+	return s.create(ctx, c, d, false)
+}
+
+// CreateDemo is Create for the site that the first start makes, whose try page is for everybody.
+func (s Service) CreateDemo(ctx context.Context, c access.Caller, d Draft) (Site, error) {
+	return s.create(ctx, c, d, true)
+}
+
+func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool) (Site, error) {
+	if err := plugin.MayManage(c); err != nil {
+		return Site{}, err
+	}
+	var faults fault.List
+	if !d.Name.Set {
+		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
+	}
+	faults.Add(d.check())
+	if err := faults.Err(); err != nil {
+		return Site{}, err
+	}
+	now := s.DB.Now()
+	site := Site{
+		OrganizationID: c.Organization.ID, Token: rand.Text(), Enabled: true, Demo: demo, Origins: []string{},
+		Revision: 1, CreatedAt: now, UpdatedAt: now, apps: "[]",
+	}
+	d.apply(&site)
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, "sites of "+c.Organization.ID)
+		n, err := countSites(ctx, tx, c.Organization.ID)
+		if err != nil {
+			return err
+		}
+		if n >= maxSites {
+			return fault.New(fault.Invalid, "An organization has at most %d sites: delete one first.", maxSites)
+		}
+		if site.ID, err = insertSite(ctx, tx, site); err != nil {
+			return err
+		}
+		if err := s.remember(ctx, tx, c, []Site{site}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, site, activity.Created, nil)
+	})
+	return site, taken(err)
+}
+
+// taken says which field is not unique.
+func taken(err error) error {
+	if errors.Is(err, db.ErrUnique) {
+		return fault.Field(fault.NotUnique, "name", "Another site of the organization has this name.")
+	}
+	return err
+}
+
+// Get returns one site of the caller's organization.
+func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, error) {
+	if err := plugin.MayRead(c); err != nil {
+		return Site{}, err
+	}
+	site, err := findSite(ctx, s.DB, c.Organization.ID, id, "")
+	return site, access.OrNotFound(err)
+}
+
+// List returns a page of the organization's sites, in the order they were made.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Site], error) {
+	if err := plugin.MayRead(c); err != nil {
+		return page.Found[Site]{}, err
+	}
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return countSites(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Site, error) { return listSites(ctx, q, c.Organization.ID, p) })
+}
+
+// Update changes the fields that the draft names.
+func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (site Site, err error) {
+	if err := plugin.MayManage(c); err != nil {
+		return Site{}, err
+	}
+	if err := d.check(); err != nil {
+		return Site{}, err
+	}
+	defer s.Manifests.forget()
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if site, err = findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
+			return access.OrNotFound(err)
+		}
+		before := site
+		d.apply(&site)
+		changes := difference(before, site)
+		if len(changes) == 0 {
+			return nil
+		}
+		site.UpdatedAt = s.DB.Now()
+		if err := updateSite(ctx, tx, site); err != nil {
+			return err
+		}
+		if site.Enabled != before.Enabled {
+			if err := s.refresh(ctx, tx, newWorld(tx), c, []Site{site}, 0); err != nil {
+				return err
+			}
+		}
+		if err := s.record(ctx, tx, c, site, activity.Updated, changes); err != nil {
+			return err
+		}
+		site, err = findSite(ctx, tx, c.Organization.ID, id, "")
+		return err
+	})
+	return site, taken(err)
+}
+
+func difference(a, b Site) (changes []activity.Change) {
+	if a.Name != b.Name {
+		changes = append(changes, activity.Changed("name", a.Name, b.Name))
+	}
+	if a.Enabled != b.Enabled {
+		changes = append(changes, activity.Changed("enabled", a.Enabled, b.Enabled))
+	}
+	if list(a.Origins) != list(b.Origins) {
+		changes = append(changes, activity.Changed("origins", activity.JSON(list(a.Origins)), activity.JSON(list(b.Origins))))
+	}
+	return changes
+}
+
+// Delete removes a site and what is placed on it.
+func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
+	if err := plugin.MayManage(c); err != nil {
+		return err
+	}
+	defer s.Manifests.forget()
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := removeSite(ctx, tx, c.Organization.ID, id); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, site, activity.Deleted, nil)
+	})
+}
+
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+	return activity.Record(ctx, tx, c.Did(activity.Entry{
+		OrganizationID: site.OrganizationID, Scope: activity.Site, ItemID: strconv.FormatInt(site.ID, 10), Verb: verb, Name: site.Name, Changes: changes,
+	}), s.DB.Now())
+}

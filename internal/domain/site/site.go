@@ -1,0 +1,144 @@
+// Package site keeps the sites that an organization's apps run on: where each app is placed, with
+// which values, and what pages are to run now.
+package site
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+)
+
+// Site is a website, or one environment of it.
+type Site struct {
+	ID             int64
+	OrganizationID string
+	Name           string
+	Token          string // in the urls that its pages have
+	Enabled        bool
+	Demo           bool     // made by the first start
+	Origins        []string // whose beacons and previews count; none: any
+	Revision       int64    // counted up by each change of what the manifest says
+	AppsCount      int      // how many placements it has
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+
+	stamp  int64            // counted up by each change of apps, by a random number, see cache.Step
+	apps   string           // what the manifest lists, see entries
+	access access.AppAccess // of its organization
+}
+
+// Draft holds the fields a caller may set, when making or changing a site.
+type Draft struct {
+	Name    patch.Field[string]
+	Enabled patch.Field[bool]
+	Origins patch.Field[[]string]
+}
+
+const (
+	maxSites   = 1000 // of an organization
+	maxName    = 200  // characters
+	maxOrigins = 50
+	maxOrigin  = 300 // characters
+)
+
+func (d *Draft) check() error {
+	d.Name.Value = strings.TrimSpace(d.Name.Value)
+	var faults fault.List
+	faults.Add(patch.RequiredText("name", d.Name, maxName))
+	faults.Add(d.Enabled.Check("enabled"))
+	faults.Add(checkOrigins(d.Origins))
+	return faults.Err()
+}
+
+// apply sets the fields that the draft names.
+func (d *Draft) apply(s *Site) {
+	if d.Name.Set {
+		s.Name = d.Name.Value
+	}
+	if d.Enabled.Set {
+		s.Enabled = d.Enabled.Value
+	}
+	if d.Origins.Set {
+		s.Origins = d.Origins.Value
+	}
+}
+
+func checkOrigins(f patch.Field[[]string]) error {
+	if err := f.Check("origins"); err != nil {
+		return err
+	}
+	if n := len(f.Value); n > maxOrigins {
+		return fault.Field(fault.TooLong, "origins", "At most %d origins fit, not %d.", maxOrigins, n)
+	}
+	for _, origin := range f.Value {
+		if !isOrigin(origin) {
+			return fault.Field(fault.Invalid, "origins",
+				"%.100q is not an origin as browsers send it: https:// or http://, the host in lower case, a port unless it is the usual one, and nothing after it.", origin)
+		}
+	}
+	return nil
+}
+
+// isOrigin reports whether a text is an origin as browsers write it (RFC 6454 section 6.2).
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxOrigin || u.Scheme+"://"+u.Host != text || u.Hostname() == "" || text != strings.ToLower(text) {
+		return false
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>"'\|^{}*`, r) }) {
+		return false
+	}
+	switch u.Scheme {
+	case "https":
+		return u.Port() != "443" && !strings.HasSuffix(u.Host, ":")
+	case "http":
+		return u.Port() != "80" && !strings.HasSuffix(u.Host, ":")
+	}
+	return false
+}
+
+// takes reports whether what comes from an origin counts; "" and "null" are none.
+func (s *Site) takes(origin string) bool {
+	return len(s.Origins) == 0 || slices.Contains(s.Origins, origin)
+}
+
+// texts is a list of texts that is stored as JSON.
+type texts struct{ list *[]string }
+
+// Scan implements sql.Scanner.
+func (t texts) Scan(src any) error {
+	var stored string
+	switch v := src.(type) {
+	case string:
+		stored = v
+	case []byte:
+		stored = string(v)
+	}
+	*t.list = []string{}
+	return json.Unmarshal([]byte(stored), t.list)
+}
+
+// encode writes JSON without the escapes that encoding/json adds for HTML.
+func encode(v any) string {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // of what this package makes itself, nothing fails
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// list is texts as JSON, an empty one as [].
+func list(all []string) string {
+	if len(all) == 0 {
+		return "[]"
+	}
+	return encode(all)
+}

@@ -1,0 +1,135 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+)
+
+func TestSites(t *testing.T) {
+	each(t, func(r rig) {
+		s, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of(" shop "), Origins: patch.Of([]string{"https://shop.example.com"})})
+		if err != nil || s.Name != "shop" || !s.Enabled || !isToken(s.Token) || s.Revision != 1 {
+			r.Fatalf("%+v, %v", s, err)
+		}
+		if got := r.Snippet(s); got != `<script async src="https://foyer.example/sites/`+s.Token+`/loader.js"></script>` {
+			r.Error(got)
+		}
+		for name, c := range map[string]struct {
+			d    Draft
+			want string
+		}{
+			"no name":    {Draft{}, "name required"},
+			"blank":      {Draft{Name: patch.Of(" ")}, "name blank"},
+			"taken":      {Draft{Name: patch.Of("shop")}, "name unique"},
+			"long":       {Draft{Name: patch.Of(strings.Repeat("x", 201))}, "name long"},
+			"origins":    {Draft{Name: patch.Of("x"), Origins: patch.Of([]string{"https://shop.example.com/"})}, "origins invalid"},
+			"51 origins": {Draft{Name: patch.Of("x"), Origins: patch.Of(make([]string, 51))}, "origins long"},
+			"null":       {Draft{Name: patch.Of("x"), Enabled: patch.Field[bool]{Set: true, Null: true}}, "enabled null"},
+		} {
+			if _, err := r.Create(r.Context(), r.caller, c.d); blames(err) != c.want {
+				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
+			}
+		}
+		if _, err := r.Create(r.Context(), r.other, Draft{Name: patch.Of("shop")}); err != nil {
+			r.Errorf("the name in another organization: %v", err)
+		}
+		changed, err := r.Update(r.Context(), r.caller, s.ID, Draft{Name: patch.Of("store"), Origins: patch.Of([]string{})})
+		if err != nil || changed.Name != "store" || len(changed.Origins) != 0 || changed.Token != s.Token || changed.Revision != 1 {
+			r.Errorf("%+v, %v", changed, err)
+		}
+		found, err := r.List(r.Context(), r.caller, page.First)
+		if err != nil || found.Count != 1 || found.Items[0].Name != "store" {
+			r.Errorf("%+v, %v", found, err)
+		}
+		if err := r.Delete(r.Context(), r.caller, s.ID); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Get(r.Context(), r.caller, s.ID); blames(err) != "not found" {
+			r.Errorf("deleted: %v", err)
+		}
+		if _, err := r.Manifest(r.Context(), s.Token); blames(err) != "not found" {
+			r.Errorf("its manifest: %v", err)
+		}
+	})
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]bool{
+		"https://shop.example.com": true, "http://localhost:3000": true, "https://[::1]:8443": true, "https://xn--bcher-kva.example": true,
+		"": false, "null": false, "*": false, "shop.example.com": false, "https://": false, "https://Shop.example.com": false,
+		"https://shop.example.com/": false, "https://shop.example.com:443": false, "http://a.example:80": false, "https://a.example:": false,
+		"https://me@a.example": false, "https://*.example.com": false, "https://bücher.example": false, "ftp://a.example": false,
+		"https://a.example?x": false, "https://a b": false, "https://a.example\x00": false, `https://a"b`: false,
+	} {
+		if isOrigin(origin) != want {
+			t.Errorf("%q: %t, want %t", origin, !want, want)
+		}
+	}
+}
+
+// Nothing of one organization's sites is reached by another.
+func TestSitesOfOthers(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		theirs := r.app(r.other, "theirs", "")
+		ctx := r.Context()
+		for name, do := range map[string]func(access.Caller) error{
+			"get":     func(c access.Caller) error { _, err := r.Get(ctx, c, s.ID); return err },
+			"update":  func(c access.Caller) error { _, err := r.Update(ctx, c, s.ID, Draft{Name: patch.Of("x")}); return err },
+			"apps":    func(c access.Caller) error { _, err := r.Apps(ctx, c, s.ID, page.First); return err },
+			"app":     func(c access.Caller) error { _, err := r.App(ctx, c, s.ID, p.ID); return err },
+			"change":  func(c access.Caller) error { _, err := r.Change(ctx, c, s.ID, p.ID, PlacementDraft{}); return err },
+			"remove":  func(c access.Caller) error { return r.Remove(ctx, c, s.ID, p.ID) },
+			"history": func(c access.Caller) error { _, err := r.History(ctx, c, s.ID, page.First); return err },
+			"restore": func(c access.Caller) error { _, err := r.Restore(ctx, c, s.ID, 1); return err },
+			"sites":   func(c access.Caller) error { _, err := r.PlacementsOf(ctx, c, p.ID, page.First); return err },
+			"delete":  func(c access.Caller) error { return r.Delete(ctx, c, s.ID) },
+			"place": func(c access.Caller) error {
+				_, err := r.Place(ctx, c, s.ID, PlacementDraft{AppID: patch.Of(theirs.ID)})
+				return err
+			},
+			"preview": func(c access.Caller) error {
+				_, err := r.Preview(ctx, c, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://x.example/")})
+				return err
+			},
+		} {
+			if err := do(r.other); blames(err) != "not found" {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := r.Place(ctx, r.other, r.site(r.other, "x").ID, PlacementDraft{AppID: patch.Of(p.ID)}); blames(err) != "app_id invalid" {
+			r.Errorf("another's app: %v", err)
+		}
+		r.wants("untouched", s, "app@1{}")
+	})
+}
+
+// The activity says which app of a site was placed, changed or removed.
+func TestActivityNamesTheApp(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.caller.KeyID = 7
+		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(9))})
+		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.Page{Limit: 3})
+		if err != nil || len(entries.Items) != 3 {
+			r.Fatalf("%+v, %v", entries, err)
+		}
+		for _, e := range entries.Items {
+			if e.KeyID != 7 || !strings.Contains(e.Changes, fmt.Sprintf(`"field":"apps.%d.position"`, p.ID)) {
+				r.Errorf("%s by key %d: %s", e.Verb, e.KeyID, e.Changes)
+			}
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package site
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/plugin"
+)
+
+const (
+	maxText = 20_000   // characters of a string
+	maxJSON = 64 << 10 // bytes of any JSON
+)
+
+// schema is the fields of a config_schema that have a key, each key once, in its order.
+type schema []plugin.SchemaField
+
+// newSchema reads a config_schema. Of several fields with one key the first counts, and is secret
+// if any of them is.
+func newSchema(configSchema string) schema {
+	var s schema
+	at := map[string]int{}
+	for _, f := range plugin.SchemaFields(configSchema) {
+		i, told := at[f.Key]
+		switch {
+		case f.Key == "":
+		case told:
+			s[i].Secret = s[i].Secret || f.Secret
+		default:
+			at[f.Key] = len(s)
+			s = append(s, f)
+		}
+	}
+	return s
+}
+
+// hidden reports whether a field never has a value in a page, which cannot keep a secret.
+func hidden(f plugin.SchemaField) bool { return f.Secret || f.Type == "attachment" }
+
+// fills reports whether a page gets the value of a field.
+func fills(f plugin.SchemaField) bool { return f.Site && !hidden(f) }
+
+// Fields lists the fields of a config_schema whose values a page gets, in its order.
+func Fields(configSchema string) []plugin.SchemaField {
+	return slices.DeleteFunc(newSchema(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
+}
+
+// unknown finds keys that are given, but are none of the schema.
+func (s schema) unknown(given []Value) (faults fault.List) {
+	for _, g := range given {
+		if !g.JSON.Null && !slices.ContainsFunc(s, func(f plugin.SchemaField) bool { return f.Key == g.Key }) {
+			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting: it has %s.", s.keys()))
+		}
+	}
+	return faults
+}
+
+// keys names the settings that can be given.
+func (s schema) keys() string {
+	var all []string
+	for _, f := range s {
+		if !hidden(f) {
+			all = append(all, f.Key)
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}
+
+// faults finds what is wrong with values: of keys that the schema does not have, nothing. What is
+// required must be there only if asked.
+func (s schema) faults(v values, required bool) (faults fault.List) {
+	for _, f := range s {
+		raw, given := v[f.Key]
+		switch {
+		case given && hidden(f):
+			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
+		case given:
+			faults.Add(wrong(f, raw))
+		case required && f.Required && fills(f) && f.Default == "":
+			faults.Add(fault.Field(fault.Required, "config."+f.Key, "Must be given: the app needs it."))
+		}
+	}
+	return faults
+}
+
+// wrong is what is wrong with one value.
+func wrong(f plugin.SchemaField, raw json.RawMessage) error {
+	must := func(what string) error {
+		return fault.Field(fault.Invalid, "config."+f.Key, "Must be %s.", what)
+	}
+	kind := raw[0]
+	switch f.Type {
+	case "json":
+		if len(raw) > maxJSON {
+			return fault.Field(fault.TooLong, "config."+f.Key, "Must be at most %d bytes long, not %d.", maxJSON, len(raw))
+		}
+	case "number":
+		if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+			return must("a number")
+		}
+	case "boolean":
+		if kind != 't' && kind != 'f' {
+			return must("true or false")
+		}
+	case "choice":
+		if !slices.Contains(f.Choices, plain(raw)) {
+			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", strings.Join(f.Choices, ", "))
+		}
+	default:
+		if kind != '"' {
+			return must("a string")
+		}
+		if n := utf8.RuneCountInString(plain(raw)); n > maxText {
+			return fault.Field(fault.TooLong, "config."+f.Key, "Must be at most %d characters long, not %d.", maxText, n)
+		}
+	}
+	return nil
+}
+
+// plain is a string without its quotes; anything else as it is.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// shown is what a page gets: what is given or else the default of each field that is for pages,
+// in the schema's order, as a JSON object.
+func (s schema) shown(v values) string {
+	var out strings.Builder
+	out.WriteByte('{')
+	for _, f := range s {
+		value := f.Default
+		if given, ok := v[f.Key]; ok {
+			value = string(given)
+		}
+		if !fills(f) || value == "" {
+			continue
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "%s:%s", encode(f.Key), value)
+	}
+	out.WriteByte('}')
+	return out.String()
+}

@@ -1,0 +1,107 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/face/api"
+)
+
+// schema is what these tests read of one in the OpenAPI document.
+type schema struct {
+	Type       any               `json:"type"` // a name, or a list of them
+	Ref        string            `json:"$ref"`
+	MaxLength  int               `json:"maxLength"`
+	Properties map[string]schema `json:"properties"`
+}
+
+func schemas(t *testing.T) map[string]schema {
+	t.Helper()
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil { //nolint:musttag // its names are matched in any case
+		t.Fatal(err)
+	}
+	return document.Components.Schemas
+}
+
+// values are two values of a field, as JSON: what an app is made with, and what it becomes.
+func (s schema) values(name string) (first, second string) {
+	switch {
+	case name == "plugin_type":
+		return `"source"`, `"inline"`
+	case s.Type == "boolean":
+		return `false`, `true`
+	case strings.HasSuffix(s.Ref, "/Structure"):
+		return `{"a":1}`, `[{"key":"b"}]`
+	default:
+		return `"first"`, `"second"`
+	}
+}
+
+// Each field of the document that a caller may set is stored when an app is made and when it
+// is changed, is read by a server that remembers nothing, stands in the activity, and has its
+// limit. Without its line in plugin's list of fields it is not.
+func TestEachFieldIsSaved(t *testing.T) {
+	draft := schemas(t)["AppPatch"].Properties
+	delete(draft, "url") // of a custom app, see plugin's TestUpdateURL
+	if len(draft) < 10 {
+		t.Fatalf("the document has only %d fields", len(draft))
+	}
+	each(t, func(r *rig) {
+		elsewhere := *r.api
+		elsewhere.Plugins = newApps(r.t, r.db)
+		url := r.serve(&elsewhere)
+		for name, field := range draft {
+			first, second := field.values(name)
+			body := `{"name":"x","` + name + `":` + first + `}`
+			if name == "name" {
+				body = `{"name":` + first + `}`
+			}
+			path := apps + r.app(body)
+			stored := func(value string) {
+				r.t.Helper()
+				if got := r.sendTo(url, r.key, "GET", path, ""); !strings.Contains(got.body, `"`+name+`":`+value) {
+					r.t.Errorf("%s is not saved as %s: %s", name, value, got.body)
+				}
+			}
+			stored(first)
+			r.wantStatus(r.key, "PATCH", path, `{"`+name+`":`+second+`}`, 200)
+			stored(second)
+			entry := r.send(r.key, "GET", apps+"activity?limit=1&app="+strings.TrimPrefix(path, apps), "").body
+			if want := `"field":"` + name + `","before":` + first + `,"after":` + second + `}]`; !strings.Contains(entry, want) {
+				r.t.Errorf("the activity has no %s: %s", want, entry)
+			}
+			if field.MaxLength > 0 {
+				long := `{"` + name + `":"` + strings.Repeat("x", field.MaxLength+1) + `"}`
+				if got := r.send(r.key, "PATCH", path, long); got.status != 400 || faultsOf(got.body) != name+" max_length" {
+					r.t.Errorf("%s that is too long: %d %s", name, got.status, got.body)
+				}
+			}
+		}
+	})
+}
+
+// The Go client has the fields of the document, and no others.
+func TestClientHasEachField(t *testing.T) {
+	t.Parallel()
+	all := schemas(t)
+	for name, v := range map[string]any{"AppFields": client.App{}, "AppDraft": client.AppDraft{}, "AppPatch": client.AppPatch{}} {
+		var inClient []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			inClient = append(inClient, tag)
+		}
+		slices.Sort(inClient)
+		if document := slices.Sorted(maps.Keys(all[name].Properties)); !slices.Equal(document, inClient) {
+			t.Errorf("%s: the document has %v, the client %v", name, document, inClient)
+		}
+	}
+}

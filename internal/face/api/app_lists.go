@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+// writeAppPage answers like the contract's lists that are documented with one app:
+// that app's fields (the first item's, or an empty app's) and the page, in one
+// object.
+func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = appendPluginFields(append(b, '{'), first)
+		return append(wire.AppendPage(b, r, a.BaseURL, p, f, item), '}')
+	})
+}
+
+// emptyApp is shown where there is no app.
+func emptyApp(c access.Caller) plugin.Plugin {
+	return plugin.Plugin{Type: plugin.Local, OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name}
+}
+
+// listUnderApp is list for those lists; app returns the app that an item is about.
+func listUnderApp[T any](a *API, read reader[T], app func(T) plugin.Plugin, item func([]byte, T) []byte) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		p, found, err := read.ask(r, c)
+		if err != nil {
+			return err
+		}
+		first := emptyApp(c)
+		if len(found.Items) > 0 {
+			first = app(found.Items[0])
+		}
+		return writeAppPage(w, r, a, first, p, found, item)
+	}
+}
+
+func itself(p plugin.Plugin) plugin.Plugin { return p }
+
+func offered(o plugin.Offer) plugin.Plugin { return o.Plugin }
+
+func appendExporting(b []byte, p plugin.Plugin) []byte {
+	b = appendPluginFields(append(b, '{'), p)
+	b = append(wire.AppendName(b, "config"), '{')
+	for i, d := range plugin.Defaults(p.ConfigSchema) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(wire.AppendString(b, d.Key), ':'), d.Value...)
+	}
+	return append(b, "}}"...)
+}
+
+func appendUnused(b []byte, p plugin.Plugin) []byte {
+	b = appendPluginFields(append(b, '{'), p)
+	return append(wire.AppendTime(b, "last_used_at", p.LastUsedAt), '}')
+}
+
+func appendOffer(b []byte, o plugin.Offer) []byte {
+	b = appendPluginFields(append(b, '{'), o.Plugin)
+	b = wire.AppendBool(b, "installed", o.Installed)
+	return append(wire.AppendBool(b, "verified", o.Verified), '}')
+}

@@ -1,0 +1,224 @@
+package api
+
+import (
+	"cmp"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/wire"
+)
+
+// listAudit answers with what was done in the organization: a page, or a stream of all.
+func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	var faults fault.List
+	p, err := wire.ReadWindow(r)
+	faults.Add(err)
+	f, err := auditFilter(r.URL.Query())
+	faults.Add(err)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	if accepts(r, ndjson) {
+		return a.streamAudit(w, r, c, f)
+	}
+	found, err := a.Organizations.Activity(r.Context(), c, f, p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendAudit)
+}
+
+// accepts reports whether a request names a media type as one that it takes.
+func accepts(r *http.Request, mediaType string) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		if name, _, err := mime.ParseMediaType(part); err == nil && name == mediaType {
+			return true
+		}
+	}
+	return false
+}
+
+func auditFilter(q url.Values) (f activity.Filter, err error) {
+	var faults fault.List
+	if text := q.Get("scope"); text != "" {
+		scope, err := activity.ParseScope("scope", text)
+		faults.Add(err)
+		f.Scopes = []activity.Scope{scope}
+	}
+	if text := q.Get("activity"); text != "" {
+		f.Verb, err = activity.ParseVerb("activity", text)
+		faults.Add(err)
+	}
+	if text := q.Get("user"); strings.Contains(text, "@") {
+		f.UserEmail, err = org.ParseEmail("user", text)
+		faults.Add(err)
+	} else if text != "" {
+		f.UserID, err = number("user", "the id of a user, a whole number, or an e-mail address", text)
+		faults.Add(err)
+	}
+	f.ItemID = q.Get("item_id")
+	if text := q.Get("key_id"); text != "" {
+		f.KeyID, err = number("key_id", "the id of a key, a whole number", text)
+		faults.Add(err)
+	}
+	if text := q.Get("after"); text != "" && text != "0" {
+		f.After, err = number("after", "the number of an entry, or 0", text)
+		faults.Add(err)
+	}
+	f.Since, err = moment(q, "since")
+	faults.Add(err)
+	f.Until, err = moment(q, "until")
+	faults.Add(err)
+	return f, faults.Err()
+}
+
+func number(field, what, text string) (int64, error) {
+	n := patch.ID(text)
+	if n == 0 {
+		return 0, fault.Field(fault.Invalid, field, "Must be %s.", what)
+	}
+	return n, nil
+}
+
+func moment(q url.Values, field string) (time.Time, error) {
+	text := q.Get(field)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, ok := readTime(text)
+	if !ok {
+		return time.Time{}, fault.Field(fault.Invalid, field, "Must be a time like 2030-01-31T12:00:00Z.")
+	}
+	return at, nil
+}
+
+// appendAudit appends an entry as admins see it.
+func appendAudit(b []byte, e activity.Stored) []byte {
+	b = appendEntry(append(b, '{'), e)
+	b = appendReference(b, "key_id", e.KeyID)
+	b = appendReference(b, "session_id", e.SessionID)
+	b = wire.AppendField(b, "address", e.Address)
+	b = appendReference(b, "number", e.Number)
+	if e.Hash == "" {
+		b = wire.AppendJSON(b, "hash", "")
+	} else {
+		b = wire.AppendField(b, "hash", e.Hash)
+	}
+	return append(wire.AppendBool(b, "erased", e.Erased), '}')
+}
+
+// appendReference appends a number, or null for none.
+func appendReference(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return wire.AppendJSON(b, name, "")
+	}
+	return wire.AppendInt(b, name, n)
+}
+
+const ndjson = "application/x-ndjson"
+
+const (
+	maxStreams  = 4               // of a user at once
+	streamBytes = 4 << 20         // about what a stream holds in memory
+	recheckRate = 2 * time.Second // how often a stream asks whether its caller may still see it
+	partTime    = time.Minute     // for the client to take a part
+)
+
+// streamAudit sends all entries, one a line. It ends with a line that is an error's body if the
+// caller's rights end, or something fails.
+func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Caller, f activity.Filter) error {
+	if !a.streams.enter(c.UserID) {
+		return fault.Later(fault.Throttled, recheckRate, "At most %d streams at a time: wait for one to end.", maxStreams)
+	}
+	defer a.streams.leave(c.UserID)
+	if err := wire.Hold(w, streamBytes); err != nil {
+		return err
+	}
+	begun := false
+	checked := a.Keys.Now()
+	var lines []byte
+	err := a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) error {
+		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
+			if err := a.maySeeStill(r, c); err != nil {
+				return err
+			}
+			checked = now
+		}
+		if !begun {
+			begun = true
+			beginLines(w)
+		}
+		lines = lines[:0]
+		for _, e := range part {
+			lines = append(appendAudit(lines, e), '\n')
+		}
+		return sendLines(w, lines)
+	})
+	switch {
+	case err != nil && begun:
+		a.Report(w, r, err)
+		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client has gone
+	case err == nil && !begun:
+		beginLines(w)
+	default:
+		return err
+	}
+	return nil
+}
+
+func beginLines(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", ndjson)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+}
+
+// sendLines gives the client time for these lines alone: a stream may take longer than any
+// other answer.
+func sendLines(w http.ResponseWriter, lines []byte) error {
+	to := http.NewResponseController(w)
+	if err := to.SetWriteDeadline(time.Now().Add(partTime)); err != nil { //nolint:forbidigo // of the connection, which has the clock of the machine
+		return err
+	}
+	_, err := w.Write(lines)
+	return cmp.Or(err, to.Flush())
+}
+
+// maySeeStill asks whether the caller of a stream could begin it now.
+func (a *API) maySeeStill(r *http.Request, c access.Caller) error {
+	identity, err := a.identify(r)
+	if err != nil {
+		return err
+	}
+	again, err := a.Keys.Enter(r.Context(), identity, c.Organization.ID)
+	if err != nil {
+		return err
+	}
+	if again.Scope != c.Scope {
+		return fault.New(fault.Denied, "Your permissions changed: ask again.")
+	}
+	return org.MaySeeActivity(again)
+}
+
+// activityHead answers with the last entry of the chain, to be kept elsewhere.
+func (a *API) activityHead(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	head, err := a.Organizations.ActivityHead(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendHead(b, head) })
+}
+
+// AppendHead appends the head of a chain; the command line shows the same.
+func AppendHead(b []byte, h activity.Head) []byte {
+	b = wire.AppendInt(append(b, '{'), "number", h.Number)
+	b = wire.AppendField(b, "hash", h.Hash)
+	return append(wire.AppendTime(b, "at", h.At), '}')
+}

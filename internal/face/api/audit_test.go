@@ -1,0 +1,288 @@
+package api_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+)
+
+type audited struct {
+	Scope, Activity, Hash string
+	Number                int64
+	KeyID                 *int64 `json:"key_id"`
+	Detail                struct{ Name string }
+	Address               string
+}
+
+// audit asks for what was done, and returns it with the newest last.
+func (r *rig) audit(key, query string) (count int, entries []audited) {
+	r.t.Helper()
+	got := r.send(key, "GET", "/activity?"+query, "")
+	var page struct {
+		Count   int
+		Results []audited
+	}
+	if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != http.StatusOK { //nolint:musttag // its names are matched in any case
+		r.t.Fatalf("%s: %d %s", query, got.status, got.body)
+	}
+	slices.Reverse(page.Results)
+	return page.Count, page.Results
+}
+
+// Admins see all that was done; by which key, and since when it is in the chain.
+func TestAudit(t *testing.T) {
+	each(t, func(r *rig) {
+		r.app(`{"name":"Banner"}`)
+		r.invite("eve@example.com")
+		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
+			t.Fatal(err)
+		}
+		r.api.KeepAddresses = true
+		r.app(`{"name":"Other"}`)
+		all := []string{
+			"Organization created Acme 1", "OrganizationMembership added owner@acme.example 2", "Key created owner@acme.example 3",
+			"Plugin installed Banner 4", "OrganizationInvite created eve@example.com 5", "Plugin installed Other 0",
+		}
+		for query, want := range map[string][]string{
+			"":                                   all,
+			"limit=2":                            all[4:],
+			"limit=2&offset=1":                   all[3:5],
+			"scope=Key":                          all[2:3],
+			"activity=created":                   {all[0], all[2], all[4]},
+			"activity=created&scope=Key":         {all[2]},
+			"user=Owner@acme.example":            all[3:],
+			"user=1":                             all[3:],
+			"user=nobody@acme.example":           nil,
+			"item_id=1&scope=Plugin":             {all[3]},
+			"key_id=1":                           all[3:],
+			"key_id=1&scope=OrganizationInvite":  {all[4]},
+			"after=3":                            all[3:5],
+			"after=0":                            all,
+			"since=2000-01-01T00:00:00Z":         all,
+			"until=2000-01-01T00:00:00%2B01:00":  nil,
+			"since=2000-01-01T00:00:00Z&after=4": all[4:5],
+		} {
+			var got []string
+			count, entries := r.audit(r.key, query)
+			for _, e := range entries {
+				got = append(got, fmt.Sprintf("%s %s %s %d", e.Scope, e.Activity, e.Detail.Name, e.Number))
+			}
+			if !slices.Equal(got, want) || !strings.Contains(query, "limit") && count != len(want) {
+				t.Errorf("%s: %d: got %q, want %q", query, count, got, want)
+			}
+		}
+		_, entries := r.audit(r.key, "")
+		if e := entries[4]; e.KeyID == nil || *e.KeyID != 1 || e.Address != "" || len(e.Hash) != 64 {
+			t.Errorf("%+v", e)
+		}
+		if e := entries[5]; e.Address != "127.0.0.1" || e.Hash != "" {
+			t.Errorf("%+v", e)
+		}
+		got := r.send(r.key, "GET", "/activity/head", "")
+		if want := `{"number":5,"hash":"` + entries[4].Hash + `","at":"`; !strings.HasPrefix(got.body, want) {
+			t.Errorf("head: %s, want %s…", got.body, want)
+		}
+		next := r.send(r.key, "GET", "/activity?after=3&limit=1", "")
+		if link := between(next.body, `"next":"`, `"`); !strings.Contains(link, "after=3") || !strings.Contains(link, "offset=1") {
+			t.Errorf("the next page after 3 is %s", link)
+		}
+	})
+}
+
+func TestAuditOfWrongFilters(t *testing.T) {
+	each(t, func(r *rig) {
+		for query, attr := range map[string]string{
+			"scope=Keys": "scope", "activity=made": "activity", "user=x": "user", "user=0": "user", "user=a@b": "user", "key_id=0": "key_id", "key_id=x": "key_id",
+			"since=yesterday": "since", "until=2026-01-01": "until", "after=-1": "after", "after=5.x": "after", "limit=0": "limit", "offset=x": "offset",
+		} {
+			got := r.send(r.key, "GET", "/activity?"+query, "")
+			if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
+				t.Errorf("%s: %d %s", query, got.status, got.body)
+			}
+		}
+	})
+}
+
+// A key without * sees what it could see without the audit.
+func TestAuditOfNarrowKeys(t *testing.T) {
+	each(t, func(r *rig) {
+		r.app(`{"name":"Banner"}`)
+		r.invite("eve@example.com")
+		for _, c := range []struct {
+			scopes, want []string
+			refused      map[string]string
+		}{
+			{
+				[]string{"organization_member:read"},
+				[]string{"OrganizationMembership", "OrganizationInvite"},
+				map[string]string{"Plugin": "plugin:read", "Key": "*", "Organization": "*", "Site": "plugin:read"},
+			},
+			{
+				[]string{"organization_member:read", "plugin:read"},
+				[]string{"OrganizationMembership", "Plugin", "OrganizationInvite"},
+				map[string]string{"Key": "*", "Session": "*"},
+			},
+		} {
+			key := r.newKey(r.owner, c.scopes...)
+			count, entries := r.audit(key, "")
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Scope)
+			}
+			if !slices.Equal(got, c.want) || count != len(c.want) {
+				t.Errorf("%v: %d %v, want %v", c.scopes, count, got, c.want)
+			}
+			if lines := r.stream(key, ""); len(lines) != len(c.want) {
+				t.Errorf("%v: streams %v", c.scopes, lines)
+			}
+			for scope, needed := range c.refused {
+				if got := r.send(key, "GET", "/activity?scope="+scope, ""); got.status != http.StatusForbidden || !strings.Contains(got.body, "scope "+needed+".") {
+					t.Errorf("%v: %s: %d %s", c.scopes, scope, got.status, got.body)
+				}
+			}
+		}
+	})
+}
+
+// stream asks for all lines.
+func (r *rig) stream(key, query string) []string {
+	r.t.Helper()
+	got := r.send(key, "GET", "/activity?"+query, "", "Accept", "text/html, application/x-ndjson;q=0.9")
+	if got.status != http.StatusOK {
+		r.t.Fatalf("%d %s", got.status, got.body)
+	}
+	return slices.DeleteFunc(strings.Split(got.body, "\n"), func(line string) bool { return line == "" })
+}
+
+func TestAuditStream(t *testing.T) {
+	each(t, func(r *rig) {
+		for i := range 5 {
+			r.app(fmt.Sprintf(`{"name":"App %d"}`, i))
+		}
+		if _, err := activity.NumberAll(t.Context(), r.db); err != nil {
+			t.Fatal(err)
+		}
+		r.app(`{"name":"Last"}`)
+		lines := r.stream(r.key, "")
+		for i, line := range lines {
+			r.checker.CheckValue(t, "#/components/schemas/Audit", []byte(line))
+			want := fmt.Sprintf(`"number":%d,`, i+1)
+			if i == len(lines)-1 {
+				want = `"number":null,"hash":null,`
+			}
+			if !strings.Contains(line, want) {
+				t.Errorf("line %d: %s", i, line)
+			}
+		}
+		if len(lines) != 9 {
+			t.Errorf("%d lines: %q", len(lines), lines)
+		}
+		if lines := r.stream(r.key, "scope=Key"); len(lines) != 1 {
+			t.Errorf("of keys: %q", lines)
+		}
+		if lines := r.stream(r.key, "scope=Webhook"); len(lines) != 0 {
+			t.Errorf("of webhooks: %q", lines)
+		}
+		c, err := client.New(r.url, r.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for e, err := range c.Organization(r.org.ID).StreamAudit(t.Context(), client.AuditFilter{After: 7}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, e.Detail.Name)
+		}
+		if !slices.Equal(names, []string{"App 4", "Last"}) {
+			t.Errorf("the client streams %q", names)
+		}
+	})
+}
+
+// slowStream begins a stream of more than fits on the way, and reads one line.
+func (r *rig) slowStream(key string) (*http.Response, *bufio.Reader) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), "GET", r.url+"/api/organizations/"+url.PathEscape(r.org.ID)+"/activity", http.NoBody)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Accept", "application/x-ndjson")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { res.Body.Close() })
+	lines := bufio.NewReader(res.Body)
+	if res.StatusCode == http.StatusOK {
+		if _, err := lines.ReadString('\n'); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return res, lines
+}
+
+// fill makes so much activity that a stream waits for its client.
+func (r *rig) fill() {
+	r.t.Helper()
+	schema := `[{"key":"` + strings.Repeat("x", 900_000) + `"}]`
+	for i := range 24 {
+		id := r.app(`{"name":"Large"}`)
+		got := r.send(r.key, "PATCH", "/pipeline_frontend_apps/"+id, fmt.Sprintf(`{"tag":"%d","config_schema":%s}`, i, schema))
+		if got.status != http.StatusOK {
+			r.t.Fatal(got)
+		}
+	}
+	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// A stream ends when its key is revoked, and says so; and nobody has more than four.
+func TestAuditStreamsEnd(t *testing.T) {
+	each(t, func(r *rig) {
+		var ahead atomic.Int64
+		now := r.db.Now
+		r.db.Now = func() time.Time { return now().Add(time.Duration(ahead.Load())) }
+		r.fill()
+		key, secret, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first *bufio.Reader
+		for i := range 4 {
+			_, lines := r.slowStream(secret) //nolint:bodyclose // it ends with the test
+			if i == 0 {
+				first = lines
+			}
+		}
+		if res, _ := r.slowStream(r.key); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" { //nolint:bodyclose // likewise
+			t.Errorf("a fifth stream: %d", res.StatusCode)
+		}
+		if err := r.keys.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		ahead.Store(int64(3 * time.Second))
+		rest, err := io.ReadAll(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Split(strings.TrimSpace(string(rest)), "\n")
+		if last := all[len(all)-1]; !strings.Contains(last, `"code":"authentication_failed"`) || len(all) >= 40 {
+			t.Errorf("%d lines, then %.300s", len(all), last)
+		}
+	})
+}

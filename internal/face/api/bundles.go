@@ -1,0 +1,72 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+// serveBundle answers browsers, of any origin and without a key, with the bundle
+// of an app: site.js is the current one, SHA256.js the one with that sum.
+func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	openToPages(h)
+	script, pinned, err := a.findBundle(r.WithContext(fair.For(r.Context(), "bundles")))
+	if fault.Is(err, fault.NotFound) {
+		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is not limited
+	}
+	if fault.Is(err, fault.Gone) {
+		h.Set("Cache-Control", "no-store")
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	release, err := inflight.From(r.Context()).Share(script.SHA256, len(script.JS)+len(script.Gzip))
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer release()
+	if script.Disabled {
+		h.Set("X-Foyer-Disabled", "1")
+	}
+	h.Set("Vary", "Accept-Encoding")
+	c := content{body: script.JS, tag: script.SHA256, mediaType: "text/javascript; charset=utf-8"}
+	if wire.AcceptsGzip(r) {
+		c.body, c.tag, c.coding = script.Gzip, script.SHA256+"-gzip", "gzip"
+	}
+	c.cacheControl = "no-cache" // may be kept, but is checked each time
+	if pinned {
+		c.cacheControl = "public, max-age=31536000, immutable"
+	}
+	if err := c.write(w, r); err != nil {
+		a.fail(w, r, err)
+	}
+}
+
+// findBundle returns the bundle that a path names; pinned if it never changes.
+func (a *API) findBundle(r *http.Request) (script *plugin.Script, pinned bool, err error) {
+	sum, ok := strings.CutSuffix(r.PathValue("file"), ".js")
+	if pinned = sum != "site"; !pinned {
+		sum = ""
+	}
+	folder := strings.HasSuffix(r.URL.Path, "/")
+	if !ok || folder || pinned && !isSum(sum) {
+		return nil, false, access.ErrNotFound
+	}
+	script, err = a.Plugins.Bundles.Serve(r.Context(), r.PathValue("public_token"), sum)
+	return script, pinned, err
+}
+
+// isSum reports whether s is a SHA-256 sum in lower-case hexadecimal.
+func isSum(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,56 @@
+package api_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"foyer/internal/infra/sandbox"
+)
+
+// An app is made with its source in one request.
+func TestCreateWithSource(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"plugin_type":"source","source":{"plugin.json":"{\"name\":\"Hello\",\"config\":[1]}","old.ts":null},"site.ts":"export const a = 1"}`)
+		got := r.wantStatus(r.key, "GET", apps+id+"/source", "", 200)
+		for _, want := range []string{`"name":"Hello"`, `"config_schema":[1]`, `"source":{"plugin.json":`, `"site.ts":"export const a = 1"}`, `"status":"transpiled"`, `"bundle":{"url"`} {
+			if !strings.Contains(got.body, want) {
+				r.t.Errorf("lacks %s: %s", want, got.body)
+			}
+		}
+		if got := r.wantStatus(r.key, "GET", apps+id+"/versions", "", 200); !strings.HasPrefix(got.body, `{"count":1,`) {
+			r.t.Errorf("versions: %s", got.body)
+		}
+		if got := r.wantStatus(r.key, "GET", "/pipeline_frontend_apps/activity", "", 200); strings.Count(got.body, `"activity":`) != 1 {
+			r.t.Errorf("activity: %s", got.body)
+		}
+	})
+}
+
+// What cannot be made whole is not made at all.
+func TestCreateWithSourceRefused(t *testing.T) {
+	each(t, func(r *rig) {
+		for body, want := range map[string][2]string{
+			`{"plugin_type":"custom","url":"https://example.com/a","source":{"a.ts":""}}`:     {"invalid_input", "source"},
+			`{"plugin_type":"repository","name":"x","a.ts":""}`:                               {"invalid_input", "a.ts"},
+			`{"name":"x","source":{"../a.ts":""}}`:                                            {"invalid_input", "source"},
+			`{"name":"x","source":{"plugin.json":"{"}}`:                                       {"invalid_input", "source"},
+			`{"name":"x","source":{"a.ts":"` + strings.Repeat("x", 1<<20+1) + `"}}`:           {"max_length", "source"},
+			`{"name":"x","config_schema":["` + strings.Repeat("x", 1<<20) + `"],"source":{}}`: {"max_length", "config_schema"},
+			`{"source":{"a.ts":"","plugin.json":"{}"}}`:                                       {"required", "name"},
+		} {
+			got := r.send(r.key, "POST", "/pipeline_frontend_apps", body)
+			if got.status != 400 || between(got.body, `"code":"`, `"`) != want[0] || between(got.body, `"attr":"`, `"`) != want[1] {
+				r.t.Errorf("%.80s: %d %s, want %v", body, got.status, got.body, want)
+			}
+		}
+		busy := *r.api
+		busy.Plugins.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
+		if got := r.sendTo(r.serve(&busy), r.key, "POST", "/pipeline_frontend_apps", `{"name":"x","site.ts":""}`); got.status != 503 {
+			r.t.Errorf("%d %s", got.status, got.body)
+		}
+		if got := r.wantStatus(r.key, "GET", "/pipeline_frontend_apps", "", 200); !strings.HasPrefix(got.body, `{"count":0,`) {
+			r.t.Errorf("left behind: %s", got.body)
+		}
+	})
+}

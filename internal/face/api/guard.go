@@ -1,0 +1,199 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/wire"
+)
+
+// peerLimit is how many requests a minute an address may make without a valid key.
+const peerLimit = 600
+
+// protect lets a request through to its handler if the caller may make it. Connections to
+// the database are shared by scopes: what reads apps leaves some to what reads members.
+func (a *API) protect(route Route) http.Handler {
+	purpose := route.Scope.String()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(fair.For(r.Context(), purpose))
+		caller, err := a.admit(w, r, route)
+		if err == nil {
+			err = a.do(w, r, route, caller)
+			if route.may == nil && err != nil && !fault.IsOurs(err) { // what is right is not counted
+				err = cmp.Or(a.LimitPeer(w, r), err)
+			}
+		}
+		if err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+// do lets a route's handler answer an admitted caller.
+func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
+	if route.may == nil || r.ContentLength == 0 {
+		return route.do(w, r, caller)
+	}
+	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.Now()}
+	r.Body = body
+	err := route.do(w, r, caller)
+	return cmp.Or(body.refused, err)
+}
+
+// admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.
+func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
+	if route.may == nil {
+		return access.Caller{RequestID: RequestID(w), Address: a.keptAddress(r)}, a.CheckPeer(w, r)
+	}
+	identity, err := a.identify(r)
+	if err != nil && !fault.IsOurs(err) {
+		err = cmp.Or(a.LimitPeer(w, r), err)
+	}
+	if err != nil {
+		return access.Caller{}, err
+	}
+	inflight.From(r.Context()).Of(identity.UserID)
+	if err := a.byUser.take(w, identity.UserID, a.Keys.Now()); err != nil {
+		return access.Caller{}, err
+	}
+	caller, err := a.allow(r, route, identity)
+	caller.RequestID, caller.Address = RequestID(w), a.keptAddress(r)
+	return caller, err
+}
+
+// keptAddress is where a request comes from, if the activity keeps that.
+func (a *API) keptAddress(r *http.Request) string {
+	if !a.KeepAddresses {
+		return ""
+	}
+	return clientAddress(r, a.TrustedProxies)
+}
+
+// allow returns the identity as a caller of the route, or why it may not use it.
+func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (access.Caller, error) {
+	if err := identity.Scope.Require(route.Scope); err != nil {
+		return access.Caller{}, err
+	}
+	caller := identity.Caller()
+	if id := r.PathValue("organization_id"); id != "" {
+		var err error
+		if caller, err = a.Keys.Enter(r.Context(), identity, id); err != nil {
+			return access.Caller{}, err
+		}
+	}
+	return caller, route.may(caller)
+}
+
+// arriving is the body of a request whose caller was admitted before it is read. At its
+// end they must still be allowed: by holding a byte back, somebody could use a right for
+// a minute after losing it.
+type arriving struct {
+	io.ReadCloser
+	api     *API
+	request *http.Request
+	route   Route
+	caller  access.Caller
+	since   time.Time // when the caller was admitted
+	refused error     // why they no longer are
+}
+
+// Read implements io.Reader.
+func (b *arriving) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		if b.refused = b.admitAgain(); b.refused != nil {
+			return n, b.refused
+		}
+	}
+	return n, err
+}
+
+// admitAgain does nothing if the admission is as fresh as other servers' would be.
+func (b *arriving) admitAgain() error {
+	if b.api.Keys.Now().Sub(b.since) < access.MaxAge {
+		return nil
+	}
+	identity, err := b.api.identify(b.request)
+	if err != nil {
+		return err
+	}
+	again, err := b.api.allow(b.request, b.route, identity)
+	if err == nil && (again.Level != b.caller.Level || again.Organization != b.caller.Organization) {
+		err = access.ErrChanged
+	}
+	return err
+}
+
+func (a *API) identify(r *http.Request) (*access.Identity, error) {
+	if session, ok := access.SessionOf(r.Context()); ok {
+		return a.Keys.IdentifySession(r.Context(), session)
+	}
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
+	}
+	scheme, key, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 section 11.1: case-insensitive
+		key = ""
+	}
+	return a.Keys.Identify(r.Context(), strings.TrimSpace(key))
+}
+
+// LimitPeer counts a request that has no valid key, and refuses it if its address
+// has made too many.
+func (a *API) LimitPeer(w http.ResponseWriter, r *http.Request) error {
+	return a.byAddress.take(w, a.peer(r), a.Keys.Now())
+}
+
+// CheckPeer refuses a request if its address has made too many without a valid key. Whoever
+// then finds that it has a wrong one has LimitPeer count it.
+func (a *API) CheckPeer(w http.ResponseWriter, r *http.Request) error {
+	return a.byAddress.check(w, a.peer(r), a.Keys.Now())
+}
+
+// peer is the address that a request counts for. That a proxy is not trusted is logged once:
+// all who come through it would share its limit.
+func (a *API) peer(r *http.Request) string {
+	if r.Header.Get("X-Forwarded-For") != "" && !isTrusted(peerAddress(r), a.TrustedProxies) {
+		if a.untrusted.CompareAndSwap(false, true) {
+			a.Log.WarnContext(r.Context(), "X-Forwarded-For is not believed, since it comes from an address that FOYER_TRUSTED_PROXIES does not name: "+
+				"if that is your proxy, all who come through it share one limit", "peer", peerAddress(r).String())
+		}
+	}
+	return clientAddress(r, a.TrustedProxies)
+}
+
+// ClientAddress is where a request comes from.
+func (a *API) ClientAddress(r *http.Request) string { return clientAddress(r, a.TrustedProxies) }
+
+// fail answers with err.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if wire.DropIfDisconnected(w, r, err) {
+		return
+	}
+	a.Report(w, r, err)
+	_ = wire.WriteError(w, err) // fails if the client has gone
+}
+
+// Report logs the hidden cause of err, if there is one, with the request's id.
+func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
+	first := fault.Of(err)[0]
+	if first.Cause == nil {
+		return
+	}
+	level := slog.LevelWarn // of an upstream
+	if fault.IsOurs(first) {
+		level = slog.LevelError
+	}
+	a.Log.Log(r.Context(), level, "request failed", "request_id", RequestID(w),
+		"method", loggedMethod(r), "path", loggedPath(r), "error", first.Cause.Error())
+}

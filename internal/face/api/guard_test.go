@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// late is a body that is read once its sender is admitted; before it is sent,
+// something happens and time passes.
+type late struct {
+	io.Reader
+	before func()
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if l.before != nil {
+		l.before()
+		l.before = nil
+	}
+	return l.Reader.Read(p)
+}
+
+// Nobody keeps a right by holding their body back.
+func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
+	each(t, func(r *rig) {
+		var passed atomic.Int64
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		must := func(err error) {
+			if err != nil {
+				r.t.Error(err)
+			}
+		}
+		for _, c := range []struct {
+			name   string
+			who    org.Membership
+			before func(keyID int64)
+			want   int
+		}{
+			{"nothing", admin, func(int64) {}, 201},
+			{"revoked", admin, func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 401},
+			{"lowered", admin, func(int64) {
+				_, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email, access.Member)
+				must(err)
+			}, 403},
+			{"removed", admin, func(int64) {
+				_, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email)
+				must(err)
+			}, 404},
+			{"the database fails", r.owner, func(int64) {
+				must(r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					_, err := db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
+					return err
+				}))
+			}, 500},
+		} {
+			key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: c.who.User.ID, Scope: access.All})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			got := r.sendLate(secret, "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com"}`, func() {
+				c.before(key.ID)
+				passed.Add(int64(3 * time.Second))
+			})
+			if got.status != c.want {
+				r.t.Errorf("%s: %d %s", c.name, got.status, got.body)
+			}
+		}
+	})
+}
+
+// A key that is revoked while it asks for another leaves none behind, however soon it
+// goes on.
+func TestRevokedKeyMakesNone(t *testing.T) {
+	each(t, func(r *rig) {
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		got := r.sendLate(secret, "/api/users/@me/keys", `{"scopes":["*"]}`, func() {
+			if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
+				r.t.Error(err)
+			}
+		})
+		r.compare("a new key", got, 401, r.send(secret, "GET", "/api/users/@me", "").body)
+	})
+}
+
+// sendLate sends a body once its sender is admitted, and before has run.
+func (r *rig) sendLate(key, path, text string, before func()) answer {
+	r.t.Helper()
+	body := &late{Reader: strings.NewReader(text), before: before}
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.ContentLength = int64(len(text))
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Expect", "100-continue")
+	waiting := &http.Transport{ExpectContinueTimeout: time.Minute}
+	defer waiting.CloseIdleConnections()
+	resp, err := waiting.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, strings.TrimSuffix(string(got), "\n"), resp.Header}
+}

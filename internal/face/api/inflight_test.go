@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/inflight"
+	"foyer/internal/face/wire"
+)
+
+// held is an answer whose reader takes in nothing until it is let go.
+type held struct {
+	*httptest.ResponseRecorder
+	writing chan struct{}
+	let     chan struct{}
+}
+
+func (h *held) Write(b []byte) (int, error) {
+	h.writing <- struct{}{}
+	<-h.let
+	return h.ResponseRecorder.Write(b)
+}
+
+// Those who load different bundles slowly have the server keep only so many. Of one bundle,
+// there are any number of slow readers.
+func TestSlowReadersOfBundles(t *testing.T) {
+	each(t, func(r *rig) {
+		var bundles []string
+		for _, letter := range []string{"a", "b"} {
+			id := r.app(`{"name":"x","plugin_type":"source"}`)
+			saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"site.ts":"export const a = '`+strings.Repeat(letter, 600<<10)+`'"}`)
+			bundles = append(bundles, between(saved.body, `"bundle":{"url":"`+baseURL, `"`))
+			r.wantStatus("", "GET", bundles[len(bundles)-1], "", 200) // it is in memory now
+		}
+		limited := *r.api
+		limited.InFlight = inflight.New(1 << 20)
+		h := limited.Observe(limited.Handler(func(*wire.Mux) {}), func(*http.Request, int, time.Duration) {})
+		slow := &held{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		done := make(chan struct{})
+		for range 3 {
+			go func() {
+				h.ServeHTTP(slow, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[0], nil))
+				done <- struct{}{}
+			}()
+			<-slow.writing
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[1], nil))
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			r.t.Errorf("another bundle: %d %v", w.Code, w.Header())
+		}
+		for range 3 {
+			slow.let <- struct{}{}
+			<-done
+		}
+		w = httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[1], nil)); w.Code != http.StatusOK || limited.InFlight.Held() != 0 {
+			r.t.Errorf("once they have it: %d, %d bytes are held", w.Code, limited.InFlight.Held())
+		}
+	})
+}

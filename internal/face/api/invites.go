@@ -1,0 +1,200 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/wire"
+)
+
+// InviteAppender returns what appends the invite object of the contract, section 2.2, as of now.
+func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
+	return func(b []byte, i invite.Invite) []byte {
+		b = wire.AppendField(append(b, '{'), "id", i.ID)
+		b = wire.AppendField(b, "target_email", i.TargetEmail)
+		b = wire.AppendField(b, "first_name", i.FirstName)
+		b = wire.AppendBool(b, "emailing_attempt_made", i.EmailAttempted)
+		b = wire.AppendInt(b, "level", int64(i.Level))
+		b = wire.AppendBool(b, "is_expired", i.Expired(now))
+		b = AppendUser(wire.AppendName(b, "created_by"), i.CreatedBy)
+		b = wire.AppendTime(b, "created_at", i.CreatedAt)
+		b = wire.AppendTime(b, "updated_at", i.UpdatedAt)
+		b = wire.AppendField(b, "message", i.Message)
+		b = wire.AppendField(b, "status", string(i.Status(now)))
+		b = wire.AppendTime(b, "accepted_at", i.AcceptedAt)
+		b = wire.AppendField(append(wire.AppendName(b, "delivery"), '{'), "state", string(i.Mail.State))
+		b = wire.AppendField(b, "detail", i.Mail.Reason)
+		b = wire.AppendInt(b, "attempts", int64(i.Mail.Attempts))
+		return append(wire.AppendTime(b, "at", i.Mail.At), "}}"...)
+	}
+}
+
+// AppendUser appends the user object of the contract, section 2.2.
+func AppendUser(b []byte, u org.User) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", u.ID)
+	b = wire.AppendField(b, "uuid", u.UUID)
+	b = wire.AppendField(b, "distinct_id", u.DistinctID)
+	b = wire.AppendField(b, "first_name", u.FirstName)
+	b = wire.AppendField(b, "last_name", u.LastName)
+	b = wire.AppendField(b, "email", u.Email)
+	b = wire.AppendBool(b, "is_email_verified", u.IsEmailVerified)
+	return append(wire.AppendJSON(b, "hedgehog_config", "{}"), '}')
+}
+
+// readInvite reads the request fields of the contract, section 2.2, and send_email.
+func readInvite(o wire.Object) invite.Draft {
+	return invite.Draft{
+		TargetEmail: o.Text("target_email"),
+		FirstName:   o.Text("first_name"),
+		Level:       o.Choice("level"),
+		Message:     o.Text("message"),
+		SendEmail:   o.Bool("send_email"),
+		ExpiresIn:   o.Int("expires_in"),
+	}
+}
+
+func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	f, err := readInviteFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[invite.Invite], error) {
+		return a.Invites.Find(ctx, c, f, p)
+	}
+	return list(a, read, InviteAppender(a.Keys.Now()))(w, r, c)
+}
+
+func readInviteFilter(query url.Values) (invite.Filter, error) {
+	f := invite.Filter{Search: query.Get("search")}
+	var faults fault.List
+	var err error
+	if query.Has("status") {
+		f.Statuses, err = invite.ParseStatuses(query.Get("status"))
+		faults.Add(err)
+	}
+	if query.Has("delivery") {
+		f.Delivery, err = invite.ParseDelivery(query.Get("delivery"))
+		faults.Add(err)
+	}
+	if query.Has("level") {
+		f.Level, err = access.ParseLevel("level", query.Get("level"))
+		faults.Add(err)
+	}
+	if query.Has("id") {
+		if f.ID = parsedUUID(query.Get("id")); f.ID == "" {
+			faults.Add(fault.Field(fault.Invalid, "id", "Must be the id of an invite."))
+		}
+	}
+	if len(f.Search) > maxSearch || !utf8.ValidString(f.Search) || strings.Contains(f.Search, "\x00") {
+		faults.Add(fault.Field(fault.Invalid, "search", "Must be a text of at most %d bytes.", maxSearch))
+	}
+	return f, faults.Err()
+}
+
+// maxSearch bounds what lists are searched for, in bytes.
+const maxSearch = 400
+
+func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	i, err := a.Invites.Create(r.Context(), c, readInvite(o))
+	if err != nil {
+		return err
+	}
+	return a.writeInvite(w, http.StatusCreated, i)
+}
+
+func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) error {
+	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.Now())(b, i) })
+}
+
+// createInvites makes one invite of an object, or one each of an array's items.
+func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk)
+	if err != nil {
+		return err
+	}
+	if !many {
+		i, err := a.Invites.Create(r.Context(), c, readInvite(objects[0].Value))
+		if err != nil {
+			return err
+		}
+		return a.writeInvite(w, http.StatusOK, i)
+	}
+	drafts := make([]invite.Draft, len(objects))
+	for i, o := range objects {
+		drafts[i] = readInvite(o.Value)
+		drafts[i].Fault = o.Fault
+	}
+	invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
+	if err != nil {
+		return err
+	}
+	return wire.WriteList(w, invites, InviteAppender(a.Keys.Now()))
+}
+
+func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Invites.Delete(r.Context(), c, pathUUID(r, "id")); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) resendInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	i, err := a.Invites.Resend(r.Context(), c, pathUUID(r, "id"))
+	if err != nil {
+		return err
+	}
+	return a.writeInvite(w, http.StatusOK, i)
+}
+
+func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	url, expires, err := a.Invites.Link(r.Context(), c, pathUUID(r, "id"))
+	if err != nil {
+		return err
+	}
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return AppendLink(b, url, expires) })
+}
+
+// AppendLink appends the link of an invite, and until when it works.
+func AppendLink(b []byte, url string, expires time.Time) []byte {
+	b = wire.AppendField(append(b, '{'), "url", url)
+	return append(wire.AppendTime(b, "expires_at", expires), '}')
+}
+
+// pathUUID is the UUID in the path; "" if it is not one, which names nothing, and
+// keeps from the database bytes that are not text.
+func pathUUID(r *http.Request, name string) string { return parsedUUID(r.PathValue(name)) }
+
+func parsedUUID(text string) string {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}
+
+// writeSecret is wire.Write for an answer that no cache may keep.
+func writeSecret(w http.ResponseWriter, status int, body func([]byte) []byte) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.Write(w, status, body)
+}

@@ -1,0 +1,179 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+)
+
+// inviteBody is an invite by the owner as it is answered, with the id and times
+// that got has, once they look right.
+func (r *rig) inviteBody(got, email, firstName, level, message string) string {
+	r.t.Helper()
+	id, at := between(got, `"id":"`, `"`), between(got, `"created_at":"`, `"`)
+	if _, err := time.Parse("2006-01-02T15:04:05.000000Z", at); err != nil || len(id) != 36 || id[14] != '7' {
+		r.t.Errorf("id %s, created at %s", id, at)
+	}
+	u := r.owner.User
+	return `{"id":"` + id + `","target_email":"` + email + `","first_name":"` + firstName + `","emailing_attempt_made":false,"level":` + level +
+		`,"is_expired":false,"created_by":{"id":1,"uuid":"` + u.UUID + `","distinct_id":"` + u.DistinctID +
+		`","first_name":"","last_name":"","email":"owner@acme.example","is_email_verified":false,"hedgehog_config":{}},"created_at":"` + at +
+		`","updated_at":"` + at + `","message":"` + message +
+		`","status":"pending","accepted_at":null,"delivery":{"state":"none","detail":"","attempts":0,"at":null}}`
+}
+
+func TestInvites(t *testing.T) {
+	each(t, func(r *rig) {
+		first := r.send(r.key, "POST", invites, `{"target_email":" Pat@BÜCHER.example ","first_name":"Pat","level":"admin","message":"Hi\n<b>","send_email":false,"id":"x"}`)
+		r.compare("create", first, 201, r.inviteBody(first.body, "pat@xn--bcher-kva.example", "Pat", "8", `Hi\n<b>`))
+		second := r.send(r.key, "POST", invites, `{"target_email":"b@x.example","first_name":null,"message":null}`)
+		r.compare("create", second, 201, r.inviteBody(second.body, "b@x.example", "", "1", ""))
+		r.want("GET", invites, "", 200, `{"count":2,"next":null,"previous":null,"results":[`+second.body+`,`+first.body+`]}`)
+		again := r.send(r.key, "POST", invites, `{"target_email":"B@x.example","level":"15"}`)
+		r.compare("replace", again, 201, r.inviteBody(again.body, "b@x.example", "", "15", ""))
+		if between(again.body, `"id":"`, `"`) == between(second.body, `"id":"`, `"`) {
+			r.t.Error("a replaced invite keeps its id")
+		}
+		r.want("GET", invites, "", 200, `{"count":2,"next":null,"previous":null,"results":[`+again.body+`,`+first.body+`]}`)
+		if got := r.send(r.key, "DELETE", invites+strings.ToUpper(between(first.body, `"id":"`, `"`)), ""); got.status != 204 || got.body != "" {
+			r.t.Errorf("delete: %+v", got)
+		}
+		r.want("DELETE", invites+between(first.body, `"id":"`, `"`), "", 404, notFound)
+		r.compare("of another organization", r.send(r.otherKey, "DELETE", "/api/organizations/@current/invites/"+between(again.body, `"id":"`, `"`), ""), 404, notFound)
+		r.want("POST", invites, `{"target_email":"Owner@acme.example"}`, 400,
+			validation("already_member", "owner@acme.example is already a member of this organization.", "target_email"))
+	})
+}
+
+func TestInvitesExpire(t *testing.T) {
+	each(t, func(r *rig) {
+		r.invite("a@x.example")
+		now := r.db.Now().Add(72*time.Hour - time.Second)
+		r.db.Now = func() time.Time { return now }
+		if got := r.send(r.key, "GET", invites, ""); !strings.Contains(got.body, `"is_expired":false`) {
+			r.t.Errorf("a second before: %s", got.body)
+		}
+		now = now.Add(time.Second)
+		if got := r.send(r.key, "GET", invites, ""); !strings.Contains(got.body, `{"count":1,`) || !strings.Contains(got.body, `"is_expired":true`) {
+			r.t.Errorf("expired: %s", got.body)
+		}
+		r.invite("a@x.example")
+		if got := r.send(r.key, "GET", invites, ""); !strings.Contains(got.body, `{"count":1,`) || !strings.Contains(got.body, `"is_expired":false`) {
+			r.t.Errorf("invited again: %s", got.body)
+		}
+	})
+}
+
+func TestBulk(t *testing.T) {
+	each(t, func(r *rig) {
+		bulk := invites + "bulk/"
+		one := r.send(r.key, "POST", bulk, `{"target_email":"a@x.example"}`)
+		r.compare("an object", one, 200, r.inviteBody(one.body, "a@x.example", "", "1", ""))
+		r.want("POST", bulk, `[]`, 200, `[]`)
+		many := r.send(r.key, "POST", bulk, `[{"target_email":"z@x.example"},{"target_email":"a@x.example","level":8}]`)
+		items := strings.Split(strings.Trim(many.body, "[]"), `},{"id"`)
+		if many.status != 200 || len(items) != 2 || !strings.Contains(items[0], "z@x.example") || !strings.Contains(items[1], `"level":8`) {
+			r.t.Errorf("an array: %d %s", many.status, many.body)
+		}
+		before := r.send(r.key, "GET", invites, "").body
+		r.want("POST", bulk, `[{"target_email":"new@x.example"},{"target_email":"owner@acme.example"}]`, 400,
+			validation("already_member", "owner@acme.example is already a member of this organization.", "1.target_email"))
+		item := `{"target_email":"a@x.example"}`
+		r.want("POST", bulk, "["+strings.Repeat(item+",", 100)+item+"]", 400, validation("max_length", "At most 100 items fit in one request.", "null"))
+		r.want("POST", bulk, `[`+item+`,5]`, 400, validation("invalid_input", "Must be an object, not a number.", "1"))
+		if after := r.send(r.key, "GET", invites, "").body; after != before {
+			r.t.Errorf("refused requests have changed something: %s, before: %s", after, before)
+		}
+	})
+}
+
+func TestWhoMayInvite(t *testing.T) {
+	each(t, func(r *rig) {
+		member := r.newKey(r.join(r.org, "member@acme.example", access.Member), "*")
+		admin := r.newKey(r.join(r.org, "admin@acme.example", access.Admin), "*")
+		r.compare("above one's own level", r.send(member, "POST", invites, `{"target_email":"a@x.example","level":8}`), 403,
+			denied("You may invite people up to your own level, 1 (member)."))
+		r.compare("the same in bulk", r.send(admin, "POST", invites+"bulk", `[{"target_email":"a@x.example","level":15}]`), 403,
+			denied("You may invite people up to your own level, 8 (admin)."))
+		owners := r.invite("theirs@x.example")
+		r.compare("replace another's", r.send(member, "POST", invites, `{"target_email":"theirs@x.example"}`), 403,
+			denied("theirs@x.example has been invited by somebody else: ask them or an admin."))
+		r.compare("delete another's", r.send(member, "DELETE", invites+owners, ""), 403,
+			denied("Only admins, owners and whoever made it may take back an invite."))
+		own := r.send(member, "POST", invites, `{"target_email":"mine@x.example"}`)
+		if got := r.send(member, "DELETE", invites+between(own.body, `"id":"`, `"`), ""); got.status != 204 {
+			r.t.Errorf("delete one's own: %d %s", got.status, got.body)
+		}
+		if got := r.send(admin, "DELETE", invites+owners, ""); got.status != 204 {
+			r.t.Errorf("an admin deletes: %d %s", got.status, got.body)
+		}
+		off := false
+		r.set(org.Settings{MembersCanInvite: &off})
+		r.compare("switched off", r.send(member, "POST", invites, `{"target_email":"a@x.example"}`), 403,
+			denied("Only admins and owners may invite people to this organization."))
+		if got := r.send(admin, "POST", invites, `{"target_email":"a@x.example"}`); got.status != 201 {
+			r.t.Errorf("an admin invites: %d", got.status)
+		}
+	})
+}
+
+// What became of an invite can be asked, for 30 days after it was accepted, too.
+func TestInviteStatus(t *testing.T) {
+	each(t, func(r *rig) {
+		ids := map[string]string{}
+		for name, more := range map[string]string{"ada": `,"level":8`, "ben": `,"first_name":"B%_!","expires_in":60`, "cleo": ""} {
+			ids[name] = between(r.wantStatus(r.key, "POST", invites, `{"target_email":"`+name+`@x.example"`+more+`}`, 201).body, `"id":"`, `"`)
+		}
+		for _, body := range []string{`59`, `2592001`, `"60"`, `-1`} {
+			r.wantStatus(r.key, "POST", invites, `{"target_email":"no@x.example","expires_in":`+body+`}`, 400)
+		}
+		r.wantStatus("", "POST", "/api/signup/"+r.token(ids["cleo"]), "", 201)
+		now := r.db.Now().Add(time.Minute)
+		r.db.Now = func() time.Time { return now }
+		for query, want := range map[string]string{
+			"": "ada ben", "status=pending": "ada", "status=expired": "ben", "status=accepted": "cleo", "status=any": "ada ben cleo",
+			"status=accepted,pending": "ada cleo", "level=admin": "ada", "level=1": "ben", "level=1&status=any": "ben cleo", "delivery=none&status=any": "ada ben cleo",
+			"delivery=sent": "", "search=ADA": "ada", "search=%25_!": "ben", "search=cleo%40x&status=any": "cleo", "search=%25": "ben", "search=x.example": "ada ben",
+			"id=" + ids["cleo"] + "&status=any": "cleo", "id=" + ids["cleo"]: "", "status=any&limit=1&offset=3": "",
+		} {
+			list := r.wantStatus(r.key, "GET", invites+"?"+query, "", 200).body
+			var got []string
+			for _, name := range []string{"ada", "ben", "cleo"} {
+				if strings.Contains(list, `"id":"`+ids[name]) {
+					got = append(got, name)
+				}
+			}
+			if strings.Join(got, " ") != want || !strings.Contains(query, "limit") && !strings.HasPrefix(list, fmt.Sprintf(`{"count":%d,`, len(got))) {
+				r.t.Errorf("%s: %q, want %q: %s", query, got, want, list)
+			}
+		}
+		for _, query := range []string{"status=gone", "status=", "status=any,pending", "delivery=lost", "level=7", "id=7", "search=%00"} {
+			r.wantStatus(r.key, "GET", invites+"?"+query, "", 400)
+		}
+		if other := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/invites?status=any", "", 200).body; !strings.HasPrefix(other, `{"count":0,`) {
+			r.t.Errorf("another organization's: %s", other)
+		}
+		accepted := r.wantStatus(r.key, "GET", invites+"?status=accepted", "", 200).body
+		if !strings.Contains(accepted, `"status":"accepted","accepted_at":"20`) || !strings.Contains(accepted, `"delivery":{"state":"none","detail":"","attempts":0,"at":null}`) {
+			r.t.Error(accepted)
+		}
+		r.wantStatus(r.otherKey, "DELETE", "/api/organizations/"+r.other.ID+"/invites/"+ids["cleo"], "", 404)
+		r.wantStatus(r.newKey(r.join(r.org, "m@acme.example", access.Member), "*"), "DELETE", invites+ids["cleo"], "", 403)
+		r.wantStatus(r.key, "DELETE", invites+ids["cleo"], "", 204)
+		r.wantStatus(r.key, "DELETE", invites+ids["cleo"], "", 404)
+		again := between(r.wantStatus(r.key, "POST", invites, `{"target_email":"dora@x.example"}`, 201).body, `"id":"`, `"`)
+		r.wantStatus("", "POST", "/api/signup/"+r.token(again), "", 201)
+		later := now.Add(31 * 24 * time.Hour)
+		r.db.Now = func() time.Time { return later }
+		if err := r.api.Invites.Tidy(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if list := r.wantStatus(r.key, "GET", invites+"?status=accepted", "", 200).body; !strings.HasPrefix(list, `{"count":0,`) {
+			r.t.Errorf("kept for too long: %s", list)
+		}
+	})
+}

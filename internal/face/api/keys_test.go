@@ -1,0 +1,224 @@
+package api_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/face/api"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// Two servers on one database, each with a memory of its own.
+func TestKeysOnTwoServers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		second := dbtest.Open(t, url)
+		now := time.Now().UTC().Truncate(time.Microsecond)
+		for _, d := range []*db.DB{r.db, second} {
+			d.Now = func() time.Time { return now }
+		}
+		keys := access.NewKeys(second)
+		other := r.serve(&api.API{
+			Log: r.api.Log, Keys: keys, BaseURL: baseURL, Plugins: newApps(t, second),
+			Invites: invite.Service{DB: second, Keys: keys, TTL: time.Hour, Cache: invite.NewCache()},
+		})
+		status := func(url, key string) int { return r.sendTo(url, key, "GET", apps, "").status }
+		made, key, err := r.keys.Create(t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
+			t.Errorf("a new key: %d here, %d there", here, there)
+		}
+		if err := r.keys.Revoke(t.Context(), made.ID); err != nil {
+			t.Fatal(err)
+		}
+		if here := status(r.url, key); here != 401 {
+			t.Errorf("revoked: %d here", here)
+		}
+		now = now.Add(2 * time.Second)
+		if there := status(other, key); there != 401 {
+			t.Errorf("revoked: %d there after 2 seconds", there)
+		}
+
+		newcomer := r.join(r.other, "new@acme.example", access.Member)
+		key = r.newKey(newcomer, "*")
+		if here := status(r.url, key); here != 404 {
+			t.Errorf("not a member: %d", here)
+		}
+		if _, err := r.api.Invites.AddMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example", access.Member); err != nil {
+			t.Fatal(err)
+		}
+		if here, there := status(r.url, key), status(other, key); here != 200 || there != 200 {
+			t.Errorf("a new member: %d here, %d there", here, there)
+		}
+		if _, err := r.orgs.RemoveMember(t.Context(), access.Caller{}, r.org.ID, "new@acme.example"); err != nil {
+			t.Fatal(err)
+		}
+		if here := status(r.url, key); here != 404 {
+			t.Errorf("removed: %d here", here)
+		}
+		now = now.Add(2 * time.Second)
+		if there := status(other, key); there != 404 {
+			t.Errorf("removed: %d there after 2 seconds", there)
+		}
+	})
+}
+
+func TestKeyExpires(t *testing.T) {
+	each(t, func(r *rig) {
+		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		now := r.db.Now().Add(time.Hour - time.Second)
+		r.db.Now = func() time.Time { return now }
+		if got := r.send(key, "GET", apps, ""); got.status != 200 {
+			r.t.Errorf("before its time: %d", got.status)
+		}
+		now = now.Add(2 * time.Second)
+		if got := r.send(key, "GET", apps, ""); got.status != 401 {
+			r.t.Errorf("after its time: %d", got.status)
+		}
+	})
+}
+
+func TestKeyBoundToOrganization(t *testing.T) {
+	each(t, func(r *rig) {
+		r.join(r.other, "owner@acme.example", access.Owner)
+		_, key, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: r.other.ID})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.compare("its user's other organization", r.send(key, "GET", apps, ""), 404, notFound)
+		for _, id := range []string{"@current", r.other.ID} {
+			if got := r.send(key, "GET", "/api/organizations/"+id+apps, ""); got.status != 200 {
+				r.t.Errorf("%s: %d %s", id, got.status, got.body)
+			}
+		}
+		if got := r.send(r.key, "GET", "/api/organizations/"+r.other.ID+apps, ""); got.status != 200 {
+			r.t.Errorf("a key that is not bound: %d", got.status)
+		}
+	})
+}
+
+// Using a key is noted to the hour, and costs the request no write.
+func TestKeyUse(t *testing.T) {
+	each(t, func(r *rig) {
+		now := time.Date(2030, 1, 2, 3, 45, 6, 0, time.UTC)
+		r.db.Now = func() time.Time { return now }
+		r.send(r.key, "GET", apps, "")
+		used := func() time.Time {
+			keys, err := r.keys.List(r.t.Context())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			if at := keys[1].LastUsedAt; !at.IsZero() {
+				r.t.Errorf("another key is said to be used at %s", at)
+			}
+			return keys[0].LastUsedAt
+		}
+		if at := used(); !at.IsZero() {
+			r.t.Errorf("written by the request: %s", at)
+		}
+		if err := r.keys.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		hour := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+		if at := used(); !at.Equal(hour) {
+			r.t.Errorf("used at %s", at)
+		}
+		slow := access.NewKeys(r.db) // a server that had noted it before
+		now = now.Add(-time.Hour)
+		if _, err := slow.Identify(r.t.Context(), r.key); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := slow.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if at := used(); !at.Equal(hour) {
+			r.t.Errorf("then at %s", at)
+		}
+	})
+}
+
+// Servers that write down the use of the same keys at once must not lock each
+// other out.
+func TestKeyUseOnTwoServers(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		r := newRig(t, dbtest.Open(t, url))
+		var servers []*access.Keys
+		for range 2 {
+			servers = append(servers, access.NewKeys(dbtest.Open(t, url)))
+		}
+		for range 50 {
+			key := r.newKey(r.owner, "plugin:read")
+			for _, s := range servers {
+				if _, err := s.Identify(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var wg sync.WaitGroup
+		for _, s := range servers {
+			wg.Go(func() {
+				if err := s.FlushUse(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// People have at most 100 keys that have not expired, however many they ask for at once;
+// the operator may give them more.
+func TestKeysOfAUserAreLimited(t *testing.T) {
+	each(t, func(r *rig) {
+		const keys, draft = "/api/users/@me/keys", `{"scopes":["plugin:read"]}`
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		if _, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Second}); err != nil {
+			r.t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+		for range 95 {
+			r.newKey(r.owner, "plugin:read")
+		}
+		statuses := make(chan int, 8)
+		var asking sync.WaitGroup
+		for range cap(statuses) {
+			asking.Go(func() { statuses <- r.send(r.key, "POST", keys, draft).status })
+		}
+		asking.Wait()
+		close(statuses)
+		made := 0
+		for status := range statuses {
+			if status == 201 {
+				made++
+			}
+		}
+		if made != 4 { // with the first one and the 95
+			r.t.Errorf("%d of 8 made a key; 4 should", made)
+		}
+		full := validation("invalid_input", "At most 100 keys of yours may be valid at a time, and 100 are: revoke some first.", "null")
+		r.compare("one too many", r.send(r.key, "POST", keys, draft), 400, full)
+		r.newKey(r.owner, "plugin:read")
+		more := strings.ReplaceAll(full, "and 100", "and 101")
+		r.compare("after one from the operator", r.send(r.key, "POST", keys, draft), 400, more)
+		r.wantStatus(r.otherKey, "POST", keys, draft, 201)
+		list := r.wantStatus(r.key, "GET", keys+"?limit=4&offset=1", "", 200).body // behind the first; the expired one is gone
+		for _, part := range strings.Split(list, `{"id":`)[1:3] {
+			id, _, _ := strings.Cut(part, ",")
+			r.wantStatus(r.key, "DELETE", keys+"/"+id, "", 204)
+		}
+		r.wantStatus(r.key, "POST", keys, draft, 201)
+	})
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"foyer/internal/base/fault"
+)
+
+// limiter lets each key make perMinute requests a minute. A key that was idle may
+// make them all at once.
+type limiter[K comparable] struct {
+	perMinute int
+	policy    []string // the header's values
+
+	mu      sync.Mutex
+	buckets map[K]*rate.Limiter
+	swept   time.Time
+}
+
+func newLimiter[K comparable](perMinute int) *limiter[K] {
+	return &limiter[K]{
+		perMinute: perMinute,
+		policy:    []string{fmt.Sprintf(`"default";q=%d;w=60`, perMinute)},
+		buckets:   map[K]*rate.Limiter{},
+	}
+}
+
+// allow counts one request, and reports whether it is not one too many.
+func (l *limiter[K]) allow(key K, now time.Time) bool { return l.bucket(key, now).AllowN(now, 1) }
+
+// take counts one request, refuses it if it is one too many, and tells how many
+// are left (draft-ietf-httpapi-ratelimit-headers).
+func (l *limiter[K]) take(w http.ResponseWriter, key K, now time.Time) error {
+	return l.answer(w, key, now, func(b *rate.Limiter) bool { return b.AllowN(now, 1) })
+}
+
+// check is take for a request that is not counted.
+func (l *limiter[K]) check(w http.ResponseWriter, key K, now time.Time) error {
+	return l.answer(w, key, now, func(b *rate.Limiter) bool { return b.TokensAt(now) >= 1 })
+}
+
+func (l *limiter[K]) answer(w http.ResponseWriter, key K, now time.Time, allow func(*rate.Limiter) bool) error {
+	if l.perMinute == 0 {
+		return nil
+	}
+	bucket := l.bucket(key, now)
+	allowed := allow(bucket)
+	left := bucket.TokensAt(now)
+	perSecond := float64(bucket.Limit())
+	full := time.Duration((float64(l.perMinute) - left) / perSecond * float64(time.Second))
+	h := w.Header() // the names as Set would spell them
+	h["Ratelimit-Policy"] = l.policy
+	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(max(0, int(left))) + `;t=` + strconv.Itoa(int(math.Ceil(full.Seconds())))}
+	if allowed {
+		return nil
+	}
+	wait := time.Duration((1 - left) / perSecond * float64(time.Second))
+	return fault.Later(fault.Throttled, wait, "At most %d requests a minute: try again later.", l.perMinute)
+}
+
+func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.swept) > time.Minute {
+		l.swept = now
+		for k, b := range l.buckets {
+			if b.TokensAt(now) >= float64(l.perMinute) {
+				delete(l.buckets, k)
+			}
+		}
+	}
+	b := l.buckets[key]
+	if b == nil {
+		b = rate.NewLimiter(rate.Limit(float64(l.perMinute)/60), l.perMinute)
+		l.buckets[key] = b
+	}
+	return b
+}
+
+// slots counts the streams that each user has.
+type slots struct {
+	mu    sync.Mutex
+	taken map[int64]int
+}
+
+// enter reports whether the user may have another one, which they then have until leave.
+func (s *slots) enter(userID int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[userID] == maxStreams {
+		return false
+	}
+	s.taken[userID]++
+	return true
+}
+
+func (s *slots) leave(userID int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[userID]--; s.taken[userID] == 0 {
+		delete(s.taken, userID)
+	}
+}
+
+// thisMachine stands for a peer without an address: one on a unix socket, and the console.
+var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// peerAddress is where a request's connection comes from.
+func peerAddress(r *http.Request) netip.Addr {
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		return peer.Addr().Unmap()
+	}
+	return thisMachine
+}
+
+// clientAddress is where a request comes from: the peer or, if that is a trusted
+// proxy, the last address in X-Forwarded-For that is not one. An IPv6 address
+// counts with its /64, which is what one client has.
+func clientAddress(r *http.Request, trusted []netip.Prefix) string {
+	addr := peerAddress(r)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = next.Unmap()
+	}
+	if addr.Is6() {
+		if net, err := addr.Prefix(64); err == nil {
+			return net.String()
+		}
+	}
+	return addr.String()
+}
+
+func isTrusted(addr netip.Addr, trusted []netip.Prefix) bool {
+	for _, p := range trusted {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/face/api"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
+)
+
+// Requests without a key are counted by address. What a proxy says about its clients is
+// believed if the proxy is trusted; one on a unix socket counts as 127.0.0.1.
+func TestWhoIsLimited(t *testing.T) {
+	t.Parallel()
+	const proxy = "127.0.0.1:1000"
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	for name, test := range map[string]struct {
+		trusted []netip.Prefix
+		peers   [2]string
+		says    [2]string // in X-Forwarded-For
+		same    bool      // the two requests count as one client's
+	}{
+		"two addresses":                 {nil, [2]string{"192.0.2.1:1", "192.0.2.2:1"}, [2]string{}, false},
+		"two ports":                     {nil, [2]string{"192.0.2.1:1", "192.0.2.1:2"}, [2]string{}, true},
+		"one network of IPv6":           {nil, [2]string{"[2001:db8::1]:1", "[2001:db8::2]:1"}, [2]string{}, true},
+		"a proxy":                       {loopback, [2]string{proxy, proxy}, [2]string{"192.0.2.1", "192.0.2.2"}, false},
+		"a proxy that is not trusted":   {nil, [2]string{proxy, proxy}, [2]string{"192.0.2.1", "192.0.2.2"}, true},
+		"a client that makes one up":    {loopback, [2]string{proxy, proxy}, [2]string{"198.51.100.1, 192.0.2.1", "198.51.100.2, 192.0.2.1"}, true},
+		"a socket":                      {loopback, [2]string{"@", "@"}, [2]string{"192.0.2.1", "192.0.2.2"}, false},
+		"a socket that is not trusted":  {nil, [2]string{"@", "@"}, [2]string{"192.0.2.1", "192.0.2.2"}, true},
+		"sockets with names":            {nil, [2]string{"/tmp/a", "/tmp/b"}, [2]string{}, true},
+		"a socket and a proxy, trusted": {loopback, [2]string{"@", proxy}, [2]string{"192.0.2.1", "192.0.2.1"}, true},
+	} {
+		now := time.Now()
+		a := &api.API{
+			Log: slog.New(slog.DiscardHandler), Keys: access.NewKeys(&db.DB{Now: func() time.Time { return now }}), TrustedProxies: test.trusted,
+		}
+		a.Handler(func(*wire.Mux) {})
+		for i := range 2 {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			r.RemoteAddr = test.peers[i]
+			r.Header.Set("X-Forwarded-For", test.says[i])
+			w := httptest.NewRecorder()
+			if err := a.LimitPeer(w, r); err != nil {
+				t.Fatal(err)
+			}
+			want := "r=599;"
+			if i == 1 && test.same {
+				want = "r=598;"
+			}
+			if got := w.Header().Get("RateLimit"); !strings.Contains(got, want) {
+				t.Errorf("%s: request %d is answered %s, want %s", name, i, got, want)
+			}
+		}
+	}
+}

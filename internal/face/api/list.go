@@ -1,0 +1,32 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/wire"
+)
+
+// reader reads a page of a list.
+type reader[T any] func(context.Context, access.Caller, page.Page) (page.Found[T], error)
+
+// ask reads the page that a request asks for.
+func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, found page.Found[T], err error) {
+	if p, err = wire.ReadPage(r); err == nil {
+		found, err = read(r.Context(), c, p)
+	}
+	return p, found, err
+}
+
+// list answers with the page that read reads, each item appended by item.
+func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		p, found, err := read.ask(r, c)
+		if err != nil {
+			return err
+		}
+		return wire.WritePage(w, r, a.BaseURL, p, found, item)
+	}
+}

@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/face/api"
+	"foyer/internal/face/openapi/openapitest"
+)
+
+// Every route answers each kind of caller as it should. The routes come from the
+// table, so that a new one is covered without anyone remembering it.
+func TestEveryRouteForEveryCaller(t *testing.T) {
+	each(t, func(r *rig) {
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		member := r.join(r.org, "member@acme.example", access.Member)
+		keys := map[string]string{
+			"no key":                           "",
+			"bad key":                          access.NewKey(),
+			"plugin:read":                      r.newKey(r.owner, "plugin:read"),
+			"plugin:write":                     r.newKey(r.owner, "plugin:write"),
+			"organization_member:read":         r.newKey(r.owner, "organization_member:read"),
+			"organization_member:write":        r.newKey(r.owner, "organization_member:write"),
+			"member":                           r.newKey(member, "*"),
+			"admin":                            r.newKey(admin, "*"),
+			"owner":                            r.key,
+			"another organization's owner":     r.otherKey,
+			"a member of no organization here": r.newKey(r.join(r.newOrg("Third"), "x@third.example", access.Member), "*"),
+		}
+		for _, route := range r.api.Routes() {
+			for who, key := range keys {
+				path := r.target(route)
+				for _, path := range []string{path, path + "/"} {
+					got := r.send(key, route.Method, path, "")
+					if want := expected(route, who); got.status/100 == 5 || want != got.status && (want != 0 || got.status == 401 || got.status == 403) {
+						r.t.Errorf("%s %s as %s: got %d, want %d: %s", route.Method, path, who, got.status, want, got.body)
+					}
+					if got.status == http.StatusNotFound && strings.HasPrefix(who, "another") && got.body != notFound {
+						r.t.Errorf("%s %s as %s tells more than that it is not there: %s", route.Method, path, who, got.body)
+					}
+				}
+			}
+		}
+	})
+}
+
+// target is a route's path with things in it that are there.
+func (r *rig) target(route api.Route) string {
+	r.made++
+	email := "someone" + strconv.Itoa(r.made) + "@matrix.example"
+	path := strings.Replace(route.Path, "{organization_id}", r.org.ID, 1)
+	switch {
+	case strings.Contains(path, "{token}"):
+		return strings.Replace(path, "{token}", r.token(r.invite(email)), 1)
+	case strings.Contains(path, "{user_uuid}"):
+		return strings.Replace(path, "{user_uuid}", r.join(r.org, email, access.Member).User.UUID, 1)
+	case strings.Contains(path, "/invites/{id}"):
+		return strings.Replace(path, "{id}", r.invite(email), 1)
+	case strings.Contains(path, "/sites/{id}"):
+		site := r.site("matrix " + strconv.Itoa(r.made))
+		app := r.app(`{"name":"matrix"}`)
+		r.placed(site, `{"app_id":`+app+`}`)
+		return strings.NewReplacer("{id}", site, "{app_id}", app).Replace(path)
+	case strings.Contains(path, "/keys/{id}"), strings.Contains(path, "/sessions/{id}"):
+		return strings.Replace(path, "{id}", "1000000", 1)
+	case strings.Contains(path, "{id}"):
+		return strings.Replace(path, "{id}", r.app(`{"name":"matrix"}`), 1)
+	}
+	return path
+}
+
+// expected is the status that a caller gets for being who it is; 0: none of that
+// kind, the rest decides.
+func expected(route api.Route, who string) int {
+	if strings.Contains(route.Path, "{token}") || route.Path == "/api/signin" {
+		return 0 // whoever holds it; anybody
+	}
+	switch who {
+	case "no key", "bad key":
+		return http.StatusUnauthorized
+	case "another organization's owner", "a member of no organization here":
+		if !strings.Contains(route.Path, "{organization_id}") {
+			return 0
+		}
+		return http.StatusNotFound
+	case "member", "admin":
+		if strings.HasSuffix(route.Path, "{organization_id}") && route.Method == http.MethodPatch {
+			return http.StatusForbidden // for owners
+		}
+		if who == "admin" {
+			return 0
+		}
+		if route.Scope == access.PluginWrite || strings.HasSuffix(route.Path, "/preview") || strings.Contains(route.Path, "{organization_id}/keys") {
+			return http.StatusForbidden
+		}
+		if strings.Contains(route.Path, "{organization_id}/activity") {
+			return http.StatusForbidden
+		}
+		if strings.Contains(route.Path, "/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") {
+			return http.StatusForbidden // made by the owner; another member
+		}
+	case "owner":
+	default:
+		scope, err := access.ParseScopes([]string{who})
+		if err != nil || !scope.Includes(route.Scope) {
+			return http.StatusForbidden
+		}
+	}
+	return 0
+}
+
+// The table of routes and the OpenAPI document list the same operations, and the
+// same scopes for each.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	documented := map[string]string{}
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if strings.HasPrefix(o.Path, "/api/") {
+			documented[o.Method+" "+o.Path] = o.Scope
+		}
+	}
+	for _, route := range (&api.API{}).Routes() {
+		name := route.Method + " " + route.Path
+		scope, ok := documented[name]
+		if !ok {
+			t.Errorf("%s is not documented", name)
+		} else if scope != route.Scope.String() {
+			t.Errorf("%s needs %s, the document says %s", name, route.Scope, scope)
+		}
+		delete(documented, name)
+	}
+	for name := range documented {
+		t.Errorf("%s is documented, but not there", name)
+	}
+}

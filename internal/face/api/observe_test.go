@@ -1,0 +1,182 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/face/api"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
+)
+
+// Whatever a path is like, it is logged, and what follows a word like invite is not.
+func FuzzLoggedPath(f *testing.F) {
+	for _, path := range []string{"/invite/", "/ȺȺȺ/signup/", "/invite;x/", "/INVITE /", "/api/signup2/", "/\xff/invite/", "//", "/a/../invite/", "console/", "console//i/", "console/../"} {
+		f.Add(path)
+	}
+	const canary = "SECRETsecret"
+	f.Fuzz(func(t *testing.T, path string) {
+		var log bytes.Buffer
+		a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: access.NewKeys(&db.DB{Now: func() time.Time { return time.Time{} }})}
+		to := wire.NewMux()
+		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+		to.Handle("/invite/{token}", refuse)
+		to.Handle("/console/", refuse)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.URL.Path = "/" + path + canary
+		a.Observe(to, func(*http.Request, int, time.Duration) {}).ServeHTTP(httptest.NewRecorder(), r)
+		if text := log.String(); strings.Contains(text, canary) {
+			t.Error(text)
+		}
+	})
+}
+
+// The first part of an answer reaches the client while the handler makes the rest.
+func TestStreaming(t *testing.T) {
+	t.Parallel()
+	received := make(chan struct{})
+	a := &api.API{Log: slog.New(slog.DiscardHandler), Keys: access.NewKeys(&db.DB{Now: time.Now})}
+	h := a.Handler(func(to *wire.Mux) {
+		to.Handle("/stream", wire.Get(wire.Secret(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "first\n")
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-received:
+			case <-r.Context().Done():
+			}
+			io.WriteString(w, "second\n")
+		}))))
+	})
+	status := make(chan int, 1)
+	s := httptest.NewServer(a.Observe(h, func(_ *http.Request, got int, _ time.Duration) { status <- got }))
+	defer s.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Timeout: 20 * time.Second}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body := bufio.NewReader(answer.Body)
+	if line, err := body.ReadString('\n'); line != "first\n" {
+		t.Fatalf("the client reads %q (%v)", line, err)
+	}
+	close(received)
+	if rest, err := io.ReadAll(body); string(rest) != "second\n" || err != nil {
+		t.Errorf("then it reads %q (%v)", rest, err)
+	}
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("status %d is counted", got)
+	}
+}
+
+// What is logged has the unit of the metrics.
+func TestLoggedTime(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	now := time.Now()
+	clock := func() time.Time {
+		now = now.Add(1500 * time.Millisecond)
+		return now
+	}
+	a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: access.NewKeys(&db.DB{Now: clock})}
+	a.Observe(http.NotFoundHandler(), func(*http.Request, int, time.Duration) {}).
+		ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if text := log.String(); !strings.Contains(text, `"took_seconds":1.5}`) {
+		t.Error(text)
+	}
+}
+
+// lines is a log that timers write to while a test reads it.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+// take returns what was written since the last take.
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.text.String()
+	l.text.Reset()
+	return text
+}
+
+// A client that ignores its limit does not fill the disk: one line a minute says how many
+// requests were refused.
+func TestThrottledIsCountedInTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: access.NewKeys(&db.DB{Now: time.Now})}
+		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+		h := a.Observe(refuse, func(*http.Request, int, time.Duration) {})
+		for range 3 {
+			for range 1000 {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			}
+			if text := log.take(); text != "" {
+				t.Errorf("logged at once: %s", text)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if text := log.take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"requests":1000}`) {
+				t.Errorf("logged after a minute: %s", text)
+			}
+		}
+	})
+}
+
+// A method may be anything, a key too: one that is made up is not logged.
+func TestLoggedMethod(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		url := r.serveLogged(&log)
+		for method, want := range map[string]string{
+			r.key: "(unknown)", strings.Repeat("x", 60_000): "(unknown)", "PUT": "PUT", "get": "(unknown)", "DELETE": "DELETE",
+		} {
+			log.Reset()
+			if got := r.sendTo(url, r.key, method, apps, ""); got.status != http.StatusMethodNotAllowed {
+				r.t.Errorf("%.20s: %d %s", method, got.status, got.body)
+			}
+			if text := log.String(); len(text) > 1000 || !strings.Contains(text, " method="+want+" ") {
+				r.t.Errorf("%.20s: %.1000s", method, text)
+			}
+		}
+	})
+}
+
+// Nobody fills the disk with what they ask for.
+func TestLoggedPathIsCut(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		url := r.serveLogged(&log)
+		if got := r.sendTo(url, "", http.MethodGet, "/apps/A/"+strings.Repeat("%ff", 20_000), ""); got.status != http.StatusNotFound {
+			r.t.Errorf("%d %s", got.status, got.body)
+		}
+		if text := log.String(); len(text) > 2000 || !strings.Contains(text, "/apps/A/") {
+			r.t.Errorf("%d bytes: %.500s", len(text), text)
+		}
+	})
+}

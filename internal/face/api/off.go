@@ -1,0 +1,84 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Plugins.Disable(r.Context(), c, pluginID(r), o.Text("reason"))
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	p, err := a.Plugins.Enable(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	goTo := o.Int("version")
+	if goTo.Fault == nil && goTo.Set && !goTo.Null && goTo.Value < 1 {
+		goTo.Fault = fault.Field(fault.Invalid, "version", "Must be the number of a version.")
+	}
+	if goTo.Fault != nil {
+		return goTo.Fault
+	}
+	v, err := a.Plugins.Withdraw(r.Context(), c, pluginID(r), plugin.Withdrawal{
+		Number: patch.ID(r.PathValue("version")), Reason: o.Text("reason"), GoTo: goTo.Value,
+	})
+	if err != nil {
+		return err
+	}
+	return writeVersion(w, v)
+}
+
+func (a *API) restoreVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	v, err := a.Plugins.Restore(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")))
+	if err != nil {
+		return err
+	}
+	return writeVersion(w, v)
+}
+
+func writeVersion(w http.ResponseWriter, v plugin.Version) error {
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendVersion(b, v) })
+}
+
+// appendOff appends why something is off; null if it is not.
+func appendOff(b []byte, name string, o plugin.Off) []byte {
+	if !o.Is() {
+		return wire.AppendJSON(b, name, "")
+	}
+	b = wire.AppendField(append(wire.AppendName(b, name), '{'), "reason", o.Reason)
+	if o.By.ID == 0 {
+		b = wire.AppendJSON(b, "by", "")
+	} else {
+		b = AppendUser(wire.AppendName(b, "by"), o.By)
+	}
+	return append(wire.AppendTime(b, "at", o.At), '}')
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"net/http"
+	"sync"
+
+	"foyer/internal/base/compress"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/face/wire"
+)
+
+//go:generate go run ../openapi/generate openapi.yaml
+
+// The public contract of the API, and what go generate makes of it.
+var (
+	//go:embed openapi.yaml
+	openAPIYAML []byte
+	//go:embed openapi.json
+	openAPIJSON []byte
+	//go:embed openapi.html
+	openAPIPage []byte
+)
+
+// OpenAPI returns the public contract of the API, as YAML. It must not be changed.
+func OpenAPI() []byte { return openAPIYAML }
+
+// OpenAPIYAML serves the contract as it is kept.
+func OpenAPIYAML() http.Handler {
+	return newDocument("application/yaml", "", openAPIYAML)
+}
+
+// OpenAPIJSON serves the contract as JSON.
+func OpenAPIJSON() http.Handler {
+	return newDocument("application/json", "", openAPIJSON)
+}
+
+// Docs serves the contract as a page for people, with commands for the server at baseURL.
+func Docs(baseURL string) http.Handler {
+	server := html.EscapeString(plaintext.Shell(baseURL))
+	page := bytes.ReplaceAll(openAPIPage, []byte("{base_url}"), []byte(server))
+	return newDocument("text/html; charset=utf-8", pagePolicy(), page)
+}
+
+// pagePolicy is the Content-Security-Policy of the page: its own style, and nothing else
+// from anywhere.
+func pagePolicy() string {
+	_, style, _ := bytes.Cut(openAPIPage, []byte("<style>"))
+	style, _, _ = bytes.Cut(style, []byte("</style>"))
+	sum := sha256.Sum256(style)
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+// document is a form of the contract.
+type document struct {
+	contentType string
+	policy      string // Content-Security-Policy, if any
+	body        []byte
+	compressed  func() []byte // made when it is first asked for
+}
+
+func newDocument(contentType, policy string, body []byte) document {
+	return document{contentType, policy, body, sync.OnceValue(func() []byte { return compress.Gzip(body) })}
+}
+
+// ServeHTTP answers GET and HEAD.
+func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.policy != "" {
+		w.Header().Set("Content-Security-Policy", d.policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
+	}
+	c := content{body: d.body, tag: fmt.Sprintf("%x", sha256.Sum256(d.body)), mediaType: d.contentType, cacheControl: "no-cache"}
+	w.Header().Set("Vary", "Accept-Encoding")
+	if wire.AcceptsGzip(r) {
+		c.body, c.tag, c.coding = d.compressed(), c.tag+"-gzip", "gzip"
+	}
+	if err := c.write(w, r); err != nil {
+		_ = wire.WriteError(w, err)
+	}
+}

@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/internal/face/api"
+)
+
+// keywords are what a schema of this document may have: a comma that is not quoted makes
+// another one of a part of a sentence, which nothing else would notice.
+var keywords = strings.Fields(`$ref type format enum const description title default examples example deprecated readOnly writeOnly nullable
+	properties required additionalProperties unevaluatedProperties minProperties maxProperties propertyNames patternProperties
+	items prefixItems minItems maxItems uniqueItems contains minLength maxLength pattern minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
+	allOf anyOf oneOf not if then else contentMediaType contentEncoding discriminator`)
+
+// objects are the fields that each kind of object in the document may have, by the field that
+// leads to it; "" stands for what a map of names leads to.
+var objects = map[string][]string{
+	"parameters":  strings.Fields(`$ref name in description required schema example examples style explode`),
+	"responses":   strings.Fields(`$ref description headers content links`),
+	"headers":     strings.Fields(`$ref description required schema example examples`),
+	"requestBody": strings.Fields(`$ref description required content`),
+}
+
+func TestDocumentHasNoStrayKeys(t *testing.T) {
+	t.Parallel()
+	var document map[string]any
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	schemas := 0
+	walk(document, "#", "", func(path, key string, object map[string]any) {
+		allowed, known := objects[key]
+		if key == "schema" {
+			allowed, known, schemas = keywords, true, schemas+1
+		}
+		for name := range object {
+			if known && !slices.Contains(allowed, name) && !strings.HasPrefix(name, "x-") {
+				t.Errorf("%s: %q is no field of its kind", path, name)
+			}
+		}
+	})
+	if schemas < 100 {
+		t.Errorf("found only %d schemas", schemas)
+	}
+}
+
+// walk calls visit for each object below v, with what kind of object it is: schema, or the
+// field that leads to it.
+func walk(v any, path, kind string, visit func(path, kind string, object map[string]any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			walk(item, path, kind, visit)
+		}
+	case map[string]any:
+		visit(path, kind, v)
+		for name, inner := range v {
+			walkField(inner, path+"/"+name, kind, name, visit)
+		}
+	}
+}
+
+// walkField follows the field of an object of some kind. What an example or an enum holds is
+// not the document's.
+func walkField(inner any, path, kind, name string, visit func(path, kind string, object map[string]any)) {
+	switch name {
+	case "example", "examples", "enum", "const", "default", "security", "servers", "info", "tags":
+	case "schema", "items", "not", "if", "then", "else", "additionalProperties", "unevaluatedProperties", "propertyNames", "contains":
+		walk(inner, path, "schema", visit)
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		walk(inner, path, "schema", visit)
+	case "properties", "patternProperties", "schemas":
+		walkNames(inner, path, "schema", visit)
+	case "responses", "headers":
+		walkNames(inner, path, name, visit)
+	case "parameters", "requestBody":
+		if kind == "components" {
+			walkNames(inner, path, name, visit)
+			return
+		}
+		walk(inner, path, name, visit)
+	case "components":
+		walk(inner, path, name, visit)
+	default:
+		walk(inner, path, "", visit)
+	}
+}
+
+// walkNames follows a map from names to objects of one kind.
+func walkNames(v any, path, kind string, visit func(path, kind string, object map[string]any)) {
+	byName, _ := v.(map[string]any)
+	for name, inner := range byName {
+		walk(inner, path+"/"+name, kind, visit)
+	}
+}

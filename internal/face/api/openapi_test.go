@@ -1,0 +1,294 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/internal/face/api"
+	"foyer/internal/face/openapi"
+	"foyer/internal/face/openapi/openapitest"
+)
+
+func getDocument(t *testing.T, h http.Handler, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Header = header
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestDocumentIsServed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler           http.Handler
+		contentType, says string
+	}{
+		"yaml": {api.OpenAPIYAML(), "application/yaml", "openapi: 3.1.0"},
+		"json": {api.OpenAPIJSON(), "application/json", `"openapi": "3.1.0"`},
+		"page": {api.Docs(baseURL), "text/html; charset=utf-8", "<title>foyer API</title>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := getDocument(t, test.handler, http.Header{})
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != test.contentType {
+				t.Errorf("answered %d %q", w.Code, w.Header().Get("Content-Type"))
+			}
+			if !strings.Contains(w.Body.String(), test.says) {
+				t.Errorf("does not say %q", test.says)
+			}
+			again := getDocument(t, test.handler, http.Header{"If-None-Match": {w.Header().Get("Etag")}})
+			if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+				t.Errorf("asked again: answered %d with %d bytes", again.Code, again.Body.Len())
+			}
+			if whole := getDocument(t, test.handler, http.Header{"Range": {"bytes=99999999-"}}); whole.Code != http.StatusOK || whole.Body.Len() != w.Body.Len() {
+				t.Errorf("a range: answered %d with %d bytes", whole.Code, whole.Body.Len())
+			}
+			other := getDocument(t, test.handler, http.Header{"If-Match": {`"x"`}})
+			if other.Code != http.StatusPreconditionFailed || !strings.Contains(other.Body.String(), `"code":"precondition_failed"`) {
+				t.Errorf("another one: answered %d %s", other.Code, other.Body)
+			}
+		})
+	}
+}
+
+// What is served is made of the document as it is now.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]func([]byte) ([]byte, error){"openapi.json": openapi.JSON, "openapi.html": openapi.Page} {
+		want, err := form(api.OpenAPI())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not up to date (%v): run go generate ./internal/face/api", name, err)
+		}
+	}
+}
+
+// A base url is quoted for the shell, and for HTML.
+func TestPageKnowsTheServer(t *testing.T) {
+	t.Parallel()
+	page := getDocument(t, api.Docs("https://h.example/it's&b"), http.Header{}).Body.String()
+	if !strings.Contains(page, `<code>FOYER=&#39;https://h.example/it&#39;\&#39;&#39;s&amp;b&#39;`) || strings.Contains(page, "base_url") {
+		t.Error("the page does not name the server")
+	}
+}
+
+// A page that reaches out would not work where there is no internet, and would
+// tell others who reads it.
+func TestPageNeedsNothingElse(t *testing.T) {
+	t.Parallel()
+	w := getDocument(t, api.Docs(baseURL), http.Header{})
+	body := strings.ReplaceAll(w.Body.String(), "&lt;script async src=", "") // which is shown
+	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
+		if strings.Contains(body, reach) {
+			t.Errorf("the page has %q", reach)
+		}
+	}
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
+		t.Errorf("Content-Security-Policy: %s", policy)
+	}
+}
+
+func TestPageShowsEveryOperation(t *testing.T) {
+	t.Parallel()
+	page := getDocument(t, api.Docs(baseURL), http.Header{}).Body.String()
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if !strings.Contains(page, `<article class="operation" id="`+o.ID+`">`) {
+			t.Errorf("the page does not show %s", o.ID)
+		}
+	}
+}
+
+// A request is taken if, and only if, it fits the schema: where the two once did not
+// agree.
+func TestSchemasOfRequests(t *testing.T) {
+	const (
+		keys     = "/api/users/@me/keys"
+		schemas  = "#/components/schemas/"
+		activity = "#/paths/~1api~1organizations~1%7Borganization_id%7D~1pipeline_frontend_apps~1activity/get/parameters/"
+	)
+	files := func(n int) string { // members that remove so many
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"f%d.md":null`, i)
+		}
+		return b.String()[1:]
+	}
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		for _, c := range []struct{ method, path, place, body string }{
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":[]}`},
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":["*"],"organization_id":null,"expires_at":null}`},
+			{"POST", keys, schemas + "KeyDraft", `{"scopes":["*"],"expires_at":""}`},
+			{"POST", invites, schemas + "InviteDraft", `{"target_email":"a@x.example","level":15.0}`},
+			{"POST", invites, schemas + "InviteDraft", `{"target_email":"a@x.example","level":"15.0"}`},
+			{"POST", invites, schemas + "InviteDraft", `{"target_email":"a@x.example","level":" 15"}`},
+			{"POST", apps, schemas + "AppDraft", `{}`},
+			{"POST", apps, schemas + "AppDraft", `{"name":"x"}`},
+			{"POST", apps, schemas + "AppDraft", `{"plugin_type":"source","site.ts":""}`},
+			{"POST", apps, schemas + "AppDraft", `{"plugin_type":null,"plugin.json":"{\"name\":\"x\"}"}`},
+			{"POST", apps, schemas + "AppDraft", `{"plugin_type":"inline","source":{"plugin.json":"{\"name\":\"x\"}"}}`},
+			{"POST", apps, schemas + "AppDraft", `{"plugin_type":"custom","name":"x"}`},
+			{"POST", apps, schemas + "AppDraft", `{"plugin_type":"repository"}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":null}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":""}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{"a.md":"version 1"}}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":1}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":"1"}`},
+			{"POST", apps + id + "/upgrade", schemas + "Upgrade", `{"version":"01"}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":null}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":[]}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{` + files(800) + `}}`},
+			{"PATCH", apps + id + "/update_source", schemas + "SourcePatch", `{"source":{` + files(801) + `}}`},
+			{"GET", apps + "activity?user=a@x.example", activity + "3/schema", `"a@x.example"`},
+			{"GET", apps + "activity?user=a", activity + "3/schema", `"a"`},
+		} {
+			body := c.body
+			if c.method == "GET" {
+				body = ""
+			}
+			got, unfit := r.send(r.key, c.method, c.path, body), r.checker.Fits(c.place, []byte(c.body))
+			if (got.status < 300) != (unfit == nil) {
+				r.t.Errorf("%s %s %s: %d, and the schema says %v", c.method, c.path, c.body, got.status, unfit)
+			}
+		}
+	})
+}
+
+// Programs that make clients of the document stop at some schemas that are
+// right, or make types of them that cannot be used.
+func TestSchemasSuitGenerators(t *testing.T) {
+	t.Parallel()
+	var doc map[string]any
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	checkSchemas(t, "#", doc)
+}
+
+func checkSchemas(t *testing.T, at string, node any) {
+	t.Helper()
+	if items, ok := node.([]any); ok {
+		for i, item := range items {
+			checkSchemas(t, fmt.Sprintf("%s/%d", at, i), item)
+		}
+	}
+	members, _ := node.(map[string]any)
+	properties, _ := members["properties"].(map[string]any)
+	if members["patternProperties"] != nil {
+		t.Errorf("%s: patternProperties, which clients hold against every field", at)
+	}
+	if members["default"] != nil && strings.HasPrefix(at, "#/components/schemas/") {
+		t.Errorf("%s: a default, which clients take to be always sent; say it in the description", at)
+	}
+	required, _ := members["required"].([]any)
+	conditional := strings.Contains(at, "/then/") || strings.Contains(at, "/else/") || strings.HasSuffix(at, "/then") || strings.HasSuffix(at, "/if")
+	for _, name := range required { // clients are not made of conditions
+		if properties[name.(string)] == nil && !conditional {
+			t.Errorf("%s: requires %s, which stays optional in another schema", at, name)
+		}
+	}
+	if types, ok := members["type"].([]any); ok && (len(types) != 2 || types[1] != "null") {
+		t.Errorf("%s: type %v; write oneOf, except for [X, 'null']", at, types)
+	}
+	if members["type"] == "array" && members["items"] == nil {
+		t.Errorf("%s: an array without items", at)
+	}
+	if members["oneOf"] != nil && strings.HasPrefix(at, "#/components/requestBodies/") {
+		t.Errorf("%s: a choice without a name; make it a schema of its own", at)
+	}
+	for name, member := range members {
+		if name != "example" && name != "examples" {
+			checkSchemas(t, at+"/"+name, member)
+		}
+	}
+}
+
+// No operation has an answer that nothing leads to: what is not found is named in the
+// path, a key of any scope may read what is not the person's, and what has no body has none
+// that is wrong.
+func TestAnswersHaveCauses(t *testing.T) {
+	t.Parallel()
+	doc := readDocument(t)
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		answers := doc.operation(t, o).Responses
+		if _, notFound := answers[404]; notFound != (strings.Contains(o.Path, "{") && o.ID != "sendBeacon") { // nobody reads its answer
+			t.Errorf("%s: 404 is %t", o.ID, notFound)
+		}
+		signup := strings.HasSuffix(o.Path, "/{token}")
+		personal := strings.Contains(o.Path, "/sessions")
+		if _, refused := answers[403]; refused && o.Method == "GET" && o.Scope == "" && !signup && !personal {
+			t.Errorf("%s: 403 without a cause", o.ID)
+		}
+		if o.Method == "GET" && strings.HasSuffix(answers[400].Ref, "/Invalid") {
+			t.Errorf("%s: 400 about a body", o.ID)
+		}
+	}
+}
+
+// docJSON is what the tests need of the document.
+type docJSON struct {
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
+	Components struct {
+		Responses     map[string]docContent `json:"responses"`
+		RequestBodies map[string]docContent `json:"requestBodies"`
+	} `json:"components"`
+}
+
+type docContent struct {
+	Content map[string]struct {
+		Example  json.RawMessage       `json:"example"`
+		Examples map[string]docExample `json:"examples"`
+	} `json:"content"`
+}
+
+type docExample struct {
+	Value json.RawMessage `json:"value"`
+}
+
+func readDocument(t *testing.T) docJSON {
+	t.Helper()
+	var doc docJSON
+	if err := json.Unmarshal(getDocument(t, api.OpenAPIJSON(), http.Header{}).Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+type docOperation struct {
+	RequestBody docReference         `json:"requestBody"`
+	Responses   map[int]docReference `json:"responses"`
+}
+
+type docReference struct {
+	Ref string `json:"$ref"`
+}
+
+func (d docJSON) operation(t *testing.T, o openapitest.Operation) docOperation {
+	t.Helper()
+	var op docOperation
+	if err := json.Unmarshal(d.Paths[o.Path][strings.ToLower(o.Method)], &op); err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
+// success returns the answer of an operation that worked, and a reference to
+// the body it takes, if any.
+func (d docJSON) success(t *testing.T, o openapitest.Operation) (exampleAnswer, string) {
+	t.Helper()
+	op := d.operation(t, o)
+	status := slices.Min(slices.Collect(maps.Keys(op.Responses)))
+	name := strings.TrimPrefix(op.Responses[status].Ref, "#/components/responses/")
+	return exampleAnswer{status, d.Components.Responses[name].Content["application/json"].Example}, op.RequestBody.Ref
+}

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/wire"
+)
+
+// appendOrganization appends an organization as one of its members sees it.
+func appendOrganization(b []byte, o org.Mine) []byte {
+	b = wire.AppendField(append(b, '{'), "id", o.ID)
+	b = wire.AppendField(b, "name", o.Name)
+	b = wire.AppendInt(b, "level", int64(o.Level))
+	b = wire.AppendInt(b, "access_level", int64(o.AppAccess))
+	b = wire.AppendBool(b, "members_can_invite", o.MembersCanInvite)
+	b = wire.AppendBool(b, "members_can_manage_apps", o.MembersCanManageApps)
+	b = wire.AppendStrings(b, "allowed_domains", o.AllowedDomains)
+	b = wire.AppendTime(b, "created_at", o.CreatedAt)
+	if o.InviteTTL == 0 {
+		return append(wire.AppendJSON(b, "invite_ttl", ""), '}')
+	}
+	return append(wire.AppendInt(b, "invite_ttl", o.InviteTTL), '}')
+}
+
+// appendMember appends a member. Their id is their user's uuid, which paths name.
+func appendMember(b []byte, m org.Membership) []byte {
+	b = wire.AppendField(append(b, '{'), "id", m.User.UUID)
+	b = AppendUser(wire.AppendName(b, "user"), m.User)
+	b = wire.AppendInt(b, "level", int64(m.Level))
+	b = wire.AppendTime(b, "joined_at", m.JoinedAt)
+	return append(wire.AppendTime(b, "updated_at", m.UpdatedAt), '}')
+}
+
+func (a *API) getOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := a.Organizations.Here(r.Context(), c)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendOrganization(b, o) })
+}
+
+func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	set, err := readSettings(o)
+	if err != nil {
+		return err
+	}
+	changed, err := a.Organizations.SetHere(r.Context(), c, set)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendOrganization(b, changed) })
+}
+
+// readSettings reads what owners may set; access_level is the operator's.
+func readSettings(o wire.Object) (org.Settings, error) {
+	var set org.Settings
+	var faults fault.List
+	take(&faults, "name", o.Text("name"), &set.Name)
+	take(&faults, "members_can_invite", o.Bool("members_can_invite"), &set.MembersCanInvite)
+	take(&faults, "members_can_manage_apps", o.Bool("members_can_manage_apps"), &set.MembersCanManageApps)
+	take(&faults, "allowed_domains", o.Texts("allowed_domains"), &set.AllowedDomains)
+	switch ttl := o.Int("invite_ttl"); {
+	case ttl.Fault != nil:
+		faults.Add(ttl.Fault)
+	case ttl.Set && !ttl.Null && ttl.Value == 0: // which stands for null inside
+		faults.Add(fault.Field(fault.Invalid, "invite_ttl", "Must be at least 60 seconds, or null for what the server says."))
+	case ttl.Set:
+		set.InviteTTL = &ttl.Value
+	}
+	return set, faults.Err()
+}
+
+// take sets what a field gives, which must not be null.
+func take[T any](faults *fault.List, name string, f patch.Field[T], set **T) {
+	if err := f.Check(name); err != nil {
+		faults.Add(err)
+	} else if f.Set {
+		*set = &f.Value
+	}
+}
+
+func (a *API) updateMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	m, err := a.Organizations.ChangeLevel(r.Context(), c, pathUUID(r, "user_uuid"), o.Choice("level"))
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendMember(b, m) })
+}
+
+func (a *API) deleteMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Organizations.Expel(r.Context(), c, pathUUID(r, "user_uuid")); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}

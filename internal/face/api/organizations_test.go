@@ -1,0 +1,178 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+)
+
+// A new name is shown wherever the old one was, whoever remembers the old one.
+func TestRenamedOrganization(t *testing.T) {
+	each(t, func(r *rig) {
+		shared := apps + r.app(`{"name": "Shared", "is_global": true}`)
+		token := r.token(r.invite("ada@x.example"))
+		others := "/api/organizations/" + r.other.ID + apps
+		elsewhere := *r.api // another server
+		elsewhere.Keys = access.NewKeys(r.db)
+		elsewhere.Plugins, elsewhere.Invites.Keys, elsewhere.Invites.Cache = newApps(t, r.db), elsewhere.Keys, invite.NewCache()
+		elsewhere.Organizations.Keys = elsewhere.Keys
+		theirs := r.serve(&elsewhere)
+
+		shows := func(name, not string) {
+			r.t.Helper()
+			for _, url := range []string{r.url, theirs} {
+				for _, read := range [][2]string{
+					{r.key, shared},
+					{r.key, apps},
+					{r.otherKey, strings.Replace(shared, apps, others, 1)},
+					{r.otherKey, others},
+					{r.key, apps + "repository"},
+					{r.key, apps + "unused"},
+					{r.key, "/api/organizations"},
+					{r.key, "/api/organizations/@current"},
+					{"", "/api/signup/" + token},
+				} {
+					got := r.sendTo(url, read[0], "GET", read[1], "")
+					if got.status != http.StatusOK || !strings.Contains(got.body, name) || strings.Contains(got.body, not) {
+						r.t.Errorf("GET %s: %d %s; want %s", read[1], got.status, got.body, name)
+					}
+				}
+			}
+		}
+		shows("Acme", "Renamed")
+		r.set(org.Settings{Name: new(" Renamed\t")})
+		now := r.db.Now
+		r.db.Now = func() time.Time { return now().Add(access.MaxAge) }
+		for _, url := range []string{r.url, theirs} {
+			got := r.sendTo(url, r.key, "PATCH", shared, `{"description": "by `+url+`"}`)
+			if got.status != http.StatusOK || !strings.Contains(got.body, `"organization_name":"Renamed"`) {
+				r.t.Errorf("PATCH: %d %s", got.status, got.body)
+			}
+		}
+		shows("Renamed", "Acme")
+	})
+}
+
+// RFC 9562: a UUID may be given in upper case.
+func TestOrganizationIDInUpperCase(t *testing.T) {
+	each(t, func(r *rig) {
+		upper := strings.ToUpper(r.org.ID)
+		for _, path := range []string{"", "/invites", "/pipeline_frontend_apps/"} {
+			if got := r.send(r.key, "GET", "/api/organizations/"+upper+path, ""); got.status != http.StatusOK {
+				r.t.Errorf("GET %s: %d %s", path, got.status, got.body)
+			}
+		}
+		r.compare("not one's own", r.send(r.otherKey, "GET", "/api/organizations/"+upper, ""), 404, notFound)
+		made := r.send(r.key, "POST", "/api/users/@me/keys", `{"scopes": ["*"], "organization_id": "`+upper+`"}`)
+		if made.status != http.StatusCreated || !strings.Contains(made.body, `"organization_id":"`+r.org.ID+`"`) {
+			r.t.Errorf("POST: %d %s", made.status, made.body)
+		}
+		key, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: upper})
+		if err != nil || key.OrganizationID != r.org.ID {
+			r.t.Errorf("%+v, %v", key, err)
+		}
+		if o, err := r.orgs.Set(r.t.Context(), access.Caller{}, upper, org.Settings{}); err != nil || o.ID != r.org.ID {
+			r.t.Errorf("%+v, %v", o, err)
+		}
+		if all, err := r.orgs.Members(r.t.Context(), upper); err != nil || len(all) != 1 {
+			r.t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+func TestChangeOrganization(t *testing.T) {
+	each(t, func(r *rig) {
+		const here = "/api/organizations/@current"
+		admin := r.newKey(r.join(r.org, "admin@acme.example", access.Admin), "*")
+		r.wantStatus(admin, "PATCH", here, `{"name":"Mine"}`, 403)
+		r.wantStatus(r.newKey(r.owner, "organization_member:write"), "PATCH", here, `{"name":"Mine"}`, 403)
+		before := r.wantStatus(r.key, "GET", here, "", 200).body
+		for _, body := range []string{
+			`{"name":""}`, `{"name":null}`, `{"name":5}`, `{"members_can_invite":"yes"}`, `{"allowed_domains":["no domain"]}`, `{"allowed_domains":null}`,
+			`{"invite_ttl":59}`, `{"invite_ttl":0}`, `{"invite_ttl":"60"}`, `{"invite_ttl":60.5}`, `{"invite_ttl":1e99}`, `{"invite_ttl":259201}`,
+			`{"name":"Good","invite_ttl":-1}`,
+		} {
+			r.wantStatus(r.key, "PATCH", here, body, 400)
+		}
+		r.compare("what was refused", r.send(r.key, "GET", here, ""), 200, before)
+
+		got := r.wantStatus(r.key, "PATCH", here, `{"name":" Acme & Co ","members_can_invite":false,"members_can_manage_apps":true,"allowed_domains":["X.example"],"invite_ttl":60}`, 200)
+		if !strings.Contains(got.body, `"name":"Acme & Co"`) || !strings.Contains(got.body, `"members_can_invite":false,"members_can_manage_apps":true,"allowed_domains":["x.example"]`) ||
+			!strings.HasSuffix(got.body, `"invite_ttl":60}`) {
+			r.t.Error(got.body)
+		}
+		r.compare("what is stored", r.send(r.key, "GET", here, ""), 200, got.body)
+		r.wantStatus(r.key, "POST", invites, `{"target_email":"a@y.example"}`, 400)
+		id := r.invite("a@x.example")
+		now := r.db.Now().Add(time.Minute)
+		r.db.Now = func() time.Time { return now }
+		if list := r.wantStatus(r.key, "GET", invites, "", 200).body; !strings.Contains(list, `"id":"`+id) || !strings.Contains(list, `"is_expired":true`) {
+			r.t.Errorf("it lives longer than its organization says: %s", list)
+		}
+		if got := r.wantStatus(r.key, "PATCH", here, `{"invite_ttl":null}`, 200); !strings.HasSuffix(got.body, `"invite_ttl":null}`) {
+			r.t.Error(got.body)
+		}
+	})
+}
+
+func TestKeysOfMembers(t *testing.T) {
+	each(t, func(r *rig) {
+		admin, member := r.join(r.org, "admin@acme.example", access.Admin), r.join(r.org, "member@acme.example", access.Member)
+		adminKey, memberKey := r.newKey(admin, "*"), r.newKey(member, "*")
+		const self = "/api/users/@me/keys"
+		bound := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`","name":"reports"}`, 201).body
+		r.join(r.other, "member@acme.example", access.Member)
+		there := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.other.ID+`"}`, 201).body
+		id := func(body string) string { return between(body, `"id":`, ",") }
+
+		r.wantStatus(memberKey, "GET", "/keys", "", 403)
+		list := r.wantStatus(adminKey, "GET", "/keys", "", 200).body
+		want := `"name":"reports","prefix":"` + between(bound, `"key":"`, `"`)[:12] + `","user":{"uuid":"` + member.User.UUID + `","email":"member@acme.example"}}`
+		if !strings.HasPrefix(list, `{"count":3,`) || !strings.Contains(list, want) || strings.Contains(list, "owner@acme") || strings.Contains(list, `"id":`+id(there)+`,`) {
+			r.t.Errorf("not the keys that an admin may see here: %s", list)
+		}
+		if all := r.wantStatus(r.key, "GET", "/keys", "", 200).body; !strings.Contains(all, "owner@acme.example") {
+			r.t.Error(all)
+		}
+		r.wantStatus(adminKey, "DELETE", "/keys/"+id(there), "", 404)
+		r.wantStatus(adminKey, "DELETE", "/keys/0", "", 404)
+		unbound := between(list, `"id":`, ",")
+		r.wantStatus(adminKey, "DELETE", "/keys/"+unbound, "", 403)
+		r.wantStatus(adminKey, "DELETE", "/keys/"+id(bound), "", 204)
+		r.wantStatus(between(bound, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401)
+
+		again := r.wantStatus(memberKey, "POST", self, `{"scopes":["plugin:read"],"organization_id":"`+r.org.ID+`"}`, 201).body
+		r.wantStatus(r.key, "DELETE", "/members/"+member.User.UUID, "", 204)
+		r.join(r.org, "member@acme.example", access.Member)
+		r.wantStatus(between(again, `"key":"`, `"`), "GET", "/pipeline_frontend_apps", "", 401) // revoked, not asleep
+		r.wantStatus(memberKey, "GET", "/pipeline_frontend_apps", "", 200)
+	})
+}
+
+func TestChangeSelf(t *testing.T) {
+	each(t, func(r *rig) {
+		const self = "/api/users/@me"
+		r.invite("a@x.example")
+		r.wantStatus(r.key, "GET", invites, "", 200)
+		for _, body := range []string{`{"first_name":"http://x.example"}`, `{"last_name":"a\u0000"}`, `{"first_name":7}`, `{"first_name":"` + strings.Repeat("x", 31) + `"}`} {
+			r.wantStatus(r.key, "PATCH", self, body, 400)
+		}
+		r.wantStatus(r.newKey(r.owner, "plugin:write"), "PATCH", self, `{"first_name":"Ada"}`, 403)
+		bound := between(r.wantStatus(r.key, "POST", self+"/keys", `{"scopes":["*"],"organization_id":"`+r.org.ID+`"}`, 201).body, `"key":"`, `"`)
+		r.wantStatus(bound, "PATCH", self, `{"first_name":"Ada"}`, 403)
+		if got := r.wantStatus(r.key, "PATCH", self, `{"first_name":" Ada ","last_name":"King"}`, 200); !strings.Contains(got.body, `"first_name":"Ada","last_name":"King"`) {
+			r.t.Error(got.body)
+		}
+		if got := r.wantStatus(r.key, "PATCH", self, `{"last_name":null}`, 200); !strings.Contains(got.body, `"first_name":"Ada","last_name":""`) {
+			r.t.Error(got.body)
+		}
+		if list := r.wantStatus(r.key, "GET", invites, "", 200).body; !strings.Contains(list, `"first_name":"Ada","last_name":""`) {
+			r.t.Errorf("a list still shows the old name: %s", list)
+		}
+	})
+}

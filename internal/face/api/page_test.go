@@ -1,0 +1,146 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/face/api"
+	"foyer/internal/face/openapi/openapitest"
+)
+
+// command is what the page has people paste for an operation, and what it says comes back.
+type command struct {
+	line, body, answer string
+}
+
+// command lines have a path that neither the shell nor curl, which takes braces for
+// a choice, makes another one of.
+var (
+	articles = regexp.MustCompile(`(?s)<article class="operation" id="(\w+)">.*?</article>`)
+	shown    = regexp.MustCompile(`(?s)<pre tabindex="0"><code>(.*?)</code></pre>`)
+	line     = regexp.MustCompile(`^curl "\$FOYER((/[\w.@]+|/\$[A-Z_]+)+)"`)
+)
+
+func readCommands(t *testing.T) map[string]command {
+	t.Helper()
+	all := map[string]command{}
+	for _, article := range articles.FindAllStringSubmatch(getDocument(t, api.Docs(baseURL), http.Header{}).Body.String(), -1) {
+		examples := append(shown.FindAllStringSubmatch(article[0], -1), []string{"", ""})
+		c := command{answer: html.UnescapeString(examples[1][1])}
+		c.line, c.body, _ = strings.Cut(html.UnescapeString(examples[0][1]), " -d ")
+		c.body = strings.ReplaceAll(strings.Trim(c.body, "'"), `'\''`, "'")
+		all[article[1]] = c
+	}
+	return all
+}
+
+func TestCommandsCanBePasted(t *testing.T) {
+	t.Parallel()
+	commands := readCommands(t)
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if c := commands[o.ID]; !line.MatchString(c.line) {
+			t.Errorf("%s: %q", o.ID, c.line)
+		}
+	}
+}
+
+// Whoever pastes a command gets what is shown beside it, as far as the request
+// says what comes back.
+func TestCommandsAreAnsweredAsShown(t *testing.T) {
+	commands := readCommands(t)
+	for id, c := range commands {
+		if err := follows(id, c.body, c.answer); err != nil {
+			t.Errorf("the example of %s: %v", id, err)
+		}
+	}
+	each(t, func(r *rig) {
+		app, site := r.built(siteOptions), r.site("x")
+		for _, text := range []string{"2", "3", "4"} {
+			r.send(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const n = `+text+`"}}`)
+		}
+		fillIn := strings.NewReplacer(
+			"apps/42", "apps/"+app, `"app_id": 42`, `"app_id": `+app, `"app_id":42`, `"app_id":`+app, "sites/3", "sites/"+site,
+			"$TOKEN", r.token(r.invite("alonzo@example.com")),
+			"$USER_UUID", r.join(r.org, "grace@example.com", access.Member).User.UUID,
+		)
+		for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+			c := commands[o.ID]
+			if c.body == "" {
+				continue
+			}
+			c.body = fillIn.Replace(c.body)
+			got := r.send(r.key, o.Method, fillIn.Replace(line.FindStringSubmatch(c.line)[1]), c.body)
+			if got.status >= 300 {
+				r.t.Errorf("%s: %d %s", o.ID, got.status, got.body)
+			} else if err := follows(o.ID, c.body, got.body); err != nil {
+				r.t.Errorf("the answer of %s: %v", o.ID, err)
+			}
+			if o.ID == "disableApp" { // what follows is about an app that runs
+				r.send(r.key, "POST", apps+app+"/enable", "")
+			}
+		}
+	})
+}
+
+// unlike is what means one thing in a request and another in its answer.
+var unlike = map[string]string{"restoreSite": "revision", "previewApp": "url", "withdrawVersion": "version"}
+
+// follows returns where an answer says something else than its request did.
+func follows(id, request, answer string) error {
+	if request == "" {
+		return nil
+	}
+	var sent, got any
+	if err := json.Unmarshal([]byte(request), &sent); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(answer), &got); err != nil {
+		return err
+	}
+	if object, ok := sent.(map[string]any); ok {
+		delete(object, unlike[id])
+	}
+	return same("", sent, got)
+}
+
+// same compares what both sides have.
+func same(at string, sent, got any) error {
+	switch sent := sent.(type) {
+	case map[string]any:
+		object, _ := got.(map[string]any)
+		for name, value := range sent {
+			if _, has := object[name]; has {
+				if err := same(at+"."+name, value, object[name]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case []any:
+		list, _ := got.([]any)
+		if len(sent) != len(list) {
+			return fmt.Errorf("%s has %d items, sent were %d", at, len(list), len(sent))
+		}
+		for i := range sent {
+			if err := same(fmt.Sprintf("%s.%d", at, i), sent[i], list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case string:
+		if level, err := access.ParseLevel("level", sent); err == nil && got == float64(level) {
+			return nil
+		}
+	}
+	if !reflect.DeepEqual(sent, got) {
+		return fmt.Errorf("%s is %v, sent was %v", at, got, sent)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+// pages serves what the pages of sites ask for, of any origin and without a key: so any cache may
+// stand in front.
+func (a *API) pages(to *wire.Mux) {
+	const root = "/sites/{token}/"
+	to.Handle(root+"loader.js", wire.Get(a.forPages(a.serveLoader)))
+	to.Handle(root+"manifest.json", wire.Get(a.forPages(a.serveManifest)))
+	to.Handle(root+"try", wire.Get(a.forPages(a.serveTry)))
+	to.Handle(root+"beacon", wire.Methods{http.MethodPost: http.HandlerFunc(a.takeBeacon)})
+}
+
+// openToPages lets pages of any origin read an answer.
+func openToPages(h http.Header) {
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Timing-Allow-Origin", "*")
+}
+
+// forPages answers pages; only what they load is not limited.
+func (a *API) forPages(do func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		openToPages(w.Header())
+		err := access.ErrNotFound
+		if !strings.HasSuffix(r.URL.Path, "/") {
+			err = do(w, r)
+		}
+		if fault.Is(err, fault.NotFound) {
+			err = cmp.Or(a.LimitPeer(w, r), err)
+		}
+		if err != nil {
+			w.Header().Set("Cache-Control", "no-store")
+			a.fail(w, r, err)
+		}
+	})
+}
+
+func (a *API) serveLoader(w http.ResponseWriter, r *http.Request) error {
+	script, err := a.Sites.Loader(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	return writeContent(w, r, script, "text/javascript; charset=utf-8", "public, max-age=3600, stale-while-revalidate=2592000")
+}
+
+func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
+	token, preview := r.PathValue("token"), ""
+	if r.URL.RawQuery != "" {
+		preview = r.URL.Query().Get("preview")
+	}
+	if preview != "" {
+		m, err := a.Sites.PreviewManifest(r.Context(), token, preview)
+		if err != nil {
+			return err
+		}
+		return writeContent(w, r, m, "application/json", "no-store")
+	}
+	m, err := a.Sites.Manifest(r.Context(), token)
+	if err != nil {
+		return err
+	}
+	return writeContent(w, r, m, "application/json", "public, max-age=10, stale-if-error=86400")
+}
+
+// writeContent writes what was compressed before, if the client takes that.
+func writeContent(w http.ResponseWriter, r *http.Request, from *site.Content, mediaType, cacheControl string) error {
+	w.Header().Set("Vary", "Accept-Encoding")
+	c := content{body: from.Body, tag: from.Tag, mediaType: mediaType, cacheControl: cacheControl}
+	if wire.AcceptsGzip(r) {
+		c.body, c.tag, c.coding = from.Gzip, from.Tag+"-gzip", "gzip"
+	}
+	return c.write(w, r)
+}
+
+// maxBeacon is how many bytes a page may report, and beaconLimit how often a minute those of an
+// address may, on one site.
+const (
+	maxBeacon   = 8 << 10
+	beaconLimit = 600
+)
+
+// takeBeacon answers 204 whatever comes: nobody reads the answer.
+func (a *API) takeBeacon(w http.ResponseWriter, r *http.Request) {
+	openToPages(w.Header())
+	w.Header().Set("Cache-Control", "no-store")
+	token := r.PathValue("token")
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
+	if err == nil && a.byPage.allow(clientAddress(r, a.TrustedProxies)+" "+token, a.Keys.Now()) {
+		a.Sites.Beacon(r.Context(), token, r.Header.Get("Origin"), body)
+	}
+	_ = wire.WriteNothing(w) // never fails
+}

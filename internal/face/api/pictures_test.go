@@ -1,0 +1,58 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"foyer/client"
+)
+
+// A picture goes in and comes out as base64, and what is neither that nor text is refused.
+func TestPictures(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":{"base64":"YQ=="}},"b.png":{"base64":"iVAA/w=="}}`)
+		if saved.status != 200 || !strings.Contains(saved.body, `"source":{"a.md":"a","b.png":{"base64":"iVAA/w=="}}`) {
+			r.t.Errorf("a text and a picture: %d %s", saved.status, saved.body)
+		}
+		for _, wrong := range []string{`7`, `{}`, `{"base64":7}`, `{"base64":null}`, `{"base64":"iVAA/w"}`, `{"base64":"iVAA_w=="}`, `{"base64":"YQ==","more":1}`, `{"text":"a"}`, `["YQ=="]`} {
+			for _, body := range []string{`{"source":{"a.png":` + wrong + `}}`, `{"a.png":` + wrong + `}`} {
+				if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 400 {
+					r.t.Errorf("%s: %d %s", body, got.status, got.body)
+				}
+			}
+		}
+		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"a.ts":{"base64":"/w=="}}`); got.status != 400 {
+			r.t.Errorf("bytes as a text: %d %s", got.status, got.body)
+		}
+
+		var files client.Files
+		got := r.send(r.key, "GET", apps+id+"/source", "")
+		var source struct{ Source client.Files }
+		if err := json.Unmarshal([]byte(got.body), &source); err != nil { //nolint:musttag // its names are matched in any case
+			r.t.Fatal(err)
+		}
+		if files = source.Source; files["a.md"] != "a" || files["b.png"] != "\x89P\x00\xff" {
+			r.t.Errorf("the client reads %q", files)
+		}
+		edits := client.FileEdits{"a.md": new("b"), "b.png": new(files["b.png"]), "c.md": nil}
+		body, err := json.Marshal(client.SourcePatch{Source: edits})
+		if want := `{"source":{"a.md":"b","b.png":{"base64":"iVAA/w=="},"c.md":null}}`; err != nil || string(body) != want {
+			r.t.Errorf("the client sends %s, %v; want %s", body, err, want)
+		}
+
+		made := r.send(r.key, "POST", apps, `{"name":"y","plugin_type":"source","source":`+string(mustJSON(r, client.Files{"a.png": "\x00"}))+`}`)
+		if made.status != 201 {
+			r.t.Errorf("an app with a picture: %d %s", made.status, made.body)
+		}
+	})
+}
+
+func mustJSON(r *rig, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+// AppendPlacement appends an app as it is placed on a site.
+func AppendPlacement(b []byte, p site.Placement) []byte {
+	return append(appendPlacementFields(append(b, '{'), p), '}')
+}
+
+// appendPlacementOf is AppendPlacement where it is to be told on which site.
+func appendPlacementOf(b []byte, p site.Placement) []byte {
+	b = append(wire.AppendName(append(b, '{'), "site"), '{')
+	b = append(wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName), '}')
+	return append(appendPlacementFields(b, p), '}')
+}
+
+func appendPlacementFields(b []byte, p site.Placement) []byte {
+	b = wire.AppendInt(b, "app_id", p.AppID)
+	b = wire.AppendField(b, "name", p.Name)
+	b = wire.AppendBool(b, "enabled", p.Enabled)
+	b = wire.AppendInt(b, "position", p.Position)
+	b = appendNumber(b, "version", p.Version)
+	b = appendNumber(b, "running", p.Running)
+	if p.Held == "" {
+		b = wire.AppendJSON(b, "held", "")
+	} else {
+		b = wire.AppendField(b, "held", p.Held)
+	}
+	b = wire.AppendStrings(b, "paths", p.Paths)
+	b = wire.AppendJSON(b, "config", p.Config)
+	b = wire.AppendJSON(b, "values", p.Values)
+	b = wire.AppendTime(b, "created_at", p.CreatedAt)
+	return wire.AppendTime(b, "updated_at", p.UpdatedAt)
+}
+
+// appendNumber appends a number of a version; 0 is null.
+func appendNumber(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return wire.AppendJSON(b, name, "")
+	}
+	return wire.AppendInt(b, name, n)
+}
+
+func readPlacement(o wire.Object) site.PlacementDraft {
+	return site.PlacementDraft{
+		AppID: o.Int("app_id"), Enabled: o.Bool("enabled"), Position: o.Int("position"), Version: o.Int("version"),
+		Paths: o.Texts("paths"), Config: readConfig(o),
+	}
+}
+
+// readConfig reads the values that are given.
+func readConfig(o wire.Object) patch.Field[[]site.Value] {
+	f := o.Object("config")
+	given := patch.Field[[]site.Value]{Set: f.Set, Null: f.Null, Fault: f.Fault}
+	for _, m := range f.Value {
+		given.Value = append(given.Value, site.Value{Key: m.Name, JSON: m.Value("config." + m.Name)})
+	}
+	return given
+}
+
+func writePlacement(w http.ResponseWriter, status int, p site.Placement) error {
+	return wire.Write(w, status, func(b []byte) []byte { return AppendPlacement(b, p) })
+}
+
+func (a *API) listPlacements(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Sites.Apps(r.Context(), c, siteID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, AppendPlacement)
+}
+
+func (a *API) listSitesOfApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Sites.PlacementsOf(r.Context(), c, pluginID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendPlacementOf)
+}
+
+func (a *API) placeApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Sites.Place(r.Context(), c, siteID(r), readPlacement(o))
+	if err != nil {
+		return err
+	}
+	return writePlacement(w, http.StatusCreated, p)
+}
+
+func (a *API) getPlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := a.Sites.App(r.Context(), c, siteID(r), placedID(r))
+	if err != nil {
+		return err
+	}
+	return writePlacement(w, http.StatusOK, p)
+}
+
+func (a *API) updatePlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Sites.Change(r.Context(), c, siteID(r), placedID(r), readPlacement(o))
+	if err != nil {
+		return err
+	}
+	return writePlacement(w, http.StatusOK, p)
+}
+
+func (a *API) deletePlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Sites.Remove(r.Context(), c, siteID(r), placedID(r)); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) previewApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Sites.Preview(r.Context(), c, siteID(r), placedID(r), site.PreviewDraft{
+		URL: o.Text("url"), Version: o.Int("version"), Config: readConfig(o),
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = wire.AppendField(append(b, '{'), "url", p.URL)
+		return append(wire.AppendTime(b, "expires_at", p.ExpiresAt), '}')
+	})
+}

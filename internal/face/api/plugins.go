@@ -1,0 +1,98 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+// AppendPlugin appends the app object of the contract, section 2.1.
+func AppendPlugin(b []byte, p plugin.Plugin) []byte {
+	return append(appendPluginFields(append(b, '{'), p), '}')
+}
+
+func appendPluginFields(b []byte, p plugin.Plugin) []byte {
+	b = wire.AppendInt(b, "id", p.ID)
+	b = wire.AppendField(b, "plugin_type", string(p.Type))
+	b = wire.AppendField(b, "name", p.Name)
+	b = wire.AppendField(b, "description", p.Description)
+	b = wire.AppendField(b, "url", p.URL)
+	b = wire.AppendField(b, "icon", p.Icon)
+	b = wire.AppendJSON(b, "config_schema", p.ConfigSchema)
+	b = wire.AppendField(b, "tag", p.Tag)
+	b = wire.AppendField(b, "latest_tag", p.LatestTag)
+	b = wire.AppendBool(b, "is_global", p.IsGlobal)
+	b = wire.AppendField(b, "organization_id", p.OrganizationID)
+	b = wire.AppendField(b, "organization_name", p.OrganizationName)
+	b = wire.AppendJSON(b, "capabilities", p.Capabilities)
+	b = wire.AppendJSON(b, "metrics", p.Metrics)
+	return wire.AppendJSON(b, "public_jobs", p.PublicJobs)
+}
+
+// readPlugin reads the request fields of the contract, section 2.1.
+func readPlugin(o wire.Object) plugin.Draft {
+	return plugin.Draft{
+		Type:         o.Text("plugin_type"),
+		URL:          o.Text("url"),
+		Name:         o.Text("name"),
+		Description:  o.Text("description"),
+		Icon:         o.Text("icon"),
+		ConfigSchema: o.JSON("config_schema"),
+		Tag:          o.Text("tag"),
+		IsGlobal:     o.Bool("is_global"),
+		Capabilities: o.JSON("capabilities"),
+		Metrics:      o.JSON("metrics"),
+		PublicJobs:   o.JSON("public_jobs"),
+	}
+}
+
+func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxSourceBody)
+	if err != nil {
+		return err
+	}
+	d := readPlugin(o)
+	d.Source = readEdits(o)
+	p, err := a.Plugins.Create(r.Context(), c, d)
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusCreated, p)
+}
+
+func writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
+	return wire.Write(w, status, func(b []byte) []byte { return AppendPlugin(b, p) })
+}
+
+func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := a.Plugins.Get(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Plugins.Update(r.Context(), c, pluginID(r), readPlugin(o))
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Plugins.Delete(r.Context(), c, pluginID(r)); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+// pluginID is the number in the path; 0, which is no plugin, if it is not one.
+func pluginID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }

@@ -1,0 +1,285 @@
+package api_test
+
+import (
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/signin"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/api"
+	"foyer/internal/face/openapi/openapitest"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/server"
+)
+
+// TestMain makes this program its own child, as cmd/foyer does.
+func TestMain(m *testing.M) {
+	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+const baseURL = "https://foyer.example"
+
+// rig is a server on an empty database with two organizations.
+type rig struct {
+	t       testing.TB
+	db      *db.DB
+	keys    *access.Keys
+	orgs    org.Service
+	api     *api.API
+	url     string
+	checker *openapitest.Checker
+
+	org, other org.Organization
+	owner      org.Membership
+	key        string // the owner's, scope *
+	otherKey   string // the owner's of the other organization
+	made       int    // counts what was made, for names that are new
+}
+
+// each runs test on both engines.
+func each(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(newRig(t, d)) })
+}
+
+func newRig(tb testing.TB, d *db.DB) *rig {
+	tb.Helper()
+	keys := access.NewKeys(d)
+	r := &rig{t: tb, db: d, keys: keys, orgs: org.Service{DB: d, Keys: keys, MaxInviteTTL: 72 * time.Hour}, checker: openapitest.NewChecker(tb, api.OpenAPI())}
+	links, err := invite.NewLinks("a secret of the tests", baseURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.api = &api.API{
+		Log: slog.New(slog.DiscardHandler), Keys: keys, BaseURL: baseURL, Organizations: r.orgs, Plugins: newApps(tb, d), Sites: newSites(tb, d),
+		Invites: invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: 72 * time.Hour, Cache: invite.NewCache()},
+	}
+	r.api.Plugins.Follow, r.orgs.Follow = r.api.Sites.FollowApp, r.api.Sites.FollowOrganization
+	r.api.SignIn = signin.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, BaseURL: baseURL, Mails: true}
+	r.url = r.serve(r.api)
+	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
+	r.owner = r.join(r.org, "owner@acme.example", access.Owner)
+	r.key = r.newKey(r.owner, "*")
+	r.otherKey = r.newKey(r.join(r.other, "owner@other.example", access.Owner), "*")
+	return r
+}
+
+// newApps is what the server has, with a catalog and an upstream of its own.
+func newApps(tb testing.TB, d *db.DB) plugin.Service {
+	tb.Helper()
+	apps, err := server.Apps(config.Config{}, "a secret for tests, not for you", d, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return apps
+}
+
+func newSites(tb testing.TB, d *db.DB) site.Service {
+	tb.Helper()
+	tries, err := site.NewTries("a secret for tests, not for you")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := site.Service{DB: d, Manifests: site.NewManifests(d), Tries: tries}
+	s.Manifests.BaseURL = baseURL
+	return s
+}
+
+func (r *rig) serve(a *api.API) string {
+	unseen := func(*http.Request, int, time.Duration) {}
+	ln, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := &http.Server{
+		Handler: a.Observe(a.Handler(func(*wire.Mux) {}), unseen), ErrorLog: log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+	}
+	go s.Serve(ln)
+	r.t.Cleanup(func() { s.Close() })
+	return "http://" + ln.Addr().String()
+}
+
+// serveLogged serves the API once more, with a log that can be read.
+func (r *rig) serveLogged(log io.Writer) string {
+	logged := *r.api
+	logged.Log = slog.New(slog.NewTextHandler(log, nil))
+	return r.serve(&logged)
+}
+
+func (r *rig) newOrg(name string) org.Organization {
+	r.t.Helper()
+	o, err := r.orgs.Create(r.t.Context(), name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return o
+}
+
+func (r *rig) join(o org.Organization, email string, level access.Level) org.Membership {
+	r.t.Helper()
+	m, err := r.api.Invites.AddMember(r.t.Context(), access.Caller{}, o.ID, email, level)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+func (r *rig) newKey(m org.Membership, scopes ...string) string {
+	r.t.Helper()
+	scope, err := access.ParseScopes(scopes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: m.User.ID, Scope: scope})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return secret
+}
+
+// set changes settings of the first organization.
+func (r *rig) set(s org.Settings) {
+	r.t.Helper()
+	if _, err := r.orgs.Set(r.t.Context(), access.Caller{}, r.org.ID, s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	body   string
+	header http.Header
+}
+
+// send makes a request to the first organization, unless path is a whole one, and
+// holds the answer against the OpenAPI document.
+func (r *rig) send(key, method, path, body string, headers ...string) answer {
+	r.t.Helper()
+	return r.sendTo(r.url, key, method, path, body, headers...)
+}
+
+// ofPage finds what the pages of a site ask for.
+var ofPage = regexp.MustCompile(`^/sites/[^/]+/(loader\.js|manifest\.json|try|beacon)`)
+
+func (r *rig) sendTo(url, key, method, path, body string, headers ...string) answer {
+	r.t.Helper()
+	if !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/apps/") && !ofPage.MatchString(path) {
+		path = "/api/organizations/" + r.org.ID + path
+	}
+	req, err := http.NewRequestWithContext(r.t.Context(), method, url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
+		r.checker.Check(r.t, method, req.URL.Path, res.StatusCode, res.Header, text)
+	}
+	return answer{res.StatusCode, strings.TrimSuffix(string(text), "\n"), res.Header}
+}
+
+// want sends as the owner and compares the whole answer.
+func (r *rig) want(method, path, body string, status int, want string) {
+	r.t.Helper()
+	got := r.send(r.key, method, path, body)
+	r.compare(method+" "+path+" "+body, got, status, want)
+}
+
+func (r *rig) compare(what string, got answer, status int, want string) {
+	r.t.Helper()
+	if len(what) > 300 {
+		what = what[:300] + "…"
+	}
+	if got.status != status {
+		r.t.Errorf("%s: got %d, want %d: %s", what, got.status, status, got.body)
+	} else if diff := cmp.Diff(want, got.body); diff != "" {
+		r.t.Errorf("%s: (-want +got)\n%s", what, diff)
+	}
+}
+
+// app makes an app as the owner and returns its id.
+func (r *rig) app(body string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", "/pipeline_frontend_apps/", body)
+	if got.status != http.StatusCreated {
+		r.t.Fatalf("POST %s: %d %s", body, got.status, got.body)
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(got.body, `{"id":`), ",")
+	return id
+}
+
+// invite invites an address as the owner and returns the invite's id.
+func (r *rig) invite(email string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", "/invites/", `{"target_email":`+strconv.Quote(email)+`}`)
+	if got.status != http.StatusCreated {
+		r.t.Fatalf("invite %s: %d %s", email, got.status, got.body)
+	}
+	return between(got.body, `{"id":"`, `"`)
+}
+
+// token is that of the link to an invite, passed on by hand.
+func (r *rig) token(inviteID string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", "/invites/"+inviteID+"/link", "")
+	if got.status != http.StatusOK {
+		r.t.Fatalf("link: %d %s", got.status, got.body)
+	}
+	return between(got.body, baseURL+"/invite/", `"`)
+}
+
+func between(s, start, end string) string {
+	_, rest, _ := strings.Cut(s, start)
+	found, _, _ := strings.Cut(rest, end)
+	return found
+}
+
+// fault is the error body of one fault; attr is JSON.
+func faultBody(kind, code, detail, attr string) string {
+	f := `"type":"` + kind + `","code":"` + code + `","detail":` + strconv.Quote(detail) + `,"attr":` + attr
+	return `{` + f + `,"errors":[{` + f + `}]}`
+}
+
+var notFound = faultBody("invalid_request", "not_found", "Not found.", "null")

@@ -1,0 +1,190 @@
+// Package api is the JSON face of foyer: the operations of the contract and those
+// that foyer adds.
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"foyer/internal/base/inflight"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/signin"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+// API answers every path under /api. Its fields are set before Handler is called.
+type API struct {
+	Log            *slog.Logger
+	Keys           *access.Keys
+	Plugins        plugin.Service
+	Invites        invite.Service
+	Sites          site.Service
+	Organizations  org.Service
+	SignIn         signin.Service
+	BaseURL        string         // what links start with, without a trailing slash
+	RateLimit      int            // requests a minute and user; 0: no limit
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	InFlight       *inflight.Limit
+	KeepAddresses  bool // in the activity: where requests come from
+
+	byUser    *limiter[int64]
+	byAddress *limiter[string] // requests without a valid key
+	streams   *slots
+	byPage    *limiter[string] // reports of pages, by address and site
+	untrusted *atomic.Bool     // that a proxy is not trusted was logged
+}
+
+// handler answers one route; a returned error is written by wire.WriteError.
+type handler func(w http.ResponseWriter, r *http.Request, c access.Caller) error
+
+// Route is one operation of the API.
+type Route struct {
+	Method string
+	Path   string // without trailing slash
+	Scope  access.Scope
+	may    func(access.Caller) error // asked before the body is read; nil: no key is needed
+	do     handler
+}
+
+func anyMember(access.Caller) error { return nil }
+
+func anyUser(access.Caller) error { return nil }
+
+const (
+	organizations = "/api/organizations"
+	organization  = organizations + "/{organization_id}"
+	apps          = organization + "/pipeline_frontend_apps"
+	versions      = apps + "/{id}/versions"
+	sites         = organization + "/sites"
+	placed        = sites + "/{id}/apps"
+	invites       = organization + "/invites"
+	members       = organization + "/members"
+	self          = "/api/users/@me"
+	sessions      = self + "/sessions"
+	signup        = "/api/signup/{token}"
+
+	anyScope                  access.Scope = 0
+	readApps, writeApps                    = access.PluginRead, access.PluginWrite
+	readMembers, writeMembers              = access.MemberRead, access.MemberWrite
+)
+
+// Routes is the whole API.
+func (a *API) Routes() []Route { return slices.Concat(a.appRoutes(), a.siteRoutes(), a.peopleRoutes()) }
+
+func (a *API) appRoutes() []Route {
+	seeApps, changeApps := plugin.MayRead, plugin.MayManage
+	return []Route{
+		{"GET", apps, readApps, seeApps, list(a, a.Plugins.List, AppendPlugin)},
+		{"POST", apps, writeApps, changeApps, a.createPlugin},
+		{"GET", apps + "/{id}", readApps, seeApps, a.getPlugin},
+		{"PATCH", apps + "/{id}", writeApps, changeApps, a.updatePlugin},
+		{"DELETE", apps + "/{id}", writeApps, changeApps, a.deletePlugin},
+		{"GET", apps + "/{id}/check_for_updates", readApps, seeApps, a.checkForUpdates},
+		{"GET", apps + "/{id}/source", readApps, seeApps, a.getSource},
+		{"PATCH", apps + "/{id}/update_source", writeApps, changeApps, a.updateSource},
+		{"POST", apps + "/{id}/upgrade", writeApps, changeApps, a.upgradePlugin},
+		{"POST", apps + "/{id}/disable", writeApps, changeApps, a.disablePlugin},
+		{"POST", apps + "/{id}/enable", writeApps, changeApps, a.enablePlugin},
+		{"GET", apps + "/{id}/sites", readApps, seeApps, a.listSitesOfApp},
+		{"GET", apps + "/{id}/health", readApps, seeApps, a.getHealth},
+		{"GET", versions, readApps, seeApps, a.listVersions},
+		{"GET", versions + "/{version}/diff", readApps, seeApps, a.diffVersions},
+		{"POST", versions + "/{version}/withdraw", writeApps, changeApps, a.withdrawVersion},
+		{"POST", versions + "/{version}/restore", writeApps, changeApps, a.restoreVersion},
+		{"GET", apps + "/activity", readApps, seeApps, a.listActivity},
+		{"GET", apps + "/exports_unsubscribe_configs", readApps, seeApps, listUnderApp(a, a.Plugins.Exporting, itself, appendExporting)},
+		{"GET", apps + "/repository", readApps, seeApps, listUnderApp(a, a.Plugins.Catalogued, offered, appendOffer)},
+		{"GET", apps + "/unused", readApps, seeApps, listUnderApp(a, a.Plugins.Unused, itself, appendUnused)},
+	}
+}
+
+func (a *API) siteRoutes() []Route {
+	seeApps, changeApps := plugin.MayRead, plugin.MayManage
+	return []Route{
+		{"GET", sites, readApps, seeApps, list(a, a.Sites.List, a.appendSite)},
+		{"POST", sites, writeApps, changeApps, a.createSite},
+		{"GET", sites + "/{id}", readApps, seeApps, a.getSite},
+		{"PATCH", sites + "/{id}", writeApps, changeApps, a.updateSite},
+		{"DELETE", sites + "/{id}", writeApps, changeApps, a.deleteSite},
+		{"GET", sites + "/{id}/history", readApps, seeApps, a.listHistory},
+		{"POST", sites + "/{id}/restore", writeApps, changeApps, a.restoreSite},
+		{"GET", placed, readApps, seeApps, a.listPlacements},
+		{"POST", placed, writeApps, changeApps, a.placeApp},
+		{"GET", placed + "/{app_id}", readApps, seeApps, a.getPlacement},
+		{"PATCH", placed + "/{app_id}", writeApps, changeApps, a.updatePlacement},
+		{"DELETE", placed + "/{app_id}", writeApps, changeApps, a.deletePlacement},
+		{"POST", placed + "/{app_id}/preview", access.All, site.MayPreview, a.previewApp},
+	}
+}
+
+func (a *API) peopleRoutes() []Route {
+	mayInvite, seeLinks, manage := invite.MayInvite, invite.MaySeeLinks, org.MayManageMembers
+	return []Route{
+		{"GET", invites, readMembers, anyMember, a.listInvites},
+		{"POST", invites, writeMembers, mayInvite, a.createInvite},
+		{"POST", invites + "/bulk", writeMembers, mayInvite, a.createInvites},
+		{"DELETE", invites + "/{id}", writeMembers, anyMember, a.deleteInvite},
+		{"POST", invites + "/{id}/resend", writeMembers, anyMember, a.resendInvite},
+		{"POST", invites + "/{id}/link", access.All, seeLinks, a.linkInvite},
+		{"GET", signup, anyScope, nil, a.showInvite},
+		{"POST", signup, anyScope, nil, a.acceptInvite},
+		{"DELETE", signup, anyScope, nil, a.declineInvite},
+
+		{"POST", "/api/signin", anyScope, nil, a.requestSignIn},
+
+		{"GET", organizations, anyScope, anyUser, list(a, a.Organizations.Mine, appendOrganization)},
+		{"GET", organization, anyScope, anyMember, a.getOrganization},
+		{"PATCH", organization, access.All, org.MayChangeSettings, a.updateOrganization},
+		{"GET", organization + "/keys", access.All, access.MayManageKeys, list(a, a.Keys.OfMembers, appendMemberKey)},
+		{"DELETE", organization + "/keys/{id}", access.All, access.MayManageKeys, a.deleteMemberKey},
+		{"GET", organization + "/activity", readMembers, org.MaySeeActivity, a.listAudit},
+		{"GET", organization + "/activity/head", readMembers, org.MaySeeActivity, a.activityHead},
+		{"GET", members, readMembers, anyMember, list(a, a.Organizations.MemberPage, appendMember)},
+		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
+		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
+		{"GET", self, anyScope, anyUser, a.getSelf},
+		{"PATCH", self, access.All, anyUser, a.updateSelf},
+		{"GET", self + "/keys", anyScope, anyUser, list(a, a.Keys.Own, appendKey)},
+		{"POST", self + "/keys", anyScope, anyUser, a.createKey},
+		{"DELETE", self + "/keys/{id}", anyScope, anyUser, a.deleteKey},
+		{"GET", sessions, anyScope, access.MaySeeSelf, a.listSessions},
+		{"DELETE", sessions, access.All, access.MaySeeSelf, a.deleteSessions},
+		{"GET", sessions + "/{id}", anyScope, access.MaySeeSelf, a.getSession},
+		{"DELETE", sessions + "/{id}", access.All, access.MaySeeSelf, a.deleteSession},
+	}
+}
+
+// Handler serves the routes, and what more adds, and answers everything else in JSON.
+func (a *API) Handler(more func(*wire.Mux)) http.Handler {
+	a.untrusted = new(atomic.Bool)
+	a.byUser, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
+	a.streams = &slots{taken: map[int64]int{}}
+	a.byPage = newLimiter[string](beaconLimit)
+	to := wire.NewMux()
+	paths := map[string]wire.Methods{}
+	for _, route := range a.Routes() {
+		if paths[route.Path] == nil {
+			paths[route.Path] = wire.Methods{}
+		}
+		paths[route.Path][route.Method] = a.protect(route)
+	}
+	for path, methods := range paths {
+		var h http.Handler = methods
+		if strings.HasSuffix(path, "/{token}") {
+			h = wire.Secret(h)
+		}
+		to.Handle(path, h)
+	}
+	to.Handle("/apps/{public_token}/{file}", wire.Get(http.HandlerFunc(a.serveBundle)))
+	a.pages(to)
+	more(to)
+	return to
+}

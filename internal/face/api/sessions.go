@@ -1,0 +1,69 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/wire"
+)
+
+// sessionFields appends a session as its user sees it who acts with c.
+func sessionFields(c access.Caller) func([]byte, access.Session) []byte {
+	return func(b []byte, s access.Session) []byte {
+		b = wire.AppendInt(append(b, '{'), "id", s.ID)
+		b = wire.AppendField(b, "method", string(s.Method))
+		b = wire.AppendTime(b, "created_at", s.CreatedAt)
+		b = wire.AppendTime(b, "last_used_at", s.LastUsedAt)
+		b = wire.AppendTime(b, "expires_at", s.ExpiresAt())
+		b = wire.AppendField(b, "address", s.Address)
+		b = wire.AppendField(b, "user_agent", s.UserAgent)
+		return append(wire.AppendBool(b, "current", s.ID == c.SessionID), '}')
+	}
+}
+
+func (a *API) listSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	return list(a, a.Keys.OwnSessions, sessionFields(c))(w, r, c)
+}
+
+func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	s, err := a.Keys.OwnSession(r.Context(), c, patch.ID(r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return sessionFields(c)(b, s) })
+}
+
+func (a *API) deleteSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Keys.EndSession(r.Context(), c, patch.ID(r.PathValue("id"))); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) deleteSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Keys.EndSessions(r.Context(), c); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+// requestSignIn has a link mailed, and answers the same whoever asks.
+func (a *API) requestSignIn(w http.ResponseWriter, r *http.Request, _ access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxSignupBody)
+	if err != nil {
+		return err
+	}
+	email := o.Text("email")
+	if err := email.Check("email"); err != nil {
+		return err
+	}
+	if !email.Set {
+		return fault.Field(fault.Required, "email", "Must be given: the address of the user who wants to sign in.")
+	}
+	if err := a.SignIn.Ask(r.Context(), email.Value, a.ClientAddress(r)); err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return append(b, "{}"...) })
+}

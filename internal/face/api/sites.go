@@ -1,0 +1,178 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+// AppendSite appends a site, with the element for its pages.
+func AppendSite(sites site.Service) func([]byte, site.Site) []byte {
+	return func(b []byte, s site.Site) []byte {
+		b = wire.AppendInt(append(b, '{'), "id", s.ID)
+		b = wire.AppendField(b, "name", s.Name)
+		b = wire.AppendField(b, "token", s.Token)
+		b = wire.AppendBool(b, "enabled", s.Enabled)
+		b = wire.AppendStrings(b, "origins", s.Origins)
+		b = wire.AppendInt(b, "revision", s.Revision)
+		b = wire.AppendInt(b, "apps_count", int64(s.AppsCount))
+		b = wire.AppendField(b, "snippet", sites.Snippet(s))
+		b = wire.AppendTime(b, "created_at", s.CreatedAt)
+		return append(wire.AppendTime(b, "updated_at", s.UpdatedAt), '}')
+	}
+}
+
+func (a *API) appendSite(b []byte, s site.Site) []byte { return AppendSite(a.Sites)(b, s) }
+
+func (a *API) writeSite(w http.ResponseWriter, status int, s site.Site) error {
+	return wire.Write(w, status, func(b []byte) []byte { return a.appendSite(b, s) })
+}
+
+func readSite(o wire.Object) site.Draft {
+	return site.Draft{Name: o.Text("name"), Enabled: o.Bool("enabled"), Origins: o.Texts("origins")}
+}
+
+func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	s, err := a.Sites.Create(r.Context(), c, readSite(o))
+	if err != nil {
+		return err
+	}
+	return a.writeSite(w, http.StatusCreated, s)
+}
+
+// siteID is the number in the path; 0, which is no site, if it is not one.
+func siteID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }
+
+// placedID is that of the app on a site.
+func placedID(r *http.Request) int64 { return patch.ID(r.PathValue("app_id")) }
+
+func (a *API) getSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	s, err := a.Sites.Get(r.Context(), c, siteID(r))
+	if err != nil {
+		return err
+	}
+	return a.writeSite(w, http.StatusOK, s)
+}
+
+func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	s, err := a.Sites.Update(r.Context(), c, siteID(r), readSite(o))
+	if err != nil {
+		return err
+	}
+	return a.writeSite(w, http.StatusOK, s)
+}
+
+func (a *API) deleteSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Sites.Delete(r.Context(), c, siteID(r)); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) listHistory(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Sites.History(r.Context(), c, siteID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, AppendRevision)
+}
+
+// AppendRevision appends what the manifest of a site said for a while.
+func AppendRevision(b []byte, v site.Revision) []byte {
+	b = wire.AppendInt(append(b, '{'), "revision", v.Number)
+	b = wire.AppendJSON(b, "apps", v.Apps)
+	b = wire.AppendTime(b, "from", v.From)
+	b = wire.AppendTime(b, "until", v.Until)
+	b = appendActor(b, v.User)
+	return append(wire.AppendField(b, "request_id", v.RequestID), '}')
+}
+
+func (a *API) restoreSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	revision := o.Int("revision")
+	if revision.Set {
+		if err := revision.Check("revision"); err != nil {
+			return err
+		}
+	}
+	s, err := a.Sites.Restore(r.Context(), c, siteID(r), revision.Value)
+	if err != nil {
+		return err
+	}
+	return a.writeSite(w, http.StatusOK, s)
+}
+
+func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	of, since, err := healthFilter(r)
+	if err != nil {
+		return err
+	}
+	h, err := a.Sites.Health(r.Context(), c, pluginID(r), of, since)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendHealth(b, h) })
+}
+
+// healthFilter reads which health is asked for. A site that is none is not found.
+func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
+	q := r.URL.Query()
+	if q.Has("site") {
+		if of = patch.ID(q.Get("site")); of == 0 {
+			return 0, since, fault.Field(fault.Invalid, "site", "Must be the id of a site, a whole number.")
+		}
+	}
+	if q.Has("since") {
+		var ok bool
+		if since, ok = readTime(q.Get("since")); !ok {
+			return 0, since, fault.Field(fault.Invalid, "since", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
+		}
+	}
+	return of, since, nil
+}
+
+// AppendHealth appends how an app fares.
+func AppendHealth(b []byte, h site.Health) []byte {
+	b = wire.AppendList(wire.AppendName(append(b, '{'), "versions"), h.Versions, appendVersionHealth)
+	return append(wire.AppendList(wire.AppendName(b, "errors"), h.Errors, appendError), '}')
+}
+
+func appendVersionHealth(b []byte, v site.VersionHealth) []byte {
+	b = wire.AppendInt(append(b, '{'), "version", v.Version)
+	b = wire.AppendInt(b, "loads", v.Loads)
+	b = wire.AppendInt(b, "running", v.Running)
+	b = wire.AppendInt(b, "failed", v.Failed)
+	b = wire.AppendInt(b, "p50_ms", v.P50)
+	return append(wire.AppendInt(b, "p95_ms", v.P95), '}')
+}
+
+func appendError(b []byte, e site.Error) []byte {
+	b = wire.AppendInt(append(b, '{'), "version", e.Version)
+	b = wire.AppendField(b, "name", e.Name)
+	b = wire.AppendField(b, "message", e.Message)
+	b = wire.AppendInt(b, "line", e.Line)
+	b = wire.AppendInt(b, "column", e.Column)
+	b = wire.AppendInt(b, "count", e.Count)
+	b = wire.AppendTime(b, "first_at", e.FirstAt)
+	return append(wire.AppendTime(b, "last_at", e.LastAt), '}')
+}

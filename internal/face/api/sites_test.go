@@ -1,0 +1,232 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	sites       = "/sites/"
+	siteOptions = `[{"key":"color","type":"string","site":true,"required":true},{"key":"size","type":"choice","choices":["S","M"],"default":"M","site":true}]`
+)
+
+// site makes a site as the owner and returns its id.
+func (r *rig) site(name string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", sites, `{"name":"`+name+`"}`)
+	if got.status != http.StatusCreated {
+		r.t.Fatalf("POST %s: %d %s", name, got.status, got.body)
+	}
+	return between(got.body, `{"id":`, ",")
+}
+
+// placed places an app on a site.
+func (r *rig) placed(site, body string) {
+	r.t.Helper()
+	if got := r.send(r.key, "POST", sites+site+"/apps", body); got.status != http.StatusCreated {
+		r.t.Fatalf("POST %s: %d %s", body, got.status, got.body)
+	}
+}
+
+// built makes an app with a bundle and returns its id.
+func (r *rig) built(schema string) string {
+	r.t.Helper()
+	id := r.app(`{"name":"built","plugin_type":"source","config_schema":` + schema + `}`)
+	if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export function inject() {}"}}`); got.status != http.StatusOK {
+		r.t.Fatalf("source: %d %s", got.status, got.body)
+	}
+	return id
+}
+
+// gone is where the bundle of an app is that is disabled.
+func (r *rig) gone() string {
+	r.t.Helper()
+	id := r.built("null")
+	bundle := between(r.send(r.key, "GET", apps+id+"/source", "").body, `"url":"`+baseURL, `"`)
+	r.send(r.key, "POST", apps+id+"/disable", `{"reason":"x"}`)
+	return bundle
+}
+
+func (r *rig) siteToken(id string) string {
+	r.t.Helper()
+	return between(r.send(r.key, "GET", sites+id, "").body, `"token":"`, `"`)
+}
+
+func TestSitesAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		now := time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)
+		r.db.Now = func() time.Time { return now }
+		id, app := r.site("shop"), r.built(siteOptions)
+		token := r.siteToken(id)
+		const at = `"2026-11-23T09:30:00.000000Z"`
+		site := func(revision, count string) string {
+			return `{"id":` + id + `,"name":"shop","token":"` + token + `","enabled":true,"origins":[],"revision":` + revision + `,"apps_count":` + count +
+				`,"snippet":"<script async src=\"` + baseURL + `/sites/` + token + `/loader.js\"></script>","created_at":` + at + `,"updated_at":` + at + `}`
+		}
+		r.want("GET", sites+id, "", 200, site("1", "0"))
+		r.want("GET", sites, "", 200, `{"count":1,"next":null,"previous":null,"results":[`+site("1", "0")+`]}`)
+		placed := func(config, values string) string {
+			return `"app_id":` + app + `,"name":"built","enabled":true,"position":1,"version":null,"running":1,"held":null,"paths":["/shop/**"],"config":` + config +
+				`,"values":` + values + `,"created_at":` + at + `,"updated_at":` + at + `}`
+		}
+		r.want("POST", sites+id+"/apps", `{"app_id":`+app+`,"paths":["/shop/**"],"config":{"color":"red"}}`, 201, "{"+placed(`{"color":"red"}`, `{"color":"red","size":"M"}`))
+		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"size":"S"}}`, 200, "{"+placed(`{"color":"red","size":"S"}`, `{"color":"red","size":"S"}`))
+		last := placed(`{"color":"red"}`, `{"color":"red","size":"M"}`)
+		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"size":null}}`, 200, "{"+last)
+		r.want("GET", sites+id+"/apps", "", 200, `{"count":1,"next":null,"previous":null,"results":[{`+last+`]}`)
+		r.want("GET", apps+app+"/sites", "", 200, `{"count":1,"next":null,"previous":null,"results":[{"site":{"id":`+id+`,"name":"shop"},`+last+`]}`)
+		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"color":null}}`, 400,
+			faultBody("validation_error", "required", "Must be given: the app needs it.", `"config.color"`))
+		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"color":"a\u0000"}}`, 400,
+			faultBody("validation_error", "invalid_input", "Must not contain the NUL character.", `"config.color"`))
+		history := r.send(r.key, "GET", sites+id+"/history?limit=1", "")
+		if !strings.HasPrefix(history.body, `{"count":4,`) || !strings.Contains(history.body, `"revision":4,"apps":[{"id":`+app+`,`) || !strings.Contains(history.body, `"until":null,"user":{"id":1,`) {
+			r.t.Errorf("history: %s", history.body)
+		}
+		r.want("POST", sites+id+"/restore", `{"revision":1}`, 200, site("5", "0"))
+		r.want("POST", sites+id+"/restore", `{"revision":99}`, 404, notFound)
+		r.want("DELETE", sites+id, "", 204, "")
+		r.want("GET", sites+id, "", 404, notFound)
+	})
+}
+
+func TestOffAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.built("null")
+		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"site.ts":"export const two = 2"}}`); got.status != 200 {
+			r.t.Fatal(got.body)
+		}
+		r.want("POST", apps+id+"/disable", `{}`, 400, faultBody("validation_error", "required", "Must be given: 1 to 500 characters that say why.", `"reason"`))
+		if got := r.send(r.key, "POST", apps+id+"/disable", `{"reason":"leaks"}`); got.status != 200 || !strings.HasPrefix(got.body, `{"id":`+id) {
+			r.t.Errorf("disable: %d %s", got.status, got.body)
+		}
+		source := r.send(r.key, "GET", apps+id+"/source", "").body
+		if !strings.Contains(source, `"disabled":{"reason":"leaks","by":{"id":1,`) {
+			r.t.Errorf("source: %s", source)
+		}
+		current := strings.TrimSuffix(between(source, `"url":"`+baseURL, `"`), ".js")
+		current = current[:strings.LastIndex(current, "/")] + "/site.js"
+		if got := r.send("", "GET", current, ""); got.status != 200 || got.body != "export {};" || got.header.Get("X-Foyer-Disabled") != "1" {
+			r.t.Errorf("site.js: %d %s %v", got.status, got.body, got.header)
+		}
+		if got := r.send("", "GET", r.gone(), ""); got.status != 410 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "*" {
+			r.t.Errorf("by its sum: %d %s %v", got.status, got.body, got.header)
+		}
+		if got := r.send(r.key, "POST", apps+id+"/enable", ""); got.status != 200 {
+			r.t.Errorf("enable: %d %s", got.status, got.body)
+		}
+		if got := r.send(r.key, "POST", apps+id+"/versions/2/withdraw", `{"reason":"leaks","version":1}`); got.status != 200 || !strings.Contains(got.body, `"current":false,"withdrawn":{"reason":"leaks","by":{"id":1,`) {
+			r.t.Errorf("withdraw: %d %s", got.status, got.body)
+		}
+		if got := r.send(r.key, "GET", apps+id+"/versions", ""); strings.Count(got.body, `"withdrawn":null`) != 1 || strings.Count(got.body, `"withdrawn":{`) != 1 {
+			r.t.Errorf("versions: %s", got.body)
+		}
+		if got := r.send(r.key, "POST", apps+id+"/versions/2/restore", ""); got.status != 200 || !strings.Contains(got.body, `"withdrawn":null`) {
+			r.t.Errorf("restore: %d %s", got.status, got.body)
+		}
+		r.want("POST", apps+id+"/versions/1/withdraw", `{"reason":"x","version":-1}`, 400, faultBody("validation_error", "invalid_input", "Must be the number of a version.", `"version"`))
+	})
+}
+
+func TestManifestAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		id, app := r.site("shop"), r.built("null")
+		token := r.siteToken(id)
+		at := sites + token + "/manifest.json"
+		first := r.send("", "GET", at, "", "Accept-Encoding", "identity")
+		for name, want := range map[string]string{
+			"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin", "Timing-Allow-Origin": "*",
+			"Cache-Control": "public, max-age=10, stale-if-error=86400", "Content-Type": "application/json", "X-Content-Type-Options": "nosniff",
+			"Vary": "Accept-Encoding", "Set-Cookie": "",
+		} {
+			if got := first.header.Get(name); got != want {
+				r.t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		if want := `{"site":"` + token + `","revision":1,"sample":1,"apps":[]}`; first.body != want {
+			r.t.Errorf("%s, want %s", first.body, want)
+		}
+		gzipped := r.send("", "HEAD", at, "", "Accept-Encoding", "gzip")
+		tag := strings.TrimSuffix(first.header.Get("ETag"), `"`)
+		if gzipped.header.Get("ETag") != tag+`-gzip"` || gzipped.header.Get("Content-Encoding") != "gzip" {
+			r.t.Errorf("%v", gzipped.header)
+		}
+		if got := r.send("", "GET", at, "", "Accept-Encoding", "identity", "If-None-Match", tag+`"`); got.status != 304 || got.body != "" || got.header.Get("Access-Control-Allow-Origin") != "*" {
+			r.t.Errorf("unchanged: %d %s", got.status, got.body)
+		}
+		r.placed(id, `{"app_id":`+app+`}`)
+		if got := r.send("", "GET", at, "", "If-None-Match", tag+`"`); got.status != 200 || !strings.Contains(got.body, `"revision":2,`) {
+			r.t.Errorf("changed: %d %s", got.status, got.body)
+		}
+		for _, none := range []string{sites + "x/manifest.json", sites + strings.Repeat("A", 26) + "/manifest.json", at + "/", at + "?preview=x", sites + token + "/try"} {
+			if got := r.send("", "GET", none, ""); got.status != 404 || got.body != notFound || got.header.Get("Access-Control-Allow-Origin") != "*" || got.header.Get("Cache-Control") != "no-store" {
+				r.t.Errorf("%s: %d %s %v", none, got.status, got.body, got.header)
+			}
+		}
+		loader := r.send("", "GET", sites+token+"/loader.js", "")
+		if loader.status != 200 || loader.header.Get("Cache-Control") != "public, max-age=3600, stale-while-revalidate=2592000" || loader.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+			r.t.Errorf("loader: %d %v", loader.status, loader.header)
+		}
+		if got := r.send("", "POST", at, ""); got.status != 405 || got.header.Get("Allow") != "GET, HEAD" {
+			r.t.Errorf("POST: %d %v", got.status, got.header)
+		}
+	})
+}
+
+func TestPreviewAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		id, app := r.site("shop"), r.built(siteOptions)
+		token := r.siteToken(id)
+		got := r.send(r.key, "POST", sites+id+"/apps/"+app+"/preview", `{"url":"`+baseURL+sites+token+`/try","config":{"color":"red"}}`)
+		link := between(got.body, `"url":"`+baseURL, `"`)
+		if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(link, sites+token+"/try?foyer_preview=") {
+			r.t.Fatalf("%d %s", got.status, got.body)
+		}
+		preview := between(link, "foyer_preview=", "&")
+		m := r.send("", "GET", sites+token+"/manifest.json?preview="+preview, "")
+		if m.status != 200 || m.header.Get("Cache-Control") != "no-store" || !strings.Contains(m.body, `"config":{"color":"red","size":"M"}`) {
+			r.t.Errorf("%d %s %v", m.status, m.body, m.header)
+		}
+		page := r.send("", "GET", strings.ReplaceAll(link, `\u0026`, "&"), "")
+		if page.status != 200 || !strings.Contains(page.body, `<script async src="`+baseURL+sites+token+`/loader.js"></script>`) ||
+			page.header.Get("Content-Security-Policy") != "sandbox allow-scripts allow-forms; form-action 'none'; frame-ancestors 'self'" ||
+			page.header.Get("X-Robots-Tag") != "noindex" || page.header.Get("Cache-Control") != "no-store" {
+			r.t.Errorf("%d %s %v", page.status, page.body, page.header)
+		}
+	})
+}
+
+func TestBeaconAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		id, app := r.site("shop"), r.built("null")
+		r.placed(id, `{"app_id":`+app+`}`)
+		at := sites + r.siteToken(id) + "/beacon"
+		view := `{"revision":2,"apps":[{"id":` + app + `,"version":1,"state":"running","ms":80}],"errors":[]}`
+		for range beaconLimit + 5 {
+			if got := r.send("", "POST", at, view, "Content-Type", "text/plain", "Origin", "https://any.example"); got.status != 204 || got.header.Get("Access-Control-Allow-Origin") != "*" {
+				r.t.Fatalf("%d %s", got.status, got.body)
+			}
+		}
+		for _, junk := range []string{"x", strings.Repeat(" ", 9000) + view} {
+			if got := r.send("", "POST", at, junk); got.status != 204 {
+				r.t.Errorf("%.5s: %d %s", junk, got.status, got.body)
+			}
+		}
+		if err := r.api.Sites.Manifests.Counts.Flush(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		h := r.send(r.key, "GET", apps+app+"/health?site="+id, "")
+		loads := between(h.body, `"loads":`, ",")
+		if h.status != 200 || loads < "600" || loads > "650" || len(loads) != 3 { // a few come back while they are sent
+			r.t.Errorf("%d %s", h.status, h.body)
+		}
+		r.want("GET", apps+app+"/health?since=yesterday", "", 400,
+			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"since"`))
+		r.want("GET", apps+app+"/health?site=999", "", 404, notFound)
+	})
+}
+
+// beaconLimit is how many reports a minute count of an address, on one site.
+const beaconLimit = 600

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+func (a *API) getSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	s, err := a.Plugins.Source(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	return a.writeSource(w, s)
+}
+
+func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxSourceBody)
+	if err != nil {
+		return err
+	}
+	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), readPlugin(o), readEdits(o))
+	if err != nil {
+		return err
+	}
+	return a.writeSource(w, s)
+}
+
+// readEdits reads the members of source, and those of the body whose name has a
+// dot.
+func readEdits(o wire.Object) []plugin.Edit {
+	const field = "source"
+	source := o.Object(field)
+	edits := make([]plugin.Edit, 0, len(source.Value))
+	if source.Fault != nil { // told with the others
+		edits = append(edits, plugin.Edit{Field: field, Name: field, Text: patch.Field[string]{Set: true, Fault: source.Fault}})
+	}
+	for _, m := range source.Value {
+		edits = append(edits, plugin.Edit{Field: field, Name: m.Name, Text: m.Content(field)})
+	}
+	for _, m := range o {
+		if strings.Contains(m.Name, ".") {
+			edits = append(edits, plugin.Edit{Field: m.Name, Name: m.Name, Text: m.Content(m.Name)})
+		}
+	}
+	return edits
+}
+
+func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = appendPluginFields(append(b, '{'), s.Plugin)
+		b = append(wire.AppendName(b, "source"), '{')
+		for i, f := range s.Files {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendContent(append(wire.AppendString(b, f.Name), ':'), f.Text)
+		}
+		b = wire.AppendList(wire.AppendName(append(b, '}'), "source_files"), s.Files, appendFile)
+		b = a.appendBundle(wire.AppendName(b, "bundle"), s)
+		return append(appendOff(b, "disabled", s.Disabled), '}')
+	})
+}
+
+// appendContent writes a file's text or, if it is none, its bytes.
+func appendContent(b []byte, content string) []byte {
+	if utf8.ValidString(content) && !strings.Contains(content, "\x00") {
+		return wire.AppendString(b, content)
+	}
+	b = append(b, `{"base64":"`...)
+	b = base64.StdEncoding.AppendEncode(b, []byte(content))
+	return append(b, `"}`...)
+}
+
+func appendFile(b []byte, f plugin.File) []byte {
+	b = wire.AppendField(append(b, '{'), "filename", f.Name)
+	b = wire.AppendField(b, "status", string(f.Status))
+	b = wire.AppendField(b, "error", f.Error)
+	b = wire.AppendInt(b, "line", int64(f.Line))
+	b = wire.AppendInt(b, "column", int64(f.Column))
+	b = wire.AppendField(b, "warning", f.Warning)
+	b = wire.AppendInt(b, "size", int64(f.Size))
+	return append(wire.AppendField(b, "sha256", f.SHA256), '}')
+}
+
+func (a *API) appendBundle(b []byte, s plugin.Sources) []byte {
+	if s.Bundle.SHA256 == "" {
+		return append(b, "null"...)
+	}
+	b = wire.AppendField(append(b, '{'), "url", a.BaseURL+"/apps/"+s.PublicToken+"/"+s.Bundle.SHA256+".js")
+	b = wire.AppendField(b, "integrity", s.Bundle.Integrity)
+	b = wire.AppendInt(b, "size", int64(s.Bundle.Size))
+	return append(strconv.AppendBool(wire.AppendName(b, "inject"), s.Bundle.Inject), '}')
+}

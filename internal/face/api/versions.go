@@ -1,0 +1,87 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/wire"
+)
+
+func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, age, err := a.Plugins.CheckForUpdates(r.Context(), c, pluginID(r))
+	if err != nil {
+		return err
+	}
+	if age > 0 {
+		w.Header().Set("Age", strconv.Itoa(int(math.Ceil(age.Seconds()))))
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	if err != nil {
+		return err
+	}
+	p, err := a.Plugins.Upgrade(r.Context(), c, pluginID(r), plugin.Move{
+		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"),
+	})
+	if err != nil {
+		return err
+	}
+	return writePlugin(w, http.StatusOK, p)
+}
+
+func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, _, err := a.Plugins.Versions(r.Context(), c, pluginID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, AppendVersion)
+}
+
+// AppendVersion appends a version of an app; the command line shows the same.
+func AppendVersion(b []byte, v plugin.Version) []byte {
+	b = wire.AppendInt(append(b, '{'), "version", v.Number)
+	b = wire.AppendField(b, "tag", v.Tag)
+	b = wire.AppendField(b, "commit", v.Commit)
+	b = wire.AppendField(b, "sha256", v.SHA256)
+	if v.CreatedBy.ID == 0 {
+		b = wire.AppendJSON(b, "created_by", "")
+	} else {
+		b = AppendUser(wire.AppendName(b, "created_by"), v.CreatedBy)
+	}
+	b = wire.AppendTime(b, "created_at", v.CreatedAt)
+	b = wire.AppendBool(b, "current", v.Current)
+	return append(appendOff(b, "withdrawn", v.Withdrawn), '}')
+}
+
+func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	against := int64(0)
+	if q := r.URL.Query(); q.Has("against") {
+		if against = patch.ID(q.Get("against")); against == 0 {
+			return fault.Field(fault.Invalid, "against", "Must be the number of a version.")
+		}
+	}
+	files, err := a.Plugins.Diff(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")), against)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		return append(wire.AppendList(wire.AppendName(append(b, '{'), "files"), files, appendDiff), '}')
+	})
+}
+
+func appendDiff(b []byte, f plugin.FileDiff) []byte {
+	b = wire.AppendField(append(b, '{'), "filename", f.Name)
+	return append(wire.AppendField(b, "diff", f.Diff), '}')
+}

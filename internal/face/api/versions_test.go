@@ -1,0 +1,119 @@
+package api_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/sandbox"
+)
+
+// What an app is made of, its versions and their differences, held against the document.
+func TestVersions(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		save := func(body, wants string) {
+			r.t.Helper()
+			if got := r.send(r.key, "PATCH", apps+id+"/update_source", body); got.status != 200 || !strings.Contains(got.body, wants) {
+				r.t.Errorf("%s: got %+v, want %s", body, got, wants)
+			}
+		}
+		save(`{"source":{"site.ts":"export const a = 1\n"}}`, `"status":"transpiled","error":"","line":0,"column":0,"warning":"","size":19,"sha256":"`)
+		save(`{"site.ts":"export const a = 2\n","a.md":""}`, `"bundle":{"url":"`+baseURL+`/apps/`)
+		save(`{"name":"y","source":null}`, `"name":"y"`)
+		got := r.send(r.key, "GET", apps+id+"/versions?limit=1", "")
+		for _, want := range []string{`{"count":2,"next":"` + baseURL, `"results":[{"version":2,"tag":"","commit":"","sha256":"`, `"created_by":{"id":`, `,"current":true,"withdrawn":null}]}`} {
+			if !strings.Contains(got.body, want) {
+				r.t.Errorf("versions: got %+v, want %s", got, want)
+			}
+		}
+		const changed = `{"files":[{"filename":"a.md","diff":"--- /dev/null\n+++ b/a.md\n"},` +
+			`{"filename":"site.ts","diff":"--- a/site.ts\n+++ b/site.ts\n@@ -1,1 +1,1 @@\n-export const a = 1\n+export const a = 2\n"}]}`
+		r.want("GET", apps+id+"/versions/2/diff", "", 200, changed)
+		r.want("GET", apps+id+"/versions/2/diff?against=1", "", 200, changed)
+		r.want("GET", apps+id+"/versions/2/diff?against=2", "", 200, `{"files":[]}`)
+		r.want("GET", apps+id+"/versions/3/diff", "", 404, notFound)
+		r.want("GET", apps+id+"/versions/two/diff", "", 404, notFound)
+		invalid := func(detail, attr string) string {
+			return faultBody("validation_error", "invalid_input", detail, attr)
+		}
+		r.want("GET", apps+id+"/versions/2/diff?against=3", "", 400, invalid("The app has no such version, or it is no longer kept.", `"against"`))
+		r.want("GET", apps+id+"/versions/2/diff?against=x", "", 400, invalid("Must be the number of a version.", `"against"`))
+		if got := r.send(r.key, "POST", apps+id+"/upgrade", `{"version":null}`); got.status != 200 {
+			r.t.Errorf("no version: %+v", got)
+		}
+		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
+		r.want("POST", apps+id+"/upgrade", `{"accept_changed":1}`, 400, invalid("Must be true or false, not a number.", `"accept_changed"`))
+		r.want("PATCH", apps+id+"/update_source", `{"source":[]}`, 400, invalid("Must be an object, not an array.", `"source"`))
+		r.want("PATCH", apps+id+"/update_source", `{"source":{"a.ts":1}}`, 400, invalid(`"a.ts": Must be a string, not a number.`, `"source"`))
+		r.want("PATCH", apps+id+"/update_source", `{"b.ts":1}`, 400, invalid("Must be a string, not a number.", `"b.ts"`))
+	})
+}
+
+// The versions of two apps have the same numbers, and nothing else in common.
+func TestVersionsOfTwoApps(t *testing.T) {
+	each(t, func(r *rig) {
+		for _, name := range []string{"a", "b"} {
+			id := r.app(`{"name":"` + name + `"}`)
+			for _, text := range []string{"old", "new"} {
+				r.wantStatus(r.key, "PATCH", apps+id+"/update_source", `{"x.md":"`+name+text+`\n"}`, 200)
+			}
+		}
+		r.wantStatus(r.key, "PATCH", apps+"1/update_source", `{"x.md":""}`, 200)
+		r.want("GET", apps+"1/versions/2/diff", "", 200, `{"files":[{"filename":"x.md","diff":"--- a/x.md\n+++ b/x.md\n@@ -1,1 +1,1 @@\n-aold\n+anew\n"}]}`)
+		r.want("GET", apps+"2/versions/2/diff", "", 200, `{"files":[{"filename":"x.md","diff":"--- a/x.md\n+++ b/x.md\n@@ -1,1 +1,1 @@\n-bold\n+bnew\n"}]}`)
+		r.want("GET", apps+"2/versions/3/diff", "", 404, notFound)
+		got := r.send(r.key, "GET", apps+"2/versions", "").body
+		if !strings.HasPrefix(got, `{"count":2,`) || strings.Count(got, `"version":`) != 2 || strings.Count(got, `"email":"owner@acme.example"`) != 2 {
+			r.t.Errorf("versions: %s", got)
+		}
+	})
+}
+
+func TestSourceBodyTooLarge(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		big := `{"source":{"a.md":"` + strings.Repeat("x", 1<<20) + `"}}`
+		if got := r.send(r.key, "PATCH", apps+id+"/update_source", big); got.status != 200 {
+			r.t.Errorf("1 MiB in a body of more: %d %s", got.status, got.body)
+		}
+		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"source":{"a.md":"`+strings.Repeat("x", 14<<20)+`"}}`); got.status != 413 {
+			r.t.Errorf("more than 14 MiB: %d %s", got.status, got.body)
+		}
+	})
+}
+
+func TestBusy(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"x"}`)
+		busy := *r.api
+		busy.Plugins.Children = sandbox.New(0, 0, slog.New(slog.DiscardHandler))
+		got := r.sendTo(r.serve(&busy), r.key, "PATCH", apps+id+"/update_source", `{"site.ts":""}`)
+		r.compare("busy", got, 503, faultBody("server_error", "busy", "Too much work of this kind is waiting; try again in a few seconds.", "null"))
+		if got.header.Get("Retry-After") != "5" {
+			r.t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
+		}
+	})
+}
+
+// Another organization sees a global app's versions, but not who made them.
+func TestVersionsOfGlobalApp(t *testing.T) {
+	each(t, func(r *rig) {
+		root := access.RootApps
+		r.set(org.Settings{AppAccess: &root})
+		id := r.app(`{"name":"x","is_global":true}`)
+		if got := r.send(r.key, "PATCH", apps+id+"/update_source", `{"a.md":"a"}`); got.status != 200 {
+			r.t.Fatal(got.body)
+		}
+		got := r.send(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/versions", "")
+		if got.status != 200 || !strings.Contains(got.body, `"created_by":null`) {
+			r.t.Errorf("got %+v", got)
+		}
+		got = r.send(r.otherKey, "PATCH", "/api/organizations/"+r.other.ID+"/pipeline_frontend_apps/"+id+"/update_source", `{"a.md":"b"}`)
+		if got.status != 403 {
+			r.t.Errorf("got %+v", got)
+		}
+	})
+}

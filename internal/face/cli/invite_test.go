@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/domain/activity"
+)
+
+// newRunner runs commands that succeed, on a database with an organization and its owner.
+func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout, stderr string) {
+	t.Helper()
+	env["FOYER_DATA_DIR"] = filepath.Join(t.TempDir(), "data")
+	run := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var environ []string
+		for name, value := range env {
+			environ = append(environ, name+"="+value)
+		}
+		var out, complaints bytes.Buffer
+		if code := Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints); code != OK {
+			t.Fatalf("%v: exit code %d, %s", args, code, complaints.String())
+		}
+		return out.String(), complaints.String()
+	}
+	run("organization", "create", "--name=Acme")
+	run("member", "add", "--email=owner@acme.example", "--level=owner")
+	return run
+}
+
+// idIn is the first id in an answer in JSON.
+func idIn(answer string) string {
+	_, id, _ := strings.Cut(answer, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	return id
+}
+
+func TestInviteWithoutAMailServerWarns(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{}
+	run := newRunner(t, env)
+	const warning = "no mail goes out"
+	out, warned := run("invite", "create", "--email=ada@x.example", "--json")
+	if !strings.Contains(warned, warning) || strings.Contains(out, warning) {
+		t.Errorf("create: %q, %q", out, warned)
+	}
+	if _, warned := run("invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
+		t.Errorf("create without mail: %q", warned)
+	}
+	id := idIn(out)
+	if _, warned := run("invite", "resend", id); !strings.Contains(warned, warning) {
+		t.Errorf("resend: %q", warned)
+	}
+	env["FOYER_SMTP"], env["FOYER_MAIL_FROM"] = "smtp+plain://127.0.0.1:1", "foyer@acme.example"
+	if _, warned := run("invite", "resend", id); warned != "" {
+		t.Errorf("resend with a mail server: %q", warned)
+	}
+}
+
+// The API takes an id in any spelling too.
+func TestInviteIDsInUpperCase(t *testing.T) {
+	t.Parallel()
+	run := newRunner(t, map[string]string{})
+	out, _ := run("invite", "create", "--email=ada@x.example", "--json")
+	id := idIn(out)
+	run("invite", "resend", strings.ToUpper(id))
+	run("invite", "link", strings.ToUpper(id))
+	if out, _ := run("invite", "delete", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
+		t.Errorf("delete: %q", out)
+	}
+}
+
+func TestWhoDeclinesIsTheInvitee(t *testing.T) {
+	t.Parallel()
+	declined, deleted := activity.Entry{Verb: activity.Declined}, activity.Entry{Verb: activity.Deleted}
+	if by := who(activity.Stored{Entry: declined}); by != "(invitee)" {
+		t.Errorf("declined by %s", by)
+	}
+	if by := who(activity.Stored{Entry: deleted}); by != "(operator)" {
+		t.Errorf("deleted by %s", by)
+	}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/domain/org"
+	"foyer/internal/face/api"
+	"foyer/internal/server"
+)
+
+type userCommands struct {
+	List       userList       `cmd:"" help:"List everybody, in whatever organization."`
+	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`
+}
+
+type userList struct{}
+
+// Run lists all users.
+func (userList) Run(ctx context.Context, d *server.Domain, out *output) error {
+	all, err := d.Organizations.Users(ctx)
+	if err != nil {
+		return err
+	}
+	return users.all(out, all)
+}
+
+type userSigninLink struct {
+	Email string `arg:"" help:"The user's address."`
+}
+
+// Help says what the link needs.
+func (userSigninLink) Help() string {
+	return `For a user who has lost their key and has no other way in. The link starts with FOYER_BASE_URL: give it as the server has it.
+Whoever has the link can sign in as the user.`
+}
+
+// Run prints a link.
+func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *output) error {
+	link, expires, err := d.SignIn.Link(ctx, c.Email)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		URL       string    `json:"url"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}{link, expires}
+	return out.say(answer, "%s\nIt works once, until %s: whoever opens it can sign in as %s.", link, printable(expires), printable(c.Email))
+}
+
+var users = view[org.User]{
+	columns: "ID UUID EMAIL VERIFIED NAME CREATED",
+	row: func(u org.User) []any {
+		return []any{u.ID, u.UUID, u.Email, u.IsEmailVerified, u.FullName(), u.CreatedAt}
+	},
+	object: api.AppendUser,
+}

@@ -1,0 +1,340 @@
+// Package console is the HTML face of foyer: pages on which members do by hand what the API
+// can do.
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/signin"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/console/dedup"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+)
+
+// Console serves the pages on which members do by hand what the API can do. It has no rules
+// of its own: each page asks the API in the session of whoever looks at it (ADR 10).
+type Console struct {
+	markup.Host
+	Keys          *access.Keys
+	SignIn        signin.Service
+	ByKey, ByMail bool   // people may sign in so
+	Provider      string // the name of the identity provider; "": none
+	Mails         bool   // there is a mail server
+	Tries         site.Tries
+
+	api    http.Handler
+	prefix string // the base url's path, which browsers see before ours
+	secure bool   // they come by https
+	origin *http.CrossOriginProtection
+	forms  *dedup.Forms[next]
+}
+
+// ErrorPage is the page for what goes wrong.
+type ErrorPage struct {
+	Frame
+	Detail    string  // safe to show, like a fault's
+	Back      string  // the path of a page to go on from
+	RequestID string  // finds the reason in the log; may be ""
+	Fields    []field // of the form, to be sent again
+	Lost      bool    // there was one, too large for that
+}
+
+// screen is a page, and what the buttons on it do.
+type screen struct {
+	show  func(*visit) (markup.Page, error)
+	do    map[string]action
+	bytes int64 // how large its forms may be; 0: maxForm
+}
+
+// action does what a button says, by its value.
+type action func(*visit) (next, error)
+
+// next is what follows an action: a page that is shown only now, or another to go to. The
+// zero next is the page of the button.
+type next struct {
+	page    *markup.Page
+	path    string // as browsers see it
+	said    string // a name in said
+	signOut bool
+}
+
+// screens are all pages on one screen, by their paths.
+func screens() map[string]screen {
+	const (
+		organization = "/{organization}"
+		apps         = organization + "/apps"
+		app          = apps + "/{id}"
+		aSite        = organization + "/sites/{site}"
+	)
+	return map[string]screen{
+		"":                          {show: showOrganizations},
+		"/keys":                     {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
+		"/sessions":                 {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
+		organization:                {show: showOrganization},
+		apps:                        {show: showApps},
+		apps + "/new":               {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
+		apps + "/unused":            {show: showUnused},
+		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxAppForm},
+		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
+		app + "/versions":           {show: showVersions},
+		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
+		organization + "/sites":     {show: showSites, do: map[string]action{"create": createSite}},
+		aSite:                       {show: showSite, do: map[string]action{"place": placeApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
+		aSite + "/apps/{app}":       {show: showPlacement, do: map[string]action{"save": savePlacement, "remove": removePlacement}},
+		organization + "/activity":  {show: showActivity},
+		organization + "/audit":     {show: showAudit},
+		organization + "/invites":   {show: showInvites, do: map[string]action{"invite": invitePeople, "resend": resendInvite, "link": linkInvite, "withdraw": withdrawInvite}},
+		organization + "/members":   {show: showMembers, do: map[string]action{"level": setLevel, "remove": removeMember, "leave": leave}},
+	}
+}
+
+// root is the path of the first page, as browsers see it.
+func (c *Console) root() string { return c.prefix + "/console" }
+
+// bare is the frame of a page that is the same whoever looks at it.
+func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
+
+const (
+	maxForm       = 64 << 10
+	maxAppForm    = 4 * maxForm     // a description twice, each character of which may take twelve bytes
+	maxSourceForm = 6<<20 + maxForm // a file of 1 MiB, each line end of which may take six bytes
+)
+
+// Register adds the console to a mux, whose API it asks.
+func (c *Console) Register(to *wire.Mux) {
+	base := c.Base()
+	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
+	c.forms = dedup.New[next]()
+	c.origin = http.NewCrossOriginProtection()
+	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+		panic(err)
+	}
+	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
+	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
+		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
+	}
+	pages := map[string]wire.Methods{
+		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},
+		CallbackPath: {http.MethodGet: c.linkPage(c.fromProvider)},
+		mailPath:     {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.mailLink)},
+		sessionPath:  {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.begin)},
+		endPath:      {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.end)},
+	}
+	for path, s := range screens() {
+		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
+	}
+	to.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
+	for path, h := range pages {
+		to.Handle(path, private(h))
+	}
+}
+
+// private keeps what h answers out of caches, and its address from other sites. Without any
+// referrer, some browsers would not say where a form comes from.
+func private(h http.Handler) http.Handler {
+	return wire.Secret(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Referrer-Policy", "same-origin")
+		h.ServeHTTP(w, r)
+	}))
+}
+
+// page answers with what show returns to somebody who is signed in.
+func (c *Console) page(show func(*visit) (markup.Page, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := c.visit(w, r)
+		if err != nil {
+			c.fail(w, r, v, err)
+			return
+		}
+		c.show(w, r, v, http.StatusOK, show)
+	})
+}
+
+// show answers with the page that show returns.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, status int, show func(*visit) (markup.Page, error)) {
+	page, err := show(v)
+	if err != nil {
+		c.fail(w, r, v, err)
+		return
+	}
+	c.Write(w, r, templates, status, page)
+}
+
+// button does what the form of a page asks for, and sends the browser on. What the API
+// refuses is shown on the page that the form is on.
+func (c *Console) button(s screen) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, then, err := c.press(w, r, s)
+		refused, ok := errors.AsType[*client.Error](err)
+		switch {
+		case ok && correctable(refused.Status):
+			v.refuse(*refused)
+			askLater(w, refused)
+			c.show(w, r, v, refused.Status, s.show)
+		case err != nil:
+			c.fail(w, r, v, err)
+		case then.page != nil:
+			c.Write(w, r, templates, http.StatusOK, *then.page)
+		default:
+			c.goOn(w, v, then)
+		}
+	})
+}
+
+func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
+	if err := c.fromHere(r); err != nil {
+		return nil, next{}, err
+	}
+	v, err := c.visit(w, r)
+	limit := int64(maxForm)
+	if err == nil && s.bytes > 0 { // a large form is read once the API has shown the app
+		if _, err = v.app(); err == nil { //nolint:contextcheck // it has the request's
+			limit = s.bytes
+		}
+	}
+	if unread := read(w, r, limit); err == nil { // read in any case: fail gives back what was typed
+		err = unread
+	}
+	if err != nil {
+		return v, next{}, err
+	}
+	do, ok := s.do[r.PostForm.Get("do")]
+	if !ok {
+		return v, next{}, fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+	}
+	sender := fmt.Sprintf("%d %s", v.caller.SessionID, r.URL.Path)
+	content := sha256.Sum256([]byte(r.PostForm.Encode()))
+	then, err := c.forms.Do(r.Context(), sender, r.PostForm.Get("form"), string(content[:]), func(ctx context.Context) (next, error) {
+		v.request = r.WithContext(ctx)
+		return do(v)
+	})
+	return v, then, err
+}
+
+// fromHere refuses a form that is not from a page of ours: a browser sends the session along,
+// whoever made the form.
+func (c *Console) fromHere(r *http.Request) error {
+	if err := c.origin.Check(r); err != nil {
+		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
+	}
+	return nil
+}
+
+// read reads a form of at most limit bytes.
+func read(w http.ResponseWriter, r *http.Request, limit int64) error {
+	body := http.MaxBytesReader(w, r.Body, limit)
+	r.Body = io.NopCloser(inflight.From(r.Context()).Reader(body))
+	if err := r.ParseForm(); fault.Is(err, fault.Busy) {
+		return err
+	} else if err != nil {
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d bytes.", limit)
+	}
+	return nil
+}
+
+// correctable reports whether the API's refusal is better shown beside the form.
+func correctable(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusInternalServerError:
+		return false
+	}
+	return true
+}
+
+// goOn sends the browser to a page that can be reloaded without doing anything again.
+func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
+	path := then.path
+	if path == "" {
+		path = v.here()
+	}
+	if then.signOut {
+		c.forget(w)
+	}
+	if then.said != "" {
+		separator := "?"
+		if strings.Contains(path, "?") {
+			separator = "&"
+		}
+		path += separator + "said=" + then.said
+	}
+	see(w, path)
+}
+
+// see sends the browser to another page of ours.
+func see(w http.ResponseWriter, path string) {
+	w.Header().Set("Location", path)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// askLater passes on when trying again makes sense, if the API has said so.
+func askLater(w http.ResponseWriter, refused *client.Error) {
+	if refused.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refused.RetryAfter.Seconds())))
+	}
+}
+
+// fail answers with what is not shown beside a form.
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+	if wire.DropIfDisconnected(w, r, err) {
+		return
+	}
+	if !fault.IsOurs(err) && !fault.Is(err, fault.Throttled) { // what the API counted is Internal to us
+		err = cmp.Or(c.Limit(w, r), err)
+	}
+	shown := ErrorPage{Frame: c.bare()}
+	status := c.describe(w, r, err, &shown)
+	if status == http.StatusUnauthorized || signingIn(r) {
+		shown.Said = said[r.URL.Query().Get("said")]
+		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown)))
+		return
+	}
+	shown.Back = shown.Home
+	if v != nil {
+		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
+			shown.Detail = gone
+		}
+		v.refused = nil // it is said once
+		shown.Frame, shown.Back = v.frame(""), v.home
+		if v.organization != nil && r.PathValue("id") != "" {
+			shown.Back += "/apps"
+		}
+	}
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		shown.Fields = fieldsOf(r.PostForm)
+		shown.Lost = r.Method == http.MethodPost && len(shown.Fields) == 0
+	}
+	c.Write(w, r, templates, status, markup.Fill("error.html", shown))
+}
+
+// describe says what went wrong, and returns its status. The API has logged what it did not say.
+func (c *Console) describe(w http.ResponseWriter, r *http.Request, err error, shown *ErrorPage) int {
+	refused, ok := errors.AsType[*client.Error](err)
+	if ok {
+		shown.Detail = refused.Detail
+		askLater(w, refused)
+		if refused.Status >= http.StatusInternalServerError {
+			shown.RequestID = c.RequestID(w)
+		}
+		return refused.Status
+	}
+	first := fault.Of(err)[0]
+	shown.Detail = first.Detail
+	if first.Cause != nil {
+		shown.RequestID = c.RequestID(w)
+	}
+	c.Report(w, r, err)
+	return wire.SetHeaders(w, err)
+}

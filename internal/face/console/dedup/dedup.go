@@ -1,0 +1,70 @@
+// Package dedup does what a form asks for only once: a double click sends it twice, and the
+// browser shows the second answer.
+package dedup
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"foyer/internal/base/cache"
+	"foyer/internal/base/flight"
+)
+
+const (
+	// remembered is how long an answer is kept: no longer than a second click may take,
+	// since it may hold a key.
+	remembered = time.Minute
+	// maxRemembered bounds how many answers there are.
+	maxRemembered = 1000
+)
+
+// Name returns a name for a form that is about to be shown.
+func Name() string { return rand.Text() }
+
+// nameSize is the length of such a name.
+const nameSize = 26
+
+// Forms remembers recent answers to forms, by their names.
+type Forms[T any] struct {
+	flight  flight.Group[T]
+	answers cache.Cache[string, answer[T]] // by who sent the form, and its name
+}
+
+// answer is what the content last sent as a form led to.
+type answer[T any] struct {
+	content string
+	value   T
+	forget  *time.Timer
+}
+
+// New returns Forms without answers.
+func New[T any]() *Forms[T] {
+	return &Forms[T]{answers: cache.Cache[string, answer[T]]{Max: maxRemembered}}
+}
+
+// Do returns what do does, or did when the same sender sent the form with the same content last.
+// A form without a name of ours is always done. An error is not remembered. What has begun goes
+// on even if its sender disconnects.
+func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func(context.Context) (T, error)) (T, error) {
+	if len(form) != nameSize {
+		return do(ctx)
+	}
+	key := sender + " " + form
+	return f.flight.Do(ctx, key+" "+content, func(ctx context.Context) (T, error) {
+		last, known := f.answers.Get(key, cache.Unversioned)
+		if known && last.content == content {
+			return last.value, nil
+		}
+		value, err := do(ctx)
+		if err != nil {
+			return value, err
+		}
+		if known {
+			last.forget.Stop()
+		}
+		forget := time.AfterFunc(remembered, func() { f.answers.Delete(key) })
+		f.answers.Put(key, cache.Unversioned, answer[T]{content, value, forget})
+		return value, nil
+	})
+}

@@ -1,0 +1,67 @@
+package dedup
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/base/cache"
+)
+
+// What was answered is kept for no longer than a double click takes.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := New[int]()
+		form, done := Name(), 0
+		do := func(context.Context) (int, error) {
+			done++
+			return done, nil
+		}
+		for _, tc := range []struct {
+			sender, form, content string
+			want                  int
+			after                 time.Duration
+		}{
+			{"ada", form, "a", 1, 0},
+			{"ada", form, "a", 1, remembered - 1},
+			{"eve", form, "a", 2, 0},
+			{"ada", Name(), "a", 3, 0},
+			{"ada", form, "b", 4, 0},
+			{"ada", form, "a", 5, 0},
+			{"ada", "", "a", 6, 0},
+			{"ada", "", "a", 7, 0},
+			{"eve", form, "a", 8, remembered},
+			{"eve", form, "b", 9, remembered - time.Second},
+			{"eve", form, "b", 9, 2 * time.Second},
+		} {
+			time.Sleep(tc.after)
+			synctest.Wait()
+			if got, err := f.Do(t.Context(), tc.sender, tc.form, tc.content, do); got != tc.want || err != nil {
+				t.Errorf("%+v: %d, %v", tc, got, err)
+			}
+		}
+		time.Sleep(remembered)
+		synctest.Wait()
+		for _, sender := range []string{"ada", "eve"} {
+			if _, kept := f.answers.Get(sender+" "+form, cache.Unversioned); kept {
+				t.Error("an answer is kept")
+			}
+		}
+	})
+}
+
+func TestFormsThatFailAreSentAgain(t *testing.T) {
+	t.Parallel()
+	f := New[int]()
+	form := Name()
+	refused := errors.New("refused")
+	if _, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 0, refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if got, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 1, nil }); got != 1 || err != nil {
+		t.Error(got, err)
+	}
+}

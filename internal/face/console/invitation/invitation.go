@@ -1,0 +1,181 @@
+// Package invitation is the page behind the link of an invite.
+package invitation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/console/dedup"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+)
+
+// Pages serves the page behind the link of an invite.
+type Pages struct {
+	markup.Host
+	Invites invite.Service
+
+	accepted *dedup.Forms[markup.Page]
+}
+
+// Register adds the pages to a mux.
+func (p *Pages) Register(to *wire.Mux) {
+	p.accepted = dedup.New[markup.Page]()
+	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
+		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
+	}
+}
+
+// page answers with what do returns; a fault has a page of its own.
+func (p *Pages) page(do func(w http.ResponseWriter, r *http.Request) (markup.Page, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := p.Check(w, r)
+		var shown markup.Page
+		status := http.StatusOK
+		if err == nil {
+			if shown, err = do(w, r); err != nil && !fault.IsOurs(err) {
+				err = cmp.Or(p.Limit(w, r), err)
+			}
+		}
+		if wire.DropIfDisconnected(w, r, err) {
+			return
+		}
+		if err != nil {
+			p.Report(w, r, err)
+			status, shown = wire.SetHeaders(w, err), p.unhappy(w, err)
+		}
+		p.Write(w, r, templates, status, shown)
+	})
+}
+
+// failure is a fault, the invite it is about if that is known, and what the form
+// said if one was sent.
+type failure struct {
+	error
+	opened invite.Opened
+	names  *invite.Names
+}
+
+// Unwrap returns only the fault.
+func (f failure) Unwrap() error { return f.error }
+
+func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
+	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return markup.Page{}, failure{error: err, opened: o}
+	}
+	return markup.Fill("invitation.html", invitation(o)), nil
+}
+
+// answer accepts or declines, and answers with the page that says so: a redirect
+// could not carry the key, which must not stay in a browser's history.
+func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
+	if err := r.ParseForm(); err != nil {
+		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
+	}
+	token, id := r.PathValue("token"), p.RequestID(w)
+	switch r.PostForm.Get("answer") {
+	case "accept":
+		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
+		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
+		page, err := p.accepted.Do(r.Context(), token, form, "", accept)
+		if err == nil { // it has a form for the console, which must know where that comes from
+			w.Header().Set("Referrer-Policy", "strict-origin")
+		}
+		return page, err
+	case "decline":
+		return p.decline(r.Context(), token, id)
+	}
+	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
+}
+
+func (p *Pages) accept(ctx context.Context, token string, names invite.Names, id string) (markup.Page, error) {
+	o, err := p.Invites.Open(ctx, token)
+	if err != nil {
+		return markup.Page{}, failure{error: err, opened: o}
+	}
+	made, err := p.Invites.Accept(ctx, token, names, id)
+	if err != nil {
+		return markup.Page{}, failure{error: err, opened: o, names: &names}
+	}
+	return markup.Fill("accepted.html", p.welcome(made)), nil
+}
+
+func (p *Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
+	o, err := p.Invites.Open(ctx, token)
+	if err == nil {
+		_, err = p.Invites.Decline(ctx, token, id)
+	}
+	if err != nil {
+		return markup.Page{}, failure{error: err, opened: o}
+	}
+	return markup.Fill("declined.html", Declined{OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy)}), nil
+}
+
+// namesIn are the names in a form, which may hold anything: NUL, which no database
+// keeps, is refused as a control character; what is not UTF-8 is replaced.
+func namesIn(form url.Values) invite.Names {
+	var n invite.Names
+	if form.Has("first_name") {
+		n.FirstName = patch.Of(strings.ToValidUTF8(form.Get("first_name"), "\uFFFD"))
+	}
+	if form.Has("last_name") {
+		n.LastName = patch.Of(strings.ToValidUTF8(form.Get("last_name"), "\uFFFD"))
+	}
+	return n
+}
+
+// unhappy is the page for what went wrong.
+func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
+	f, _ := errors.AsType[failure](err)
+	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
+	switch first := fault.Of(err)[0]; first.Kind {
+	case fault.NotFound:
+		return markup.Fill("unknown.html", nil)
+	case fault.Expired:
+		return markup.Fill("expired.html", Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt})
+	case fault.Denied:
+		return markup.Fill("withdrawn.html", Withdrawn{OrganizationName: name, Inviter: inviter, Detail: first.Detail})
+	case fault.Internal:
+		return markup.Fill("failed.html", Failed{Detail: first.Detail, RequestID: p.RequestID(w)})
+	default:
+		if f.names != nil {
+			return markup.Fill("invitation.html", f.form())
+		}
+		return markup.Fill("failed.html", Failed{Detail: first.Detail})
+	}
+}
+
+// form is the form as it was sent, with its faults.
+func (f failure) form() Invitation {
+	page := invitation(f.opened)
+	page.FirstName, page.LastName = f.names.FirstName.Or(page.FirstName), f.names.LastName.Value
+	page.Faults = fault.Of(f.error)
+	return page
+}
+
+func invitation(o invite.Opened) Invitation {
+	return Invitation{
+		OrganizationName: o.Organization.Name, Inviter: person(o.CreatedBy), TargetEmail: o.TargetEmail, FirstName: o.FirstName,
+		Message: o.Message, Level: o.Level.String(), Apps: o.Organization.AppAccess, ExpiresAt: o.ExpiresAt, KnownUser: o.KnownUser, Form: dedup.Name(),
+	}
+}
+
+func (p *Pages) welcome(made invite.Accepted) Accepted {
+	return Accepted{
+		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
+		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
+		Prefix: p.Base().EscapedPath(),
+	}
+}
+
+func person(u org.User) Person { return Person{Name: u.FullName(), Email: u.Email} }

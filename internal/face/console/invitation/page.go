@@ -1,0 +1,122 @@
+package invitation
+
+import (
+	"embed"
+	"html/template"
+	"slices"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+)
+
+//go:embed templates
+var files embed.FS
+
+// Strangers see these pages: nothing that somebody typed may look like a link.
+var templates = markup.New(files, template.FuncMap{
+	"line":    func(s string) string { return plaintext.Line(s, maxLine) },
+	"text":    plaintext.Multiline,
+	"address": plaintext.Address,
+	"moment":  func(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") },
+	"label":   func(field string) string { return labels[field] },
+})
+
+// maxLine is how much of a name is shown, in characters.
+const maxLine = 100
+
+// labels are what the fields of the form are called.
+var labels = map[string]string{"first_name": "First name", "last_name": "Last name"}
+
+// Person is somebody a page names.
+type Person struct {
+	Name  string // "": the address is shown
+	Email string
+}
+
+// Invitation asks to accept or decline. Its form posts to the page's own
+// address: first_name, last_name and answer, which is "accept" or "decline".
+type Invitation struct {
+	OrganizationName string
+	Inviter          Person
+	TargetEmail      string
+	FirstName        string // fills the form
+	LastName         string // fills the form
+	Message          string // may be ""
+	Level            string // member, admin or owner
+	Apps             access.AppAccess
+	ExpiresAt        time.Time
+	KnownUser        bool       // the address has an account: its names are not asked for
+	Form             string     // names the form, for when it is sent twice
+	Faults           fault.List // what was wrong with the form sent before
+}
+
+// ChangesApps reports whether anybody can change apps there.
+func (p Invitation) ChangesApps() bool { return p.Apps >= access.InstallApps }
+
+// Fault is what was wrong with one field of the form; "" for nothing.
+func (p Invitation) Fault(field string) string {
+	i := slices.IndexFunc(p.Faults, func(e *fault.Error) bool { return e.Field == field })
+	if i < 0 {
+		return ""
+	}
+	return p.Faults[i].Detail
+}
+
+// Accepted says what the new member can do now, and shows the key only now.
+type Accepted struct {
+	OrganizationName string
+	OrganizationID   string
+	Email            string // the new member's
+	Level            string // member, admin or owner
+	Apps             access.AppAccess
+	APIKey           string
+	Scope            access.Scope // of the key
+	BaseURL          string       // without a slash at the end
+	Prefix           string       // the path of BaseURL
+}
+
+// SeesApps reports whether the key can read apps there.
+func (p Accepted) SeesApps() bool {
+	return p.Apps >= access.ReadApps && p.Scope.Includes(access.PluginRead)
+}
+
+// ChangesApps reports whether the key can change apps there.
+func (p Accepted) ChangesApps() bool {
+	return p.Apps >= access.InstallApps && p.Scope.Includes(access.PluginWrite)
+}
+
+// SeesPeople reports whether the key can read who is a member and who is invited.
+func (p Accepted) SeesPeople() bool { return p.Scope.Includes(access.MemberRead) }
+
+// Invites reports whether the key can invite.
+func (p Accepted) Invites() bool { return p.Scope.Includes(access.MemberWrite) }
+
+// Declined confirms that the invitation is gone.
+type Declined struct {
+	OrganizationName string
+	Inviter          Person
+}
+
+// Expired is the page of a link past its time: the inviter can send it again.
+type Expired struct {
+	OrganizationName string
+	Inviter          Person
+	ExpiresAt        time.Time
+}
+
+// Withdrawn is the page of an invitation that may not be accepted now: its
+// inviter has left the organization, say, or is below the level it offers.
+type Withdrawn struct {
+	OrganizationName string
+	Inviter          Person
+	Detail           string // why, and what would help
+}
+
+// Failed is the page of everything else that goes wrong.
+type Failed struct {
+	Detail    string // safe to show, like a fault's
+	RequestID string // finds the reason in the log; may be ""
+}

@@ -1,0 +1,85 @@
+package console
+
+import (
+	"cmp"
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+)
+
+// Keys lists the keys of whoever looks at them.
+type Keys struct {
+	List[client.Key]
+	Mine          int64                     // the one that they are signed in with; 0: none
+	Scopes        []string                  // to choose from for a new one
+	Organizations []client.OrganizationInfo // as well
+}
+
+func showKeys(v *visit) (markup.Page, error) {
+	l, err := list(v, "keys", v.client.ListKeys)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	organizations, err := v.client.ListOrganizations(v.ctx(), client.Range{Limit: page.MaxLimit})
+	return markup.Fill("keys.html", Keys{l, v.caller.KeyID, v.caller.Scope.Choices(), organizations.Results}), err
+}
+
+// Opens is what a key opens, in words.
+func (p Keys) Opens(k client.Key) string {
+	for _, o := range p.Organizations {
+		if o.ID == k.OrganizationID {
+			return o.Name
+		}
+	}
+	return cmp.Or(k.OrganizationID, "all organizations")
+}
+
+// Revocable reports whether a key may be revoked with the one that they are signed in with.
+func (p Keys) Revocable(k client.Key) bool {
+	scope, err := access.ParseScopes(k.Scopes)
+	key := access.Key{Scope: scope}
+	if k.ExpiresAt != nil {
+		key.ExpiresAt = *k.ExpiresAt
+	}
+	return err == nil && p.Offer.Caller.MayRevoke(key) == nil
+}
+
+// Key shows a new key, only now.
+type Key struct {
+	Frame
+	client.NewKey
+}
+
+// maxKeyDays is the longest life of a key made here that ends at all.
+const maxKeyDays = 3650
+
+func makeKey(v *visit) (next, error) {
+	draft := client.KeyDraft{Scopes: v.request.PostForm["scopes"], OrganizationID: v.line("organization")}
+	if len(draft.Scopes) == 0 {
+		return next{}, wrong("scopes", "Choose at least one.")
+	}
+	if text := v.line("days"); text != "" {
+		days, err := strconv.Atoi(text)
+		if err != nil || days < 1 || days > maxKeyDays {
+			return next{}, wrong("days", "Must be a whole number from 1 to "+strconv.Itoa(maxKeyDays)+", or empty.")
+		}
+		ends := v.console.Keys.Now().AddDate(0, 0, days)
+		draft.ExpiresAt = &ends
+	}
+	key, err := v.client.CreateKey(v.ctx(), draft)
+	return next{page: new(markup.Fill("key.html", Key{v.frame("keys"), key}))}, err
+}
+
+func revokeKey(v *visit) (next, error) {
+	id, err := number(v.line("id"))
+	if err == nil {
+		err = v.client.DeleteKey(v.ctx(), id)
+	}
+	if id == v.caller.KeyID {
+		return next{path: v.console.root(), signOut: true}, err
+	}
+	return next{said: "revoked"}, err
+}

@@ -1,0 +1,108 @@
+package console
+
+import (
+	"net/http"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+)
+
+// SentLink says that a link is on its way, if the address is a user's.
+type SentLink struct {
+	Frame
+	Email string
+}
+
+// SignInLink asks whether to sign in with a link: opening it alone, as programs do that look through
+// mails, uses nothing up.
+type SignInLink struct {
+	Frame
+	Email string
+}
+
+// NoLink is the page of a link that does not work.
+type NoLink struct {
+	Frame
+	Expired   bool
+	Detail    string // if it is neither unknown nor expired
+	RequestID string // finds the reason in the log; may be ""
+}
+
+// mailLink has a link mailed to the address that was typed.
+func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
+	err := c.Limit(w, r)
+	if err == nil {
+		err = c.fromHere(r)
+	}
+	if err == nil {
+		err = read(w, r, maxForm)
+	}
+	email := r.PostForm.Get("email")
+	if err == nil {
+		err = c.SignIn.Ask(r.Context(), email, c.Address(r))
+	}
+	if err != nil {
+		c.fail(w, r, nil, err)
+		return
+	}
+	c.Write(w, r, templates, http.StatusAccepted, markup.Fill("sent_link.html", SentLink{c.bare(), email}))
+}
+
+// linkPage answers the page of a link with what do does; what is wrong with the link has a page of
+// its own.
+func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := c.Limit(w, r)
+		if err == nil {
+			err = do(w, r)
+		}
+		if err == nil || wire.DropIfDisconnected(w, r, err) {
+			return
+		}
+		c.Report(w, r, err)
+		shown := NoLink{Frame: c.bare(), Expired: fault.Is(err, fault.Expired)}
+		if first := fault.Of(err)[0]; first.Kind != fault.NotFound && first.Kind != fault.Expired {
+			shown.Detail = first.Detail
+			if first.Cause != nil {
+				shown.RequestID = c.RequestID(w)
+			}
+		}
+		c.Write(w, r, templates, wire.SetHeaders(w, err), markup.Fill("no_link.html", shown))
+	})
+}
+
+func (c *Console) showLink(w http.ResponseWriter, r *http.Request) error {
+	email, err := c.SignIn.Open(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	c.Write(w, r, templates, http.StatusOK, markup.Fill("link_in.html", SignInLink{c.bare(), email}))
+	return nil
+}
+
+func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
+	if err := c.fromHere(r); err != nil {
+		return err
+	}
+	if err := c.mayKeep(r); err != nil {
+		return err
+	}
+	session, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(r, 0, access.ByMail, 0))
+	if err != nil {
+		return err
+	}
+	return c.enter(w, r, session, "")
+}
+
+// enter gives the browser its session, and leads on to a page.
+func (c *Console) enter(w http.ResponseWriter, r *http.Request, session, then string) error {
+	identity, err := c.Keys.IdentifySession(r.Context(), session)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, c.cookie(session))
+	see(w, c.within(then, c.landing(r, identity)))
+	return nil
+}

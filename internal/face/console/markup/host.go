@@ -1,0 +1,41 @@
+package markup
+
+import (
+	"net/http"
+	"net/url"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/face/wire"
+)
+
+// Host is what pages need of the server that they are on.
+type Host struct {
+	BaseURL string // without a slash at the end
+	// RequestID names the request that w answers.
+	RequestID func(w http.ResponseWriter) string
+	// Report logs why a request failed, if that is not the sender's doing.
+	Report func(w http.ResponseWriter, r *http.Request, err error)
+	// Check refuses a request whose sender has made too many that were wrong.
+	Check func(w http.ResponseWriter, r *http.Request) error
+	// Limit counts a request that was wrong, and refuses it if its sender has made too many.
+	Limit func(w http.ResponseWriter, r *http.Request) error
+	// Address is where a request comes from.
+	Address func(r *http.Request) string
+}
+
+// Base is BaseURL, whose path browsers see before ours.
+func (h Host) Base() *url.URL {
+	base, err := url.Parse(h.BaseURL)
+	if err != nil {
+		panic(err) // config.baseURL has read it
+	}
+	return base
+}
+
+// Write answers with p. If it cannot be rendered, that is logged and told in plain text.
+func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status int, p Page) {
+	if err := t.Write(w, status, p); err != nil {
+		h.Report(w, r, err)
+		http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))
+	}
+}

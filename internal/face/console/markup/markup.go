@@ -1,0 +1,99 @@
+// Package markup writes the pages that people see: whole HTML documents in one style, which
+// need no script and allow none.
+package markup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"foyer/internal/face/wire"
+)
+
+// Page is a template, and what it shows.
+type Page struct {
+	template string
+	with     any
+}
+
+// Fill returns the page that a template of this name makes of with.
+func Fill(template string, with any) Page { return Page{template, with} }
+
+// Templates are what pages are made of.
+type Templates struct{ parsed func() *template.Template }
+
+//go:embed templates
+var files embed.FS
+
+var style = mustRead("templates/style.css")
+
+// New returns the templates in a folder "templates", which can call funcs. Texts come
+// as they were typed: the templates pass each through one of these. They are read when the first
+// page is shown.
+func New(own fs.FS, funcs template.FuncMap) Templates {
+	return Templates{sync.OnceValue(func() *template.Template {
+		all := template.New("").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Funcs(funcs)
+		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
+	})}
+}
+
+func mustRead(name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // embedded: cannot be missing
+	}
+	return string(b)
+}
+
+// Render writes p as a whole HTML document.
+func (t Templates) Render(p Page) ([]byte, error) {
+	var body bytes.Buffer
+	if err := t.parsed().ExecuteTemplate(&body, p.template, p.with); err != nil {
+		return nil, fmt.Errorf("page %s: %w", p.template, err)
+	}
+	return body.Bytes(), nil
+}
+
+// policy allows the page its own style, its own icon and forms to foyer itself.
+// The style is named by its hash, so that no injected one works.
+var policy = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
+		"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}()
+
+// headers keeps a page that holds a secret link or key out of frames and search
+// engines, in addition to wire.Secret.
+func headers(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// Write answers with p. If it cannot be rendered, nothing is written and the error
+// is returned.
+func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
+	body, err := t.Render(p)
+	if err != nil {
+		return err
+	}
+	if err := wire.Hold(w, len(body)); err != nil {
+		return err
+	}
+	headers(w)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
+	return nil
+}

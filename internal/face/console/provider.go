@@ -1,0 +1,62 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/signin"
+)
+
+const (
+	providerPath = sessionPath + "/oidc"
+	// CallbackPath is where the identity provider sends people back to.
+	CallbackPath = providerPath + "/callback"
+
+	// maxThen is the longest path that is kept while somebody is at the provider: a cookie
+	// holds it.
+	maxThen = 1000
+)
+
+// toProvider sends the browser to the identity provider.
+func (c *Console) toProvider(w http.ResponseWriter, r *http.Request) error {
+	if err := c.mayKeep(r); err != nil {
+		return err
+	}
+	then := r.URL.Query().Get("then")
+	if len(then) > maxThen {
+		then = ""
+	}
+	url, kept, err := c.SignIn.Begin(r.Context(), then)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, c.flowCookie(kept))
+	see(w, url)
+	return nil
+}
+
+// fromProvider signs in whom the provider sends back.
+func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	back := signin.Return{State: query.Get("state"), Code: query.Get("code"), ErrorCode: query.Get("error")}
+	if cookie, err := r.Cookie(c.flowCookie("").Name); err == nil {
+		back.Kept = cookie.Value
+	}
+	gone := c.flowCookie("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+	session, then, err := c.SignIn.Finish(r.Context(), back, c.draft(r, 0, access.ByProvider, 0))
+	if err != nil {
+		return err
+	}
+	return c.enter(w, r, session, then)
+}
+
+// flowCookie holds what a browser keeps while it is at the provider.
+func (c *Console) flowCookie(kept string) *http.Cookie {
+	cookie := c.cookie(kept)
+	cookie.Name = strings.Replace(cookie.Name, "foyer", "foyer-oidc", 1)
+	cookie.MaxAge = int(signin.FlowTime.Seconds())
+	return cookie
+}

@@ -1,0 +1,249 @@
+package console
+
+import (
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+)
+
+// SignIn asks who somebody is, in the ways that there are.
+type SignIn struct {
+	Frame
+	ByKey    bool
+	ByMail   bool
+	Provider string // the name of the identity provider; "": none
+	Detail   string // why, if something was wrong
+	Then     string // where to go on
+	Sent     string // the form sent there without being signed in, encoded; may be ""
+	Lost     bool   // there was one, too large to be kept
+}
+
+const (
+	sessionPath = "/console/session"
+	endPath     = sessionPath + "/end"
+	mailPath    = sessionPath + "/mail"
+
+	// maxSessionForm is for a form sent without being signed in, encoded again.
+	maxSessionForm = 4 * maxForm
+)
+
+func signingIn(r *http.Request) bool {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	return path == sessionPath || path == mailPath
+}
+
+// signIn is the page shown instead of what a request asked for.
+func (c *Console) signIn(r *http.Request, t ErrorPage) SignIn {
+	s := SignIn{Frame: t.Frame, ByKey: c.ByKey, ByMail: c.ByMail, Provider: c.Provider, Detail: t.Detail}
+	if signingIn(r) {
+		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
+		return s
+	}
+	s.Then, s.Sent = unsaid(r.URL), kept(r.PostForm).Encode()
+	if r.Method == http.MethodPost && (s.Sent == "" || len(s.Sent) > maxForm) {
+		s.Sent, s.Lost = "", true
+	}
+	return s
+}
+
+// kept is what a page may hold of a form: all except possible credentials.
+func kept(form url.Values) url.Values {
+	keep := maps.Clone(form)
+	delete(keep, "key")
+	if !harmless(keep.Get("url")) {
+		delete(keep, "url")
+	}
+	return keep
+}
+
+// harmless reports whether the address of a repository holds nothing secret.
+func harmless(address string) bool {
+	_, err := url.Parse(address)
+	return err == nil && !strings.ContainsAny(address, "@?#") || overSSH.MatchString(address)
+}
+
+// overSSH is the address of a repository as git hosts show it for ssh. Its user is everybody's.
+var overSSH = regexp.MustCompile(`^(?:ssh://)?git@([\w.-]+)(?::\d+)?[:/]([^@?#]+)$`)
+
+// withoutSecrets is the address of a repository without what may be secret in it; "" if that
+// cannot be told.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	if strings.Contains(u.String(), "@") {
+		return ""
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
+}
+
+// Again lets somebody resend a form that came after their session had ended.
+type Again struct {
+	Frame
+	Path   string
+	Fields []field
+}
+
+// field is one of a form that is to be sent again.
+type field struct{ Name, Value string }
+
+// fieldsOf are those of a form that a page may hold.
+func fieldsOf(form url.Values) []field {
+	form = kept(form)
+	var all []field
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		for _, value := range form[name] {
+			all = append(all, field{name, strings.ToValidUTF8(value, "\uFFFD")})
+		}
+	}
+	return all
+}
+
+// begin signs in. Anybody may send it: what is wrong is counted.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
+	err := c.Check(w, r)
+	if err == nil {
+		err = c.fromHere(r)
+	}
+	if err == nil {
+		err = read(w, r, maxSessionForm)
+	}
+	if err == nil {
+		err = c.mayKeep(r)
+	}
+	if err == nil && !c.ByKey {
+		err = fault.New(fault.Denied, "On this server nobody signs in with a key.")
+	}
+	if err != nil {
+		c.fail(w, r, nil, err)
+		return
+	}
+	key := strings.TrimSpace(r.PostForm.Get("key"))
+	identity, err := c.Keys.Identify(r.Context(), key)
+	if err != nil {
+		c.fail(w, r, nil, err)
+		return
+	}
+	session, err := c.Keys.BeginSession(r.Context(), c.draft(r, identity.UserID, access.ByKey, identity.KeyID))
+	if err != nil {
+		c.fail(w, r, nil, err)
+		return
+	}
+	http.SetCookie(w, c.cookie(session))
+	then := c.within(r.PostForm.Get("then"), c.landing(r, identity))
+	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
+		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
+		return
+	}
+	see(w, then)
+}
+
+// draft is a session of the browser that makes a request.
+func (c *Console) draft(r *http.Request, userID int64, method access.Method, keyID int64) access.SessionDraft {
+	return access.SessionDraft{UserID: userID, Method: method, KeyID: keyID, Address: c.Address(r), UserAgent: r.UserAgent()}
+}
+
+// mayKeep refuses to sign in a browser that would not keep the session.
+func (c *Console) mayKeep(r *http.Request) error {
+	if c.secure && cannotKeep(r) {
+		return fault.New(fault.Denied, "You can sign in only over https: open %s/console.", c.BaseURL)
+	}
+	return nil
+}
+
+// cannotKeep reports whether a browser would not keep a cookie that is meant for https: it came
+// without, and not from this machine.
+func cannotKeep(r *http.Request) bool {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || origin.Scheme != "http" || origin.Hostname() == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(origin.Hostname())
+	return err != nil || !ip.IsLoopback()
+}
+
+// end signs out. A session that is over, or never was one, needs no end.
+func (c *Console) end(w http.ResponseWriter, r *http.Request) {
+	err := c.fromHere(r)
+	if err == nil {
+		err = c.signOut(r)
+	}
+	if err != nil {
+		c.fail(w, r, nil, err)
+		return
+	}
+	c.forget(w)
+	see(w, c.root())
+}
+
+func (c *Console) signOut(r *http.Request) error {
+	session, err := c.sessionOf(r)
+	if err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	identity, err := c.Keys.IdentifySession(r.Context(), session)
+	if err == nil {
+		err = c.Keys.EndSession(r.Context(), identity.Caller(), identity.SessionID)
+	}
+	if err == nil || fault.Is(err, fault.NotAuthenticated) || fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// forget makes the browser forget the session.
+func (c *Console) forget(w http.ResponseWriter) {
+	gone := c.cookie("")
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+}
+
+// landing is the path of the page to begin with.
+func (c *Console) landing(r *http.Request, identity *access.Identity) string {
+	caller, err := c.Keys.Enter(r.Context(), identity, access.Current)
+	if err != nil {
+		return c.root()
+	}
+	return c.root() + "/" + caller.Organization.ID
+}
+
+// within is path if it leads to a page below the first one, else otherwise.
+func (c *Console) within(path, otherwise string) string {
+	u, err := url.Parse(path)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") {
+		return otherwise
+	}
+	return c.prefix + u.RequestURI()
+}
+
+// cookie holds a session. No script can read it, and no form of another site sends it along.
+func (c *Console) cookie(session string) *http.Cookie {
+	name := "foyer"
+	if c.secure {
+		name = "__Host-foyer" // which no other host can set, RFC 6265bis section 4.1.3.2
+	}
+	return &http.Cookie{
+		Name: name, Value: session, Path: "/", MaxAge: int(access.SessionTime.Seconds()),
+		Secure: c.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+}
+
+// sessionOf is the session that the browser is signed in with.
+func (c *Console) sessionOf(r *http.Request) (string, error) {
+	cookie, err := r.Cookie(c.cookie("").Name)
+	if err != nil {
+		return "", fault.New(fault.NotAuthenticated, "") // a first visit: nothing is wrong
+	}
+	return cookie.Value, nil
+}

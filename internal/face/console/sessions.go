@@ -1,0 +1,29 @@
+package console
+
+import (
+	"foyer/client"
+	"foyer/internal/face/console/markup"
+)
+
+// Sessions lists where whoever looks at them is signed in.
+type Sessions struct{ List[client.Session] }
+
+func showSessions(v *visit) (markup.Page, error) {
+	l, err := list(v, "sessions", v.client.ListSessions)
+	return markup.Fill("sessions.html", Sessions{l}), err
+}
+
+func endSession(v *visit) (next, error) {
+	id, err := number(v.line("id"))
+	if err == nil {
+		err = v.client.DeleteSession(v.ctx(), id)
+	}
+	if id == v.caller.SessionID {
+		return next{path: v.console.root(), signOut: true}, err
+	}
+	return next{said: "ended"}, err
+}
+
+func endSessions(v *visit) (next, error) {
+	return next{path: v.console.root(), signOut: true}, v.client.DeleteSessions(v.ctx())
+}

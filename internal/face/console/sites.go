@@ -1,0 +1,138 @@
+package console
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/face/console/markup"
+)
+
+func showSites(v *visit) (markup.Page, error) {
+	l, err := list(v, "sites", v.organization.ListSites)
+	return markup.Fill("sites.html", l), err
+}
+
+func createSite(v *visit) (next, error) {
+	name := v.line("name")
+	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: v.origins()})
+	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: "site"}, err
+}
+
+// origins are the lines of a form, one origin each.
+func (v *visit) origins() []string { return append([]string{}, strings.Fields(v.typed("origins"))...) }
+
+// Site shows a site and the apps on it.
+type Site struct {
+	Frame
+	client.Site
+	Placements []client.Placement
+	Apps       []client.App // that may be put on it
+	Server     string       // where the page's policy must let it ask: scheme and host
+	Try        string       // the address of its try page
+}
+
+// OriginLines is the list of origins as a form has it.
+func (p Site) OriginLines() string { return strings.Join(p.Origins, "\n") }
+
+func (v *visit) siteID() (int64, error) { return number(v.request.PathValue("site")) }
+
+func showSite(v *visit) (markup.Page, error) {
+	id, err := v.siteID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	s, err := v.organization.GetSite(v.ctx(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown := Site{Frame: v.frame("sites"), Site: s}
+	placed, err := v.organization.ListPlacements(v.ctx(), id, client.Range{Limit: page.MaxLimit})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown.Placements = placed.Results
+	if shown.Offer.ChangeApps {
+		if shown.Apps, err = v.placeable(placed.Results); err != nil {
+			return markup.Page{}, err
+		}
+	}
+	base := v.console.Base()
+	shown.Server = base.Scheme + "://" + base.Host
+	shown.Try = v.console.prefix + "/sites/" + s.Token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(s.Token, v.console.Keys.Now()))
+	return markup.Fill("site.html", shown), nil
+}
+
+// placeable lists the apps that are not on a site yet.
+func (v *visit) placeable(placed []client.Placement) ([]client.App, error) {
+	there := map[int64]bool{}
+	for _, p := range placed {
+		there[p.AppID] = true
+	}
+	found, err := v.organization.ListApps(v.ctx(), client.Range{Limit: page.MaxLimit})
+	var left []client.App
+	for _, app := range found.Results {
+		if !there[app.ID] {
+			left = append(left, app)
+		}
+	}
+	return left, err
+}
+
+// onSite does something to the site that the path names.
+func (v *visit) onSite(said string, do func(id int64) error) (next, error) {
+	id, err := v.siteID()
+	if err == nil {
+		err = do(id)
+	}
+	return next{said: said}, err
+}
+
+func describeSite(v *visit) (next, error) {
+	return v.onSite("saved", func(id int64) error {
+		name := v.line("name")
+		_, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Name: &name, Origins: v.origins()})
+		return err
+	})
+}
+
+func switchSite(v *visit) (next, error) {
+	on := v.line("on") == "on"
+	said := "off"
+	if on {
+		said = "on"
+	}
+	return v.onSite(said, func(id int64) error {
+		_, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &on})
+		return err
+	})
+}
+
+func deleteSite(v *visit) (next, error) {
+	then, err := v.onSite("deleted", func(id int64) error { return v.organization.DeleteSite(v.ctx(), id) })
+	then.path = v.home + "/sites"
+	return then, err
+}
+
+// placeApp puts an app on a site: off, if it needs values that have no default.
+func placeApp(v *visit) (next, error) {
+	id, err := v.siteID()
+	if err != nil {
+		return next{}, err
+	}
+	app, err := number(v.line("app"))
+	if err != nil {
+		return next{}, wrong("app", "Choose an app.")
+	}
+	then := next{path: v.home + "/sites/" + strconv.FormatInt(id, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "placed"}
+	draft := client.PlacementDraft{AppID: app}
+	_, err = v.organization.PlaceApp(v.ctx(), id, draft)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
+		draft.Enabled, then.said = new(false), "lacking"
+		_, err = v.organization.PlaceApp(v.ctx(), id, draft)
+	}
+	return then, err
+}

@@ -1,0 +1,171 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/face/console/markup"
+)
+
+// Versions lists the versions of an app.
+type Versions struct {
+	List[versionRow]
+	App client.App
+}
+
+func showVersions(v *visit) (markup.Page, error) {
+	app, err := v.app()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	l, err := list(v, "apps", v.versionsOf(app.ID))
+	return markup.Fill("versions.html", Versions{l, app}), err
+}
+
+// versionRow is a version in a table.
+type versionRow struct {
+	client.Version
+	Page string // the path of the page about it
+}
+
+func (v *visit) rows(id int64, versions []client.Version) []versionRow {
+	rows := make([]versionRow, len(versions))
+	for i, version := range versions {
+		rows[i] = versionRow{version, v.home + "/apps/" + strconv.FormatInt(id, 10) + "/versions/" + strconv.FormatInt(version.Version, 10)}
+	}
+	return rows
+}
+
+func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client.Page[versionRow], error) {
+	return func(ctx context.Context, part client.Range) (client.Page[versionRow], error) {
+		page, err := v.organization.ListVersions(ctx, id, part)
+		return client.Page[versionRow]{Count: page.Count, Next: page.Next, Results: v.rows(id, page.Results)}, err
+	}
+}
+
+// Version shows how a version differs from another.
+type Version struct {
+	Frame
+	App     client.App
+	Version int64
+	Current int64 // the version that the app is at
+	Against int64 // what it is compared with; 0: nothing, since none before it is kept
+	Asked   bool  // to compare with that one
+	Files   []fileDiff
+}
+
+// fileDiff is what is different in a file.
+type fileDiff struct {
+	Filename string
+	Parts    []diffPart
+	Cut      bool // there is more than is shown
+}
+
+// diffPart is lines of one kind in a unified diff.
+type diffPart struct{ Class, Text string }
+
+func showVersion(v *visit) (markup.Page, error) {
+	var page Version
+	var err error
+	if page.App, err = v.app(); err != nil {
+		return markup.Page{}, err
+	}
+	if page.Version, page.Against, err = v.compared(); err != nil {
+		return markup.Page{}, err
+	}
+	page.Asked = page.Against != 0
+	for version, err := range v.organization.AllVersions(v.ctx(), page.App.ID) {
+		if err != nil {
+			return markup.Page{}, err
+		}
+		if version.Current {
+			page.Current = version.Version
+		}
+		if page.Against == 0 && version.Version < page.Version {
+			page.Against = version.Version
+		}
+		if page.Current != 0 && page.Against != 0 {
+			break
+		}
+	}
+	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, page.Version, page.Against)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	page.Frame = v.frameOf(page.App)
+	for _, f := range diffs.Files {
+		shown := fileDiff{Filename: f.Filename}
+		shown.read(f.Diff)
+		page.Files = append(page.Files, shown)
+	}
+	return markup.Fill("version.html", page), nil
+}
+
+// compared are the version that the path names and what to compare it with; 0: the one before.
+func (v *visit) compared() (version, against int64, err error) {
+	if version, err = number(v.request.PathValue("version")); err != nil {
+		return 0, 0, err
+	}
+	if text := v.request.URL.Query().Get("against"); text != "" {
+		against, err = number(text)
+	}
+	return version, against, err
+}
+
+// currentVersion is the version that an app is at.
+func (v *visit) currentVersion(id int64) (client.Version, error) {
+	for version, err := range v.organization.AllVersions(v.ctx(), id) {
+		if err != nil || version.Current {
+			return version, err
+		}
+	}
+	return client.Version{}, nil
+}
+
+// shownLines is how many lines of a diff a page shows.
+const shownLines = 2000
+
+// read takes a unified diff, as far as it is shown.
+func (f *fileDiff) read(diff string) {
+	shown, begin, end := 0, 0, 0
+	for line := range strings.Lines(diff) {
+		if shown++; shown > shownLines {
+			f.Cut = true
+			return
+		}
+		class, last := classOf(line), len(f.Parts)-1
+		if last < 0 || f.Parts[last].Class != class {
+			f.Parts = append(f.Parts, diffPart{Class: class})
+			begin, last = end, last+1
+		}
+		end += len(line)
+		f.Parts[last].Text = diff[begin:end]
+	}
+}
+
+// classOf says what a line of a unified diff is.
+func classOf(line string) string {
+	switch {
+	case strings.HasPrefix(line, "@@"):
+		return "hunk"
+	case strings.HasPrefix(line, "+"):
+		return "added"
+	case strings.HasPrefix(line, "-"):
+		return "removed"
+	}
+	return ""
+}
+
+func returnToVersion(v *visit) (next, error) {
+	then, err := v.onApp("moved", func(id int64) error {
+		version, err := number(v.request.PathValue("version"))
+		if err == nil {
+			_, err = v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
+		}
+		return err
+	})
+	then.path = v.appPath()
+	return then, err
+}

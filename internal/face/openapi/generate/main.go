@@ -1,0 +1,39 @@
+// Command generate makes an OpenAPI document's other forms, beside the document: NAME.yaml
+// becomes NAME.json and NAME.html.
+package main
+
+import (
+	"errors"
+	"log"
+	"os"
+	"strings"
+
+	"foyer/internal/face/openapi"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: generate NAME.yaml")
+	}
+	if err := generate(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func generate(path string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	json, jsonErr := openapi.JSON(document)
+	page, pageErr := openapi.Page(document)
+	if err := errors.Join(jsonErr, pageErr); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(path, ".yaml")
+	return errors.Join(write(name+".json", json), write(name+".html", page))
+}
+
+func write(path string, content []byte) error {
+	return os.WriteFile(path, content, 0o644)
+}

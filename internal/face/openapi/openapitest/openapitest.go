@@ -1,0 +1,111 @@
+// Package openapitest checks what a server answers against its OpenAPI document,
+// so that tests notice when one changes without the other.
+package openapitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/internal/face/openapi"
+)
+
+// Operation is one method on one path of the document.
+type Operation struct {
+	ID     string
+	Method string
+	Path   string // with {parameters}, without a trailing slash
+	Scope  string // what the key needs; empty: no key
+}
+
+// Operations lists the operations of a YAML document by path, then method.
+func Operations(tb testing.TB, document []byte) []Operation {
+	tb.Helper()
+	var all []Operation
+	for path, item := range parse(tb, document).Paths {
+		for method, op := range item {
+			all = append(all, Operation{ID: op.OperationID, Method: strings.ToUpper(method), Path: path, Scope: op.scope()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Operation) int {
+		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
+	})
+	return all
+}
+
+// description is what the checks need of a document. It is read as JSON, since
+// schemas are compiled from that.
+type description struct {
+	Paths      map[string]pathItem `json:"paths"`
+	Components struct {
+		Headers   map[string]header   `json:"headers"`
+		Responses map[string]response `json:"responses"`
+	} `json:"components"`
+}
+
+// A pathItem holds the operations of a path by their methods.
+type pathItem map[string]operation
+
+type operation struct {
+	OperationID string                `json:"operationId"`
+	Security    []map[string][]string `json:"security"`
+	Responses   map[string]response   `json:"responses"`
+}
+
+type response struct {
+	Ref     string              `json:"$ref"`
+	Headers map[string]header   `json:"headers"`
+	Content map[string]struct{} `json:"content"`
+}
+
+type header struct {
+	Ref      string `json:"$ref"`
+	Required bool   `json:"required"`
+	Schema   struct {
+		Type string `json:"type"`
+	} `json:"schema"`
+}
+
+// UnmarshalJSON reads the operations of a path and leaves the rest.
+func (p *pathItem) UnmarshalJSON(text []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	*p = pathItem{}
+	for name, member := range members {
+		if name == "parameters" {
+			continue
+		}
+		var op operation
+		if err := json.Unmarshal(member, &op); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		(*p)[name] = op
+	}
+	return nil
+}
+
+func (o operation) scope() string {
+	for _, requirement := range o.Security {
+		for _, scopes := range requirement {
+			return strings.Join(scopes, " ")
+		}
+	}
+	return ""
+}
+
+func parse(tb testing.TB, document []byte) description {
+	tb.Helper()
+	text, err := openapi.JSON(document)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var d description
+	if err := json.Unmarshal(text, &d); err != nil {
+		tb.Fatalf("read the document: %v", err)
+	}
+	return d
+}

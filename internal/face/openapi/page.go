@@ -1,0 +1,113 @@
+package openapi
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+)
+
+// Page turns a YAML document into one HTML page that needs no script and loads nothing.
+// Where its commands name their server, it has {base_url}, for the server to fill in.
+func Page(source []byte) ([]byte, error) {
+	var doc document
+	if err := yaml.Unmarshal(source, &doc); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	view, err := doc.view()
+	if err != nil {
+		return nil, err
+	}
+	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans}).Parse(pageHTML)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := page.Execute(&out, view); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// The view of the page: what page.html shows, in its order.
+type (
+	pageView struct {
+		Title, Version, Summary, Description string
+		Style                                template.CSS
+		Groups                               []groupView
+		Objects                              []objectView
+	}
+	groupView struct {
+		Name, Description string
+		Operations        []operationView
+	}
+	operationView struct {
+		ID, Method, Path, Summary, Description string
+		Scopes                                 []string
+		Parameters                             []fieldView
+		Body                                   *bodyView
+		Answers                                []answerView
+		Request, Answer                        string // examples
+	}
+	bodyView struct {
+		Type   typeView
+		Fields []fieldView
+	}
+	answerView struct {
+		Status, Description string
+		Type                typeView
+	}
+	objectView struct {
+		Name, Description string
+		Fields            []fieldView
+	}
+	fieldView struct {
+		Name, Place, Description string
+		Required                 bool
+		Type                     typeView
+	}
+	// typeView says what a value is; Object is the name of a schema shown on
+	// the page, if it is one.
+	typeView struct {
+		Before, Object, After string
+	}
+)
+
+func (d *document) view() (pageView, error) {
+	v := pageView{
+		Title: d.Info.Title, Version: d.Info.Version, Summary: d.Info.Summary, Description: d.Info.Description,
+		Style: template.CSS(pageCSS), //nolint:gosec // our own file
+	}
+	for _, t := range d.Tags {
+		group := groupView{Name: t.Name, Description: t.Description}
+		for _, path := range d.Paths {
+			for _, m := range path.Value.methods() {
+				if m.Value == nil || m.Value.Tags[0] != t.Name {
+					continue
+				}
+				o, err := d.operation(m.Key, path.Key, path.Value.Parameters, m.Value)
+				if err != nil {
+					return v, fmt.Errorf("%s %s: %w", m.Key, path.Key, err)
+				}
+				group.Operations = append(group.Operations, o)
+			}
+		}
+		v.Groups = append(v.Groups, group)
+	}
+	objects, err := d.objects()
+	v.Objects = objects
+	return v, err
+}
+
+func (p pathItem) methods() ordered[*operation] {
+	return ordered[*operation]{{"GET", p.Get}, {"POST", p.Post}, {"PATCH", p.Patch}, {"DELETE", p.Delete}}
+}

@@ -1,0 +1,140 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"foyer/internal/base/plaintext"
+)
+
+func (d *document) operation(method, path string, shared []parameter, op *operation) (operationView, error) {
+	v := operationView{ID: op.ID, Method: method, Path: path, Summary: op.Summary, Description: op.Description}
+	for _, requirement := range op.Security {
+		v.Scopes = append(v.Scopes, requirement["apiKey"]...)
+	}
+	for _, p := range slices.Concat(shared, op.Parameters) {
+		p, err := d.resolveParameter(p)
+		if err != nil {
+			return v, err
+		}
+		described, err := d.describe(p.Schema)
+		if err != nil {
+			return v, err
+		}
+		v.Parameters = append(v.Parameters, fieldView{
+			Name: p.Name, Place: p.In, Description: p.Description, Required: p.Required, Type: described,
+		})
+		if p.In == "path" {
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", p.pasted())
+		}
+	}
+	if err := d.request(&v, path, op); err != nil {
+		return v, err
+	}
+	for _, r := range op.Responses {
+		if err := d.answer(&v, r.Key, r.Value); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func (d *document) resolveParameter(p parameter) (parameter, error) {
+	if p.Ref == "" {
+		return p, nil
+	}
+	return d.Components.Parameters.named(p.Ref)
+}
+
+// pasted is what stands for p in a command: its example, or a shell variable if
+// no example would fit another server.
+func (p parameter) pasted() string {
+	return cmp.Or(p.Example.Value, "$"+strings.ToUpper(p.Name))
+}
+
+// request sets the body that v takes, and an example of the whole request, to path.
+func (d *document) request(v *operationView, path string, op *operation) error {
+	body := ""
+	if op.RequestBody != nil {
+		found, err := d.Components.RequestBodies.named(op.RequestBody.Ref)
+		if err != nil {
+			return err
+		}
+		media := found.Content[0].Value
+		v.Body = &bodyView{}
+		if v.Body.Type, err = d.describe(media.Schema); err != nil {
+			return err
+		}
+		if v.Body.Fields, err = d.fields(media.Schema); err != nil {
+			return err
+		}
+		example, err := indent(&media.Examples[0].Value.Value)
+		if err != nil {
+			return err
+		}
+		body = string(example)
+	}
+	v.Request = curl(v.Method, path, len(op.Security) > 0, body)
+	return nil
+}
+
+// curl is the request as a command line to paste. The shell fills in $FOYER,
+// $KEY and the variables in path.
+func curl(method, path string, needsKey bool, body string) string {
+	line := fmt.Sprintf("curl \"$FOYER%s\"", path)
+	if method != "GET" {
+		line += " \\\n  -X " + method
+	}
+	if needsKey {
+		line += " \\\n  -H \"Authorization: Bearer $KEY\""
+	}
+	if body != "" {
+		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + plaintext.Shell(body)
+	}
+	return line
+}
+
+// answer adds one answer to v; the first one with a body is its example.
+func (d *document) answer(v *operationView, status string, r content) error {
+	found, err := d.Components.Responses.named(r.Ref)
+	if err != nil {
+		return err
+	}
+	a := answerView{Status: status, Description: found.Description}
+	for _, m := range found.Content {
+		if a.Type, err = d.describe(m.Value.Schema); err != nil {
+			return err
+		}
+		if v.Answer == "" && status < "300" && !m.Value.Example.IsZero() {
+			example, err := indent(&m.Value.Example)
+			if err != nil {
+				return err
+			}
+			v.Answer = string(example)
+		}
+	}
+	v.Answers = append(v.Answers, a)
+	return nil
+}
+
+// objects is every schema with fields. Which are required is said where a request
+// takes them; answers have all.
+func (d *document) objects() ([]objectView, error) {
+	var all []objectView
+	for _, s := range d.Components.Schemas {
+		if !d.isObject(s.Key) {
+			continue
+		}
+		fields, err := d.fields(s.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Key, err)
+		}
+		for i := range fields {
+			fields[i].Required = false
+		}
+		all = append(all, objectView{Name: s.Key, Description: s.Value.Description, Fields: fields})
+	}
+	return all, nil
+}

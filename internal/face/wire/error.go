@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/fault"
+)
+
+// row is one line of the table of errors in docs/api.md.
+type row struct {
+	status     int
+	kind, code string
+}
+
+const (
+	authentication = "authentication_error"
+	invalidRequest = "invalid_request"
+	validation     = "validation_error"
+	throttled      = "throttled_error"
+	serverError    = "server_error"
+)
+
+var table = map[fault.Kind]row{
+	fault.Internal:             {http.StatusInternalServerError, serverError, "error"},
+	fault.NotAuthenticated:     {http.StatusUnauthorized, authentication, "not_authenticated"},
+	fault.AuthenticationFailed: {http.StatusUnauthorized, authentication, "authentication_failed"},
+	fault.Denied:               {http.StatusForbidden, authentication, "permission_denied"},
+	fault.NotFound:             {http.StatusNotFound, invalidRequest, "not_found"},
+	fault.MethodNotAllowed:     {http.StatusMethodNotAllowed, invalidRequest, "method_not_allowed"},
+	fault.PreconditionFailed:   {http.StatusPreconditionFailed, invalidRequest, "precondition_failed"},
+	fault.UnsupportedMediaType: {http.StatusUnsupportedMediaType, invalidRequest, "unsupported_media_type"},
+	fault.TooLarge:             {http.StatusRequestEntityTooLarge, invalidRequest, "request_too_large"},
+	fault.Unparsable:           {http.StatusBadRequest, invalidRequest, "parse_error"},
+	fault.Required:             {http.StatusBadRequest, validation, "required"},
+	fault.Null:                 {http.StatusBadRequest, validation, "null"},
+	fault.Blank:                {http.StatusBadRequest, validation, "blank"},
+	fault.TooLong:              {http.StatusBadRequest, validation, "max_length"},
+	fault.Invalid:              {http.StatusBadRequest, validation, "invalid_input"},
+	fault.InvalidChoice:        {http.StatusBadRequest, validation, "invalid_choice"},
+	fault.NotUnique:            {http.StatusBadRequest, validation, "unique"},
+	fault.AlreadyMember:        {http.StatusBadRequest, validation, "already_member"},
+	fault.ContentChanged:       {http.StatusBadRequest, validation, "content_changed"},
+	fault.Throttled:            {http.StatusTooManyRequests, throttled, "throttled"},
+	fault.QuotaExceeded:        {http.StatusTooManyRequests, throttled, "quota_exceeded"},
+	fault.Expired:              {http.StatusGone, invalidRequest, "expired"},
+	fault.Gone:                 {http.StatusGone, invalidRequest, "gone"},
+	fault.Busy:                 {http.StatusServiceUnavailable, serverError, "busy"},
+	fault.Unavailable:          {http.StatusServiceUnavailable, serverError, "unavailable"},
+	fault.UpstreamUnavailable:  {http.StatusBadGateway, serverError, "upstream_unavailable"},
+	fault.UpstreamTimeout:      {http.StatusGatewayTimeout, serverError, "upstream_timeout"}, // of the console alone
+}
+
+// statusClientClosed is counted when nobody waits for the answer any more.
+const statusClientClosed = 499
+
+// DropIfDisconnected reports whether err comes of a client that no longer waits, and ends the request
+// if so: though err looks like a fault of ours or an upstream's, it is none and is not logged.
+func DropIfDisconnected(w http.ResponseWriter, r *http.Request, err error) bool {
+	if err == nil || r.Context().Err() == nil || table[fault.Of(err)[0].Kind].status < http.StatusInternalServerError {
+		return false
+	}
+	w.WriteHeader(statusClientClosed)
+	return true
+}
+
+// WriteError answers with the faults inside err.
+func WriteError(w http.ResponseWriter, err error) error {
+	buf := getBuffer()
+	defer buf.put()
+	buf.b = append(AppendError(buf.b, err), '\n')
+	return buf.send(w, SetHeaders(w, err))
+}
+
+// AppendError appends the body that the faults inside err have.
+func AppendError(b []byte, err error) []byte {
+	faults := fault.Of(err)
+	b = appendFault(append(b, '{'), faults[0])
+	b = AppendList(AppendName(b, "errors"), faults, func(b []byte, f *fault.Error) []byte {
+		return append(appendFault(append(b, '{'), f), '}')
+	})
+	return append(b, '}')
+}
+
+// SetHeaders sets the headers that the first fault inside err asks for, and returns its
+// status.
+func SetHeaders(w http.ResponseWriter, err error) int {
+	first := fault.Of(err)[0]
+	status := table[first.Kind].status
+	if challenge := challenge(first); challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if first.RetryAfter > 0 {
+		w.Header().Set("Retry-After", seconds(first.RetryAfter))
+	}
+	return status
+}
+
+// challenge is the WWW-Authenticate header of a fault, "" if it has none (RFC 6750 section 3).
+func challenge(f *fault.Error) string {
+	switch {
+	case f.Kind == fault.NotAuthenticated:
+		return "Bearer"
+	case f.Kind == fault.AuthenticationFailed:
+		return `Bearer error="invalid_token"`
+	case f.Scope != "":
+		return `Bearer error="insufficient_scope", scope="` + f.Scope + `"`
+	}
+	return ""
+}
+
+func appendFault(b []byte, f *fault.Error) []byte {
+	r := table[f.Kind]
+	b = AppendField(b, "type", r.kind)
+	b = AppendField(b, "code", r.code)
+	b = AppendField(b, "detail", f.Detail)
+	if f.Field == "" {
+		return AppendJSON(b, "attr", "")
+	}
+	return AppendField(b, "attr", f.Field)
+}
+
+// seconds rounds up, so that who waits as long has waited enough.
+func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+)
+
+// maxDepth is how many levels deep an object or array in a field may be nested.
+const maxDepth = 64
+
+// find returns the value of a member; "": there is none.
+func (o Object) find(name string) value {
+	for _, m := range o {
+		if m.Name == name {
+			return m.value
+		}
+	}
+	return ""
+}
+
+// field finds out what any kind of field may be: absent, null, or a value.
+func field[T any](o Object, name string) (patch.Field[T], value) {
+	v := o.find(name)
+	if v == "" {
+		return patch.Field[T]{}, ""
+	}
+	if v.kind() == 'n' {
+		return patch.Field[T]{Set: true, Null: true}, ""
+	}
+	return patch.Field[T]{Set: true}, v
+}
+
+func wrong[T any](name, want string, v value) patch.Field[T] {
+	return refused[T](fault.Invalid, name, "Must be "+want+", not "+v.kindWord()+".")
+}
+
+func refused[T any](k fault.Kind, name, detail string) patch.Field[T] {
+	return patch.Field[T]{Set: true, Fault: fault.Field(k, name, "%s", detail)}
+}
+
+// Text reads a string.
+func (o Object) Text(name string) patch.Field[string] {
+	f, v := field[string](o, name)
+	switch {
+	case v == "":
+		return f
+	case v.kind() != '"':
+		return wrong[string](name, "a string", v)
+	}
+	return unquoted(name, v)
+}
+
+// Choice reads a string, or a number as a text: for values that have both a number and
+// a name.
+func (o Object) Choice(name string) patch.Field[string] {
+	f, v := field[string](o, name)
+	switch {
+	case v == "":
+		return f
+	case v.kind() == '0':
+		return patch.Of(decimal(string(v)))
+	case v.kind() != '"':
+		return wrong[string](name, "a number or a string", v)
+	}
+	return unquoted(name, v)
+}
+
+// decimal writes a whole number in digits only, also one that is spelled 8.0 or 8e0; any other
+// number stays as it is.
+func decimal(number string) string {
+	const exact = 1 << 53 // below, a float64 holds every whole number
+	if strings.ContainsAny(number, ".eE") {
+		if n, err := strconv.ParseFloat(number, 64); err == nil && n == math.Trunc(n) && math.Abs(n) < exact {
+			return strconv.FormatInt(int64(n), 10)
+		}
+	}
+	return strings.Clone(number)
+}
+
+func unquoted(name string, v value) patch.Field[string] {
+	text := v.text()
+	if strings.IndexByte(text, 0) >= 0 {
+		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+	}
+	return patch.Of(text)
+}
+
+// Bool reads a boolean.
+func (o Object) Bool(name string) patch.Field[bool] {
+	f, v := field[bool](o, name)
+	switch {
+	case v == "":
+		return f
+	case v.kind() != 't' && v.kind() != 'f':
+		return wrong[bool](name, "true or false", v)
+	}
+	return patch.Of(v.kind() == 't')
+}
+
+// Texts reads an array of strings.
+func (o Object) Texts(name string) patch.Field[[]string] {
+	f, v := field[[]string](o, name)
+	if v == "" {
+		return f
+	}
+	const want = "an array of strings"
+	if v.kind() != '[' {
+		return wrong[[]string](name, want, v)
+	}
+	texts := []string{}
+	for _, item := range v.items() {
+		if item.kind() != '"' {
+			return wrong[[]string](name, want, item)
+		}
+		text := unquoted(name, item)
+		if text.Fault != nil {
+			return patch.Field[[]string]{Set: true, Fault: text.Fault}
+		}
+		texts = append(texts, text.Value)
+	}
+	return patch.Of(texts)
+}
+
+// JSON reads an object or an array: its text as sent, without the white space
+// between tokens.
+func (o Object) JSON(name string) patch.Field[string] {
+	f, v := field[string](o, name)
+	switch {
+	case v == "":
+		return f
+	case v.kind() != '{' && v.kind() != '[':
+		return wrong[string](name, "an object, an array or null", v)
+	}
+	text, depth := v.compact()
+	switch {
+	case depth > maxDepth:
+		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
+	case v.hasNUL():
+		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+	}
+	return patch.Of(text)
+}
+
+func tooDeep(field string) error {
+	return fault.Field(fault.Invalid, field, "Must be nested at most %d levels deep.", maxDepth)
+}
+
+// Int reads a whole number.
+func (o Object) Int(name string) patch.Field[int64] {
+	f, v := field[int64](o, name)
+	const want = "a whole number"
+	if v == "" {
+		return f
+	}
+	if v.kind() != '0' {
+		return wrong[int64](name, want, v)
+	}
+	n, err := strconv.ParseInt(decimal(string(v)), 10, 64)
+	if err != nil {
+		return refused[int64](fault.Invalid, name, "Must be "+want+".")
+	}
+	return patch.Of(n)
+}
+
+// Value reads a member of any type, as JSON without white space between tokens; it blames name.
+func (m Member) Value(name string) patch.Field[string] {
+	switch text, depth := m.value.compact(); {
+	case m.value.kind() == 'n':
+		return patch.Field[string]{Set: true, Null: true}
+	case depth > maxDepth:
+		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
+	case m.value.hasNUL():
+		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+	default:
+		return patch.Of(text)
+	}
+}

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// minGzip is how many bytes an answer has at least to be worth compressing.
+const minGzip = 1 << 10
+
+// AcceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110
+// section 12.5.3).
+func AcceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, weight, _ = strings.Cut(weight, "=")
+			q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+			return err != nil || q > 0
+		}
+	}
+	return false
+}
+
+// compressors are writers at the level that costs least: answers are made for one request.
+var compressors = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one of gzip's
+	}
+	return w
+}}
+
+// compress puts the compressed text of the buffer in its place.
+func (buf *buffer) compress() {
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	to := bytes.NewBuffer(make([]byte, 0, len(buf.b)/4))
+	w.Reset(to)
+	_, _ = w.Write(buf.b) // into memory
+	_ = w.Close()
+	w.Reset(nil) // or it would keep what it wrote
+	buf.b = to.Bytes()
+}

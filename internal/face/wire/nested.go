@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"encoding/base64"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+)
+
+// Object reads an object by its members.
+func (o Object) Object(name string) patch.Field[Object] {
+	f, v := field[Object](o, name)
+	switch {
+	case v == "":
+		return f
+	case v.kind() != '{':
+		return wrong[Object](name, "an object", v)
+	}
+	inner, err := v.members()
+	if err != nil { // too many; it was parsed before
+		return refused[Object](fault.Invalid, name, fault.Of(err)[0].Detail)
+	}
+	return patch.Of(inner)
+}
+
+// Content reads a member that is a string, an object with bytes as base64, or null;
+// otherwise it blames name.
+func (m Member) Content(name string) patch.Field[string] {
+	if m.value.kind() != '{' {
+		return m.Text(name)
+	}
+	const want = `Must be a string, or an object {"base64": "…"} with the bytes of a picture or font.`
+	inner := Object{{Name: name, value: m.value}}.Object(name)
+	if inner.Fault != nil {
+		return patch.Field[string]{Set: true, Fault: inner.Fault}
+	}
+	encoded := inner.Value.Text("base64")
+	if len(inner.Value) != 1 || !encoded.Set || encoded.Null || encoded.Fault != nil {
+		return refused[string](fault.Invalid, name, want)
+	}
+	content, err := base64.StdEncoding.Strict().DecodeString(encoded.Value)
+	if err != nil {
+		return refused[string](fault.Invalid, name, want)
+	}
+	return patch.Of(string(content))
+}
+
+// Text reads a member that is a string or null; otherwise it blames name.
+func (m Member) Text(name string) patch.Field[string] {
+	return Object{{Name: name, value: m.value}}.Text(name)
+}

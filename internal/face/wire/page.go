@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+)
+
+// ReadPage reads limit and offset from the query string, and after, which the url of a next
+// page has.
+func ReadPage(r *http.Request) (page.Page, error) { return readPage(r, true) }
+
+// ReadWindow is ReadPage for a list that has no after, or one of its own.
+func ReadWindow(r *http.Request) (page.Page, error) { return readPage(r, false) }
+
+func readPage(r *http.Request, cursors bool) (page.Page, error) {
+	if r.URL.RawQuery == "" {
+		return page.First, nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return page.Page{}, malformedQuery(r.URL.RawQuery)
+	}
+	var faults fault.List
+	p := page.First
+	if query.Has("limit") {
+		n, ok := wholeNumber(query.Get("limit"))
+		if !ok || n == 0 {
+			faults.Add(fault.Field(fault.Invalid, "limit", "Must be a whole number, 1 or more."))
+		}
+		p.Limit = min(n, page.MaxLimit)
+	}
+	if query.Has("offset") {
+		n, ok := wholeNumber(query.Get("offset"))
+		if !ok {
+			faults.Add(fault.Field(fault.Invalid, "offset", "Must be a whole number, 0 or more."))
+		}
+		p.Offset = n
+	}
+	if cursors && query.Has("after") {
+		offset, name, ok := strings.Cut(query.Get("after"), ".")
+		if !ok {
+			faults.Add(fault.Field(fault.Invalid, "after", "Must be as it is in the url of a next page."))
+		}
+		if offset == strconv.Itoa(p.Offset) { // otherwise the offset was changed, and counts
+			p.After = name
+		}
+	}
+	return p, faults.Err()
+}
+
+// malformedQuery says what is wrong with the first broken pair, and blames its parameter
+// if that is one of ours.
+func malformedQuery(query string) error {
+	for pair := range strings.SplitSeq(query, "&") {
+		if _, err := url.ParseQuery(pair); err == nil {
+			continue
+		}
+		name, _, _ := strings.Cut(pair, "=")
+		if name != "limit" && name != "offset" && name != "after" {
+			name = ""
+		}
+		if strings.Contains(pair, ";") {
+			return fault.Field(fault.Invalid, name, "The query string has a ; in it: write & between parameters, and %%3B for the character itself.")
+		}
+		return fault.Field(fault.Invalid, name, "The query string has a %% without two hexadecimal digits after it: write %%25 for the character itself.")
+	}
+	return fault.New(fault.Invalid, "The query string has too many parameters.")
+}
+
+// maxNumber stands for all greater ones; adding a limit does not overflow.
+const maxNumber = math.MaxInt / 20
+
+// wholeNumber reads only digits: no sign, no exponent, no white space.
+func wholeNumber(s string) (n int, ok bool) {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = min(n*10+int(c-'0'), maxNumber)
+	}
+	return n, s != ""
+}
+
+// AppendPage appends the members of the page envelope: how many items there are
+// in all, the urls of the neighbouring pages on baseURL, and the items of this
+// one, each appended by item.
+func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
+	b = AppendInt(b, "count", int64(f.Count))
+	b = AppendName(b, "next")
+	if f.More {
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
+	} else {
+		b = append(b, "null"...)
+	}
+	b = AppendName(b, "previous")
+	if p.Offset > 0 {
+		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
+	} else {
+		b = append(b, "null"...)
+	}
+	return AppendList(AppendName(b, "results"), f.Items, item)
+}
+
+// AppendList appends items as an array.
+func AppendList[T any](b []byte, items []T, item func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, v)
+	}
+	return append(b, ']')
+}
+
+// WriteList sends items as an array.
+func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []byte) error {
+	return Write(w, http.StatusOK, func(b []byte) []byte { return AppendList(b, items, item) })
+}
+
+// WritePage sends one page of a list.
+func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
+	return Write(w, http.StatusOK, func(b []byte) []byte {
+		return append(AppendPage(append(b, '{'), r, baseURL, p, f, item), '}')
+	})
+}
+
+func appendLink(b []byte, r *http.Request, baseURL string, p page.Page) []byte {
+	q := r.URL.Query()
+	q.Set("limit", strconv.Itoa(p.Limit))
+	q.Set("offset", strconv.Itoa(p.Offset))
+	if strings.Contains(q.Get("after"), ".") { // else it is a filter of the list's own
+		q.Del("after")
+	}
+	if p.After != "" {
+		q.Set("after", strconv.Itoa(p.Offset)+"."+p.After)
+	}
+	return AppendString(b, baseURL+r.URL.EscapedPath()+"?"+q.Encode())
+}

@@ -1,0 +1,264 @@
+// Package wire turns request bodies and query parameters into values, and values,
+// pages and errors into responses. Only here is JSON's grammar known, and does a
+// fault become an HTTP status.
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
+	"foyer/internal/base/patch"
+)
+
+// The largest request bodies, in bytes.
+const (
+	MaxBody       = 1 << 20
+	MaxSourceBody = 14 << 20
+	MaxSignupBody = 64 << 10 // no key is needed to send it, and it is kept until it is complete
+)
+
+// Object is a JSON object as it was sent: its members in order, none twice.
+type Object []Member
+
+// Member is one name and its value, both of them parts of the body.
+type Member struct {
+	Name  string
+	value value
+}
+
+// ReadObject reads a request body that is one JSON object of at most limit bytes.
+// No body at all is an empty object.
+func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
+	body, err := readBody(w, r, limit)
+	if err != nil || body == "" {
+		return nil, err
+	}
+	if body.kind() != '{' {
+		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", body.kindWord())
+	}
+	return body.members()
+}
+
+// ReadObjects reads a body that is one object or an array of at most limit
+// objects; many tells which. An item that is not one has a fault on its index.
+func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []patch.Field[Object], many bool, err error) {
+	body, err := readBody(w, r, MaxBody)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case body == "":
+		return []patch.Field[Object]{{}}, false, nil
+	case body.kind() == '{':
+		o, err := body.members()
+		return []patch.Field[Object]{patch.Of(o)}, false, err
+	case body.kind() == '[':
+		objects, err := body.objects(limit)
+		return objects, true, err
+	}
+	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())
+}
+
+// readBody returns the JSON value of a request; "": it has no body.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
+	if r.ContentLength == 0 {
+		return "", nil
+	}
+	if r.ContentLength > 0 {
+		if err := checkMediaType(w, r); err != nil {
+			return "", err
+		}
+	}
+	if r.ContentLength > limit {
+		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
+			discard(r)
+		}
+		return "", tooLarge(limit)
+	}
+	buf := getBuffer()
+	defer buf.put()
+	err := buf.readFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit)))
+	if r.ContentLength < 0 && (len(buf.b) > 0 || err != nil) {
+		if err := checkMediaType(w, r); err != nil {
+			return "", err
+		}
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		discard(r)
+		return "", tooLarge(limit)
+	}
+	if fault.Is(err, fault.Busy) {
+		discard(r)
+		return "", err
+	}
+	if err != nil {
+		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
+	}
+	return parseInTurn(r, buf.b)
+}
+
+// small is how many bytes a body may have to be checked at once, as most are.
+const small = 64 << 10
+
+// checking has one place for larger bodies that are checked: that may take ten times their
+// memory, for their names.
+var checking = fair.New(1, math.MaxInt, "Too many large bodies are being read")
+
+// parseInTurn is parse. Of those who send large bodies, none holds up the others.
+func parseInTurn(r *http.Request, body []byte) (value, error) {
+	if len(body) > small {
+		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		leave, err := checking.Enter(r.Context(), strings.TrimSpace(key))
+		if err != nil { // the client has gone, or waited too long
+			return "", err
+		}
+		defer leave()
+		if _, err := r.Body.Read(nil); err != nil && !errors.Is(err, io.EOF) { // meanwhile the key was revoked
+			return "", err
+		}
+	}
+	return parse(body)
+}
+
+// discard reads the rest of a body, within bounds: a client that sends all of it before
+// it reads would find the connection reset, and no answer.
+func discard(r *http.Request) {
+	const most = 32 << 20                     // bytes
+	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again later
+}
+
+func tooLarge(limit int64) error {
+	return fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
+}
+
+func checkMediaType(w http.ResponseWriter, r *http.Request) error {
+	header := r.Header.Get("Content-Type")
+	if header == "application/json" {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(header); err == nil && media == "application/json" {
+		return nil
+	}
+	if r.Method == http.MethodPatch { // RFC 5789 section 2.2
+		w.Header().Set("Accept-Patch", "application/json")
+	}
+	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
+}
+
+// parse checks that a body is one JSON value; an empty one is not. IsValid is quick but
+// does not say what is wrong: only a small body is worth a try.
+func parse(body []byte) (value, error) {
+	if len(body) == 0 {
+		return "", nil
+	}
+	if len(body) <= small && jsontext.Value(body).IsValid() {
+		return value(bytes.Trim(body, space)), nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	if err := readValue(d); err != nil {
+		return "", syntaxFault(body, err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return "", fault.New(fault.Unparsable, "The body must be one JSON value; something follows it.")
+	}
+	return value(bytes.Trim(body, space)), nil
+}
+
+// readValue reads a value, an object member by member, as far as it is right.
+func readValue(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		_, err := d.ReadValue()
+		return err
+	}
+	_, err := d.ReadToken()
+	for n := 0; err == nil && d.PeekKind() != '}'; n++ {
+		if n == maxMembers {
+			return errTooMany
+		}
+		if _, err = d.ReadToken(); err == nil {
+			_, err = d.ReadValue()
+		}
+	}
+	if err == nil {
+		_, err = d.ReadToken()
+	}
+	return err
+}
+
+func syntaxFault(body []byte, err error) error {
+	if errors.Is(err, errTooMany) {
+		return err
+	}
+	e, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return fault.New(fault.Unparsable, "The body is not valid JSON: it ends too early.")
+	}
+	if strings.Contains(e.Err.Error(), "exceeded max depth") {
+		return tooDeep(topField(body, e.JSONPointer))
+	}
+	if errors.Is(e.Err, jsontext.ErrDuplicateName) {
+		return fault.New(fault.Unparsable, "The body is not valid JSON: %q appears twice.", e.JSONPointer.LastToken())
+	}
+	return fault.New(fault.Unparsable, "The body is not valid JSON: %v (byte %d).", e.Err, e.ByteOffset)
+}
+
+// topField is the field of a body that a pointer goes into; an array item is not one.
+func topField(body []byte, p jsontext.Pointer) string {
+	if bytes.HasPrefix(bytes.TrimLeft(body, space), []byte("{")) {
+		for name := range p.Tokens() {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxMembers limits the fields of an object that is read field by field: a body of
+// 14 MiB could have a million.
+const maxMembers = 1000
+
+var errTooMany = fault.New(fault.Invalid, "Must have at most %d fields.", maxMembers)
+
+// members splits an object.
+func (v value) members() (Object, error) {
+	o := make(Object, 0, 16)
+	for rest := v.inside(); rest != ""; {
+		if len(o) == maxMembers {
+			return nil, errTooMany
+		}
+		var key, member value
+		key, rest = rest.next()
+		member, rest = rest.next()
+		o = append(o, Member{Name: key.name(), value: member})
+	}
+	return o, nil
+}
+
+// objects splits an array of at most limit objects.
+func (v value) objects(limit int) ([]patch.Field[Object], error) {
+	objects := []patch.Field[Object]{}
+	for i, item := range v.items() {
+		if i >= limit {
+			return nil, fault.New(fault.TooLong, "At most %d items fit in one request.", limit)
+		}
+		if item.kind() != '{' {
+			objects = append(objects, wrong[Object](strconv.Itoa(i), "an object", item))
+			continue
+		}
+		o, err := item.members()
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, patch.Of(o))
+	}
+	return objects, nil
+}

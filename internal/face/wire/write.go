@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Write sends the JSON that body appends, and a line feed. If the server holds too much
+// already, nothing is sent and the error is a fault of kind Busy.
+func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
+	buf := getBuffer()
+	defer buf.put()
+	buf.b = append(body(buf.b[:0]), '\n')
+	if err := Hold(w, len(buf.b)); err != nil {
+		return err
+	}
+	return buf.send(w, status)
+}
+
+// send answers with what is in the buffer.
+func (buf *buffer) send(w http.ResponseWriter, status int) error {
+	h := w.Header()
+	if len(buf.b) >= minGzip {
+		h.Add("Vary", "Accept-Encoding")
+		if a, ok := w.(interface{ acceptsGzip() bool }); ok && a.acceptsGzip() {
+			buf.compress()
+			h.Set("Content-Encoding", "gzip")
+		}
+	}
+	h["Content-Type"] = jsonType
+	h["X-Content-Type-Options"] = noSniff
+	h["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
+	w.WriteHeader(status)
+	_, err := w.Write(buf.b)
+	return err
+}
+
+var (
+	jsonType = []string{"application/json"}
+	noSniff  = []string{"nosniff"}
+)
+
+// WriteNothing sends 204.
+func WriteNothing(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// AppendString appends s as a JSON string.
+func AppendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // fails on what is not UTF-8, which ReadObject refuses, and writes U+FFFD
+	return b
+}
+
+// AppendField appends "name":"value", after a comma.
+func AppendField(b []byte, name, value string) []byte {
+	return AppendString(AppendName(b, name), value)
+}
+
+// AppendName appends "name": after a comma, unless the object begins here.
+func AppendName(b []byte, name string) []byte {
+	if n := len(b); n > 0 && b[n-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+// AppendJSON appends "name": and stored JSON; an empty text is null.
+func AppendJSON(b []byte, name, text string) []byte {
+	if text == "" {
+		text = "null"
+	}
+	return append(AppendName(b, name), text...)
+}
+
+// AppendStrings appends "name": and an array of strings.
+func AppendStrings(b []byte, name string, all []string) []byte {
+	return AppendList(AppendName(b, name), all, AppendString)
+}
+
+// AppendInt appends "name": and a number.
+func AppendInt(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(AppendName(b, name), n, 10)
+}
+
+// AppendBool appends "name": and true or false.
+func AppendBool(b []byte, name string, v bool) []byte {
+	return strconv.AppendBool(AppendName(b, name), v)
+}
+
+// AppendTime appends "name": and a time: RFC 3339, UTC, microseconds; null for
+// the zero time.
+func AppendTime(b []byte, name string, t time.Time) []byte {
+	b = AppendName(b, name)
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, time.RFC3339) // a layout with a fraction takes 4 times as long
+	point := len(b) - len("Z")
+	b = strconv.AppendInt(b[:point], int64(1_000_000+t.Nanosecond()/1000), 10) // six digits after one that makes room
+	b[point] = '.'
+	return append(b, `Z"`...)
+}

@@ -1,0 +1,184 @@
+// Package bundle compiles an app's TypeScript and JavaScript sources to what a
+// browser runs. The compiler works in a sandbox: sources are hostile input.
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"foyer/internal/infra/sandbox"
+)
+
+// Status is what became of one source file.
+type Status string
+
+// Every Status there is.
+const (
+	Transpiled Status = "transpiled" // an entry that compiled
+	Failed     Status = "error"      // an entry that did not, or the file to blame for it
+	Raw        Status = "raw"        // not an entry: stored as it is
+)
+
+// File says what became of one source file. Line and Column count from 1, Column
+// in characters; they are 0 where an error has no place in this file.
+type File struct {
+	Name    string
+	Status  Status
+	Error   string // what is wrong, if Failed
+	Line    int
+	Column  int
+	Warning string // what is compiled, but may not be what was meant; with its place
+}
+
+// Bundle is an ES module for browsers.
+type Bundle struct {
+	JS        []byte
+	SHA256    string // hex
+	Integrity string // as in the integrity attribute of HTML: "sha384-…"
+	Inject    bool   // it exports inject
+}
+
+// Result is what Compile made of an app's files.
+type Result struct {
+	Files  []File  // one for each source file, by name
+	Site   string  // the file the bundle is made of; empty: the app has none
+	Bundle *Bundle // nil if there is no Site or it did not compile
+}
+
+// Compile compiles, for a tenant, the entries among files, a map of name to content. The Site
+// becomes the bundle, which may import the app's own files by relative path and nothing
+// else; every other entry is compiled by itself, its imports unread, only to find its errors. Text that does not compile, or costs too
+// much to compile, is not an error of Compile but the Status of its file, whatever
+// the other files are. The error is a fault of kind Busy if too much work waits.
+func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[string]string) (Result, error) {
+	result := Result{Site: Site(files, files["plugin.json"])}
+	status := make(map[string]File, len(files))
+	for name := range files {
+		status[name] = File{Name: name, Status: Raw}
+	}
+	for _, name := range Entries(files["plugin.json"]) {
+		text, ok := files[name]
+		if !ok {
+			continue
+		}
+		req := request{order{Entry: name}, map[string]string{name: text}}
+		if name == result.Site {
+			req = request{order{Entry: name, Bundle: true}, files}
+		}
+		answer, err := compile(ctx, pool, tenant, req)
+		if err != nil {
+			return Result{}, err
+		}
+		if status[name].Status != Failed { // the site may have found an import in it
+			status[name] = File{Name: name, Status: Transpiled}
+		}
+		answer.note(status)
+		if req.Bundle && len(answer.Errors) == 0 {
+			result.Bundle = seal(answer)
+		}
+	}
+	result.Files = slices.SortedFunc(maps.Values(status), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return result, nil
+}
+
+// note sets what was found in files.
+func (a answer) note(status map[string]File) {
+	for _, f := range a.Errors {
+		status[f.Name] = f
+	}
+	for name, warning := range a.Warnings {
+		f := status[name]
+		f.Warning = warning
+		status[name] = f
+	}
+}
+
+// sites are the files of the top folder that can become the bundle, in this order.
+var sites = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
+
+// Entries are the files that are compiled where they are there, by the text of plugin.json.
+// Package unpack refuses a repository where it cannot take one of them.
+func Entries(manifest string) []string {
+	all := append(slices.Clone(sites), "frontend.tsx", "index.ts")
+	if main := Main(manifest); slices.Contains(sites, path.Base(main)) && !slices.Contains(all, main) {
+		all = append(all, main)
+	}
+	return all
+}
+
+// Site is the name of the entry among files that becomes the bundle, empty if there is
+// none: one of the top folder, else the main of plugin.json if it is named like one.
+func Site[T any](files map[string]T, manifest string) string {
+	for _, name := range append(slices.Clone(sites), Main(manifest)) {
+		if _, ok := files[name]; ok && slices.Contains(sites, path.Base(name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Main is the path that the text of a plugin.json names as main, empty if it names none
+// within the app.
+func Main(manifest string) string {
+	var fields map[string]json.RawMessage // a struct would take keys in any case
+	var main string
+	if json.Unmarshal([]byte(strings.TrimPrefix(manifest, "\ufeff")), &fields) != nil || json.Unmarshal(fields["main"], &main) != nil || main == "" {
+		return ""
+	}
+	if main = path.Clean(main); !fs.ValidPath(main) {
+		return ""
+	}
+	return main
+}
+
+// compile has a child compile one entry.
+func compile(ctx context.Context, pool *sandbox.Pool, tenant string, req request) (answer, error) {
+	in, feed := io.Pipe()
+	var feeding sync.WaitGroup
+	defer feeding.Wait()
+	defer in.Close() // ends the feeding if the child has not read it all
+	feeding.Go(func() { feed.CloseWithError(req.send(feed)) })
+
+	out, err := pool.Run(ctx, tenant, TaskName, in)
+	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
+		return answer{Errors: []File{failed(req.Entry, "Compiling this file was stopped: "+killed.Reason+".")}}, nil
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("compile %s: %w", req.Entry, err)
+	}
+	var ans answer
+	if err := gob.NewDecoder(bytes.NewReader(out)).Decode(&ans); err != nil {
+		return answer{}, fmt.Errorf("decode what became of %s: %w", req.Entry, err)
+	}
+	return ans, nil
+}
+
+// failed is a file that did not compile, without a place in it.
+func failed(name, text string) File { return File{Name: name, Status: Failed, Error: text} }
+
+// seal returns the bundle of what a child made, with the sums that name and pin it.
+func seal(made answer) *Bundle {
+	name, pin := sha256.Sum256(made.JS), sha512.Sum384(made.JS)
+	return &Bundle{
+		JS:        made.JS,
+		SHA256:    hex.EncodeToString(name[:]),
+		Integrity: "sha384-" + base64.StdEncoding.EncodeToString(pin[:]),
+		Inject:    made.Inject,
+	}
+}

@@ -1,0 +1,294 @@
+package bundle
+
+import (
+	"cmp"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	neturl "net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// TaskName is the name under which a program's tasks hold Work.
+const TaskName = "compile"
+
+// request is what a child is asked to compile.
+type request struct {
+	order
+	Files map[string]string
+}
+
+// order opens a request on its way to the child; a source for each file follows,
+// one by one, so that the parent never holds a second copy of a whole app. They
+// travel as gob, in which hostile text does not grow.
+type order struct {
+	Entry  string
+	Bundle bool // follow imports; else compile the entry alone
+}
+
+type source struct{ Name, Text string }
+
+// answer is what the child says: JS, or one error per file; and what it warns of, by file.
+type answer struct {
+	JS       []byte
+	Inject   bool
+	Errors   []File
+	Warnings map[string]string
+}
+
+// Work is the sandbox.Task that compiles one entry.
+func Work(in io.Reader, out io.Writer) error {
+	req, err := receive(in)
+	if err != nil {
+		return fmt.Errorf("receive the sources: %w", err)
+	}
+	return gob.NewEncoder(out).Encode(req.compile())
+}
+
+func (req request) send(w io.Writer) error {
+	to := gob.NewEncoder(w)
+	if err := to.Encode(req.order); err != nil {
+		return err
+	}
+	for name, text := range req.Files {
+		if err := to.Encode(source{name, text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func receive(r io.Reader) (request, error) {
+	from := gob.NewDecoder(r)
+	req := request{Files: make(map[string]string)}
+	if err := from.Decode(&req.order); err != nil {
+		return request{}, err
+	}
+	for {
+		var s source
+		switch err := from.Decode(&s); {
+		case errors.Is(err, io.EOF):
+			return req, nil
+		case err != nil:
+			return request{}, err
+		}
+		req.Files[s.Name] = s.Text
+	}
+}
+
+// compile runs esbuild, which sees only req.Files. JSX becomes calls of the global
+// React.createElement, or of what a file's @jsx comment names: the way that
+// imports nothing.
+func (req request) compile() answer {
+	built := api.Build(req.options(req.Entry, api.LoaderText))
+	if len(built.Errors) > 0 {
+		return answer{Errors: req.blame(built.Errors)}
+	}
+	return answer{JS: built.OutputFiles[0].Contents, Inject: exports(built.Metafile, "inject"), Warnings: req.warnings(built.Warnings)}
+}
+
+// options are those of a build in which stylesheets are read as css says.
+func (req request) options(entry string, css api.Loader) api.BuildOptions {
+	return api.BuildOptions{
+		EntryPoints:       []string{entry},
+		Bundle:            req.Bundle,
+		Format:            api.FormatESModule,
+		Platform:          api.PlatformBrowser,
+		Target:            api.ES2017,
+		Supported:         map[string]bool{"import-meta": true}, // wherever there is import(), which the loader needs
+		Charset:           api.CharsetUTF8,                      // modules always are
+		MinifyWhitespace:  true,
+		MinifyIdentifiers: true,
+		MinifySyntax:      true,
+		Metafile:          true,
+		LogLevel:          api.LogLevelSilent,
+		AbsWorkingDir:     "/",
+		TsconfigRaw:       "{}",
+		Plugins:           []api.Plugin{{Name: "app", Setup: req.serve(css)}},
+	}
+}
+
+// exports reports whether what was built exports a name.
+func exports(metafile, name string) bool {
+	var meta struct {
+		Outputs map[string]struct{ Exports []string }
+	}
+	_ = json.Unmarshal([]byte(metafile), &meta) //nolint:musttag // the compiler's own, whose names are matched in any case
+	for _, output := range meta.Outputs {
+		if slices.Contains(output.Exports, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Two namespaces keep the app's files apart from the disk's. What is in styles is a
+// stylesheet that puts itself into the page.
+const (
+	namespace = "app"
+	styles    = "style"
+)
+
+// serve answers every question that esbuild would ask the disk. Loading is refused
+// outside the namespaces, because a pattern such as import(`./${name}`) is looked
+// up without asking for a resolution.
+func (req request) serve(css api.Loader) func(api.PluginBuild) {
+	return func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, req.resolve)
+		build.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+			content, ok := req.Files[args.Path]
+			switch {
+			case !ok || args.Namespace != namespace && args.Namespace != styles:
+				return api.OnLoadResult{}, errors.New("an app imports only its own files")
+			case args.Namespace == styles:
+				return req.style(args.Path)
+			case path.Ext(args.Path) == ".css":
+				return api.OnLoadResult{Contents: &content, Loader: css}, nil
+			}
+			return api.OnLoadResult{Contents: &content, Loader: loader(args.Path)}, nil
+		})
+	}
+}
+
+func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
+	if args.Kind == api.ResolveEntryPoint {
+		return api.OnResolveResult{Path: args.Path, Namespace: namespace}, nil
+	}
+	inCSS := args.Kind == api.ResolveCSSImportRule || args.Kind == api.ResolveCSSURLToken
+	spec := args.Path
+	switch {
+	case inCSS && isExternal(spec):
+		return api.OnResolveResult{Path: spec, External: true}, nil
+	case inCSS && !strings.HasPrefix(spec, "."):
+		spec = "./" + spec // as everywhere in CSS
+	}
+	name, err := resolve(req.Files, args.Importer, spec)
+	found := api.OnResolveResult{Path: name, Namespace: namespace}
+	if err != nil || inCSS || args.Kind != api.ResolveJSImportStatement {
+		return found, err
+	}
+	bare := !isBound(req.Files[args.Importer], spec)
+	switch {
+	case bare && path.Ext(name) == ".css":
+		found.Namespace = styles
+	case bare && !isCode(name):
+		found.Warnings = []api.Message{{Text: fmt.Sprintf("Importing %q without a name does nothing; write import name from %[1]q.", spec)}}
+	}
+	return found, nil
+}
+
+// isExternal reports whether a url in CSS leads out of the app.
+func isExternal(url string) bool {
+	u, err := neturl.Parse(url)
+	return err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || strings.HasPrefix(url, "/")
+}
+
+// isBound reports whether the text of a module imports something from spec by a name. The
+// compiler does not tell, which decides what becomes of a stylesheet: bound, it is text.
+func isBound(text, spec string) bool {
+	return regexp.MustCompile(`\bfrom\s*["']` + regexp.QuoteMeta(spec) + `["']`).MatchString(text)
+}
+
+// loader says what a file is by its name; what is neither code nor a picture or font is
+// imported as text.
+func loader(name string) api.Loader {
+	switch path.Ext(name) {
+	case ".ts", ".mts", ".cts":
+		return api.LoaderTS
+	case ".tsx":
+		return api.LoaderTSX
+	case ".js", ".mjs", ".cjs":
+		return api.LoaderJS
+	case ".jsx":
+		return api.LoaderJSX
+	case ".json":
+		return api.LoaderJSON
+	case ".svg", ".png", ".jpg", ".gif", ".webp", ".woff2":
+		return api.LoaderDataURL
+	default:
+		return api.LoaderText
+	}
+}
+
+// isCode reports whether importing a file can do something by itself.
+func isCode(name string) bool {
+	switch loader(name) {
+	case api.LoaderTS, api.LoaderTSX, api.LoaderJS, api.LoaderJSX:
+		return true
+	default:
+		return false
+	}
+}
+
+// blame returns the first error of each file that has one, and of the entry in any
+// case: if it is not to blame itself, its error says which file is.
+func (req request) blame(messages []api.Message) []File {
+	blamed := make(map[string]File)
+	for _, m := range slices.Backward(messages) {
+		if m.Location == nil {
+			continue
+		}
+		f := failed(fileOf(m.Location), plain(m.Text))
+		f.Line, f.Column = m.Location.Line, column(m.Location)
+		if _, own := req.Files[f.Name]; own {
+			blamed[f.Name] = f
+		}
+	}
+	if len(blamed) == 0 {
+		return []File{failed(req.Entry, plain(messages[0].Text))}
+	}
+	files := slices.SortedFunc(maps.Values(blamed), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	if _, ok := blamed[req.Entry]; !ok {
+		first := files[0]
+		text := fmt.Sprintf("%s:%d:%d: %s", first.Name, first.Line, first.Column, first.Error)
+		files = append(files, failed(req.Entry, text))
+	}
+	return files
+}
+
+// warnings are the first of each file, with its place.
+func (req request) warnings(messages []api.Message) map[string]string {
+	all := make(map[string]string)
+	for _, m := range messages {
+		if m.Location == nil {
+			continue
+		}
+		name := fileOf(m.Location)
+		if _, own := req.Files[name]; own && all[name] == "" {
+			all[name] = fmt.Sprintf("%d:%d: %s", m.Location.Line, column(m.Location), plain(m.Text))
+		}
+	}
+	return all
+}
+
+// fileOf is the name of the app's file that l is in.
+func fileOf(l *api.Location) string {
+	return strings.TrimPrefix(strings.TrimPrefix(l.File, namespace+":"), styles+":")
+}
+
+// column is where l points to, in characters from 1; esbuild counts bytes from 0.
+func column(l *api.Location) int {
+	return utf8.RuneCountInString(l.LineText[:min(l.Column, len(l.LineText))]) + 1
+}
+
+// plain is an error's text, shortened and without our namespace.
+func plain(text string) string {
+	const maxChars = 500
+	text = strings.ReplaceAll(strings.ReplaceAll(text, `"`+namespace+":", `"`), `"`+styles+":", `"`)
+	if strings.HasPrefix(text, "Top-level await is not available") {
+		text = "Top-level await cannot be used: what takes time belongs into inject, which can be an async function."
+	}
+	if runes := []rune(text); len(runes) > maxChars {
+		text = string(runes[:maxChars]) + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

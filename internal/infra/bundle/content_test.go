@@ -1,0 +1,183 @@
+package bundle
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSite(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files sources
+		want  string
+	}{
+		"the first":          {sources{"site.mjs": "", "site.jsx": "", "site.js": "", "site.tsx": ""}, "site.tsx"},
+		"jsx":                {sources{"site.mjs": "", "site.jsx": ""}, "site.jsx"},
+		"before main":        {sources{"site.mjs": "", "dist/site.js": "", "plugin.json": `{"main": "dist/site.js"}`}, "site.mjs"},
+		"main":               {sources{"dist/site.js": "", "plugin.json": `{"main": "dist/site.js"}`}, "dist/site.js"},
+		"main, written long": {sources{"out/web/site.mjs": "", "plugin.json": "\ufeff" + `{"main": "./out//web/site.mjs"}`}, "out/web/site.mjs"},
+		"no site":            {sources{"dist/index.js": "", "plugin.json": `{"main": "dist/index.js"}`}, ""},
+		"not there":          {sources{"plugin.json": `{"main": "dist/site.js"}`}, ""},
+		"not named":          {sources{"dist/site.js": "", "plugin.json": `{"Main": "dist/site.js"}`}, ""},
+		"outside":            {sources{"../site.js": "", "plugin.json": `{"main": "../site.js"}`}, ""},
+		"no text":            {sources{"dist/site.js": "", "plugin.json": `{"main": ["dist/site.js"]}`}, ""},
+		"no JSON":            {sources{"dist/site.js": "", "plugin.json": `{"main": "dist/site.js"`}, ""},
+	} {
+		if got := Site(test.files, test.files["plugin.json"]); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// No public plugin.json names a file for pages as its main.
+func TestPublicMains(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../upstream/testdata/plugin_json/*.json")
+	if err != nil || len(paths) < 9 {
+		t.Fatalf("%d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if main := Main(string(text)); main != "" && main != "index.js" {
+			t.Errorf("%s: main is %q", path, main)
+		}
+	}
+}
+
+func FuzzMain(f *testing.F) {
+	f.Add(`{"main": "dist/site.js"}`)
+	f.Add(`{"main": "../../etc/passwd"}`)
+	f.Add(`{"main": "/site.js"}`)
+	f.Add(`{"main": ".."}`)
+	f.Fuzz(func(t *testing.T, manifest string) {
+		main := Main(manifest)
+		if strings.HasPrefix(main, "/") || strings.HasPrefix(main, "../") || main == ".." {
+			t.Errorf("main is %q", main)
+		}
+	})
+}
+
+// A build's output is compiled like what people write.
+func TestMainBundle(t *testing.T) {
+	t.Parallel()
+	got := mustCompile(t, sources{
+		"plugin.json":     `{"name": "Built", "main": "dist/site.js"}`,
+		"dist/site.js":    `import{a}from"./chunk-X.js";export{a as inject};if(process.env.NODE_ENV!=="production")console.log(1);`,
+		"dist/chunk-X.js": `export const a=()=>import("./lazy.js");`,
+		"dist/lazy.js":    `export const b="lazy";`,
+	})
+	if got.Bundle == nil || !got.Bundle.Inject || got.Site != "dist/site.js" || got.Files[2] != (File{Name: "dist/site.js", Status: Transpiled}) {
+		t.Fatalf("got %+v", got)
+	}
+	if js := string(got.Bundle.JS); !strings.Contains(js, `"lazy"`) || strings.Contains(js, ".js") || strings.Contains(js, "process") {
+		t.Errorf("bundle is %s", js)
+	}
+}
+
+func TestInject(t *testing.T) {
+	t.Parallel()
+	for site, want := range map[string]bool{
+		"export function inject() {}":                     true,
+		"export const inject = () => {}":                  true,
+		"import { a } from './a'\nexport { a as inject }": true,
+		"export * from './a'":                             true,
+		"export default { inject() {} }":                  false,
+		"function inject() {}\ninject()":                  false,
+		"":                                                false,
+	} {
+		got := mustCompile(t, sources{"site.ts": site, "a.ts": "export const a = 1, inject = 2"})
+		if got.Bundle == nil || got.Bundle.Inject != want {
+			t.Errorf("%q: got %+v, want %v", site, got, want)
+		}
+	}
+}
+
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	png := "\x89PNG\r\n\x1a\n\x00\xff"
+	got := mustCompile(t, sources{
+		"site.ts":  "import svg from './a.svg'\nimport png from './b.png'\nimport font from './c.woff2'\nexport const all = [svg, png, font]",
+		"a.svg":    `<svg xmlns="http://www.w3.org/2000/svg"/>`,
+		"b.png":    png,
+		"c.woff2":  "wOF2\x00",
+		"d.png":    "unused",
+		"e/f.webp": "unused",
+	})
+	if got.Bundle == nil {
+		t.Fatalf("no bundle: %+v", got.Files)
+	}
+	for _, want := range []string{`data:image/svg+xml,<svg xmlns=`, `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte(png)) + `"`, `"data:font/woff2,wOF2%00"`} {
+		if !strings.Contains(string(got.Bundle.JS), want) {
+			t.Errorf("no %s in %s", want, got.Bundle.JS)
+		}
+	}
+}
+
+func TestStylesheets(t *testing.T) {
+	t.Parallel()
+	files := sources{
+		"site.ts":     "import './a.css'\nimport text from './b.css'\nimport './src/more'\nexport const all = text",
+		"a.css":       "@import './base.css';\np { background: url(logo.svg); mask: url('https://x.example/m.png') }",
+		"b.css":       "b { color: blue }",
+		"base.css":    "i { color: green }",
+		"logo.svg":    "<svg/>",
+		"src/more.ts": `import"../c.css"`,
+		"c.css":       "</style> \u2028 {}",
+	}
+	got := mustCompile(t, files)
+	if got.Bundle == nil {
+		t.Fatalf("no bundle: %+v", got.Files)
+	}
+	js := string(got.Bundle.JS)
+	for want, times := range map[string]int{
+		`createElement("style")`: 2, "i{color:green}": 1, "url(data:image/svg+xml,": 1, "url(https://x.example/m.png)": 1, `"b { color: blue }"`: 1, "import.meta.url": 4,
+	} {
+		if n := strings.Count(js, want); n != times {
+			t.Errorf("%d times %s in %s", n, want, js)
+		}
+	}
+	for _, f := range got.Files {
+		if (f.Name == "c.css") != (f.Warning != "") {
+			t.Errorf("%s: warning %q", f.Name, f.Warning)
+		}
+	}
+
+	delete(files, "base.css")
+	wantFiles(t, sources{"site.ts": "import './a.css'", "a.css": "\n@import './base.css';"},
+		blame("a.css", `"./base.css" is not one of the app's files`, 2, 9),
+		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	got := mustCompile(t, sources{
+		"site.ts":  "import './a.svg'\nimport './b'\nexport const x = 1",
+		"b.ts":     "if (typeof x === 'strin') console.log(1)\nvar x",
+		"a.svg":    "<svg/>",
+		"index.ts": "export const y = -0 in {}",
+	})
+	if got.Bundle == nil {
+		t.Fatalf("no bundle: %+v", got.Files)
+	}
+	want := map[string]string{
+		"site.ts": `1:8: Importing "./a.svg" without a name does nothing; write import name from "./a.svg".`,
+		"b.ts":    `1:18: The "typeof" operator will never evaluate to "strin"`,
+	}
+	for _, f := range got.Files {
+		if f.Warning != want[f.Name] {
+			t.Errorf("%s: warning %q, want %q", f.Name, f.Warning, want[f.Name])
+		}
+	}
+}
+
+func TestTopLevelAwait(t *testing.T) {
+	t.Parallel()
+	wantFiles(t, sources{"site.ts": "await fetch('/')\nexport {}"},
+		blame("site.ts", "Top-level await cannot be used: what takes time belongs into inject, which can be an async function.", 1, 1))
+}

@@ -1,0 +1,49 @@
+package bundle
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// extensions are tried in this order on an import that has none.
+var extensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css"}
+
+// built says how an app uses a package.
+const built = `To use a package, build the app where it is written, and add what was built: a dist/site.js that needs no package, and in plugin.json "main": "dist/site.js"`
+
+// resolve finds the file that importer means by spec: by its name, its name without
+// the extension, as the TypeScript it is compiled from, or as a folder's index.
+func resolve(files map[string]string, importer, spec string) (string, error) {
+	if !strings.HasPrefix(spec, "./") && !strings.HasPrefix(spec, "../") && spec != "." && spec != ".." {
+		const only = "%q cannot be imported: an app imports only its own files, by a path that starts with ./ or ../"
+		if strings.ContainsAny(spec[:min(1, len(spec))], "/#") || strings.Contains(spec, ":") {
+			return "", fmt.Errorf(only, spec)
+		}
+		return "", fmt.Errorf(only+". "+built, spec)
+	}
+	name := path.Join(path.Dir(importer), spec)
+	for _, candidate := range candidates(name) {
+		if _, ok := files[candidate]; ok {
+			return candidate, nil
+		}
+	}
+	return "", fmt.Errorf("%q is not one of the app's files", spec)
+}
+
+func candidates(name string) []string {
+	names := []string{name}
+	for _, ext := range extensions {
+		names = append(names, name+ext)
+	}
+	if stem, ok := strings.CutSuffix(name, ".js"); ok {
+		names = append(names, stem+".ts", stem+".tsx")
+	}
+	if stem, ok := strings.CutSuffix(name, ".jsx"); ok {
+		names = append(names, stem+".tsx")
+	}
+	for _, ext := range extensions {
+		names = append(names, path.Join(name, "index"+ext))
+	}
+	return names
+}

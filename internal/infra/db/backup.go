@@ -1,0 +1,229 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// What Backup and Restore refuse, besides replacing a file (fs.ErrExist).
+var (
+	errNotSQLite = errors.New("this is for SQLite: PostgreSQL has pg_dump and pg_restore")
+	errInUse     = errors.New("the database is in use: stop the server first")
+	errNoBackup  = errors.New("not a backup of foyer")
+)
+
+// Backup writes a consistent copy of a SQLite database to a new file, while
+// servers go on using the database. The copy has the schema that it finds.
+func Backup(ctx context.Context, url, path string) error {
+	source, err := sqliteFile(url)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(source); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	partial, err := reserve(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial)              // no effect once renamed
+	defer os.Remove(partial + "-journal") // SQLite leaves it where there is no room
+	if err := vacuumInto(ctx, source, partial, path); err != nil {
+		return err
+	}
+	if err := addDigest(partial); err != nil {
+		return fmt.Errorf("copy to %s: %w", path, err)
+	}
+	return install(partial, path)
+}
+
+// vacuumInto copies a database to a file that is going to be at path.
+func vacuumInto(ctx context.Context, source, partial, path string) error {
+	c, err := openOwn(ctx, source, sqlitePragmas)
+	if err != nil {
+		return err
+	}
+	err = c.run(`VACUUM INTO $1`, partial)
+	if err != nil && !isDamaged(err) { // either disk may be full
+		err = fmt.Errorf("copy to %s: %w", path, err)
+	}
+	return errors.Join(damaged(source, err), c.Close())
+}
+
+// Restore replaces a SQLite database, which must not be in use, with a copy made by
+// Backup. Only with replace does it overwrite a database that exists. If anything
+// goes wrong, the database stays as it was.
+func Restore(ctx context.Context, from, url string, replace bool) (err error) {
+	target, err := sqliteFile(url)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	partial, err := copyBeside(target, from)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial) // no effect once renamed
+	if err := checkBackup(ctx, partial); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	switch _, err := os.Lstat(target); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !replace:
+		return fmt.Errorf("%s: %w", target, fs.ErrExist)
+	}
+	release, err := claim(target)
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	// A journal left behind would be taken for the new database's own.
+	for _, journal := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(target + journal); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return install(partial, target)
+}
+
+func sqliteFile(url string) (path string, err error) {
+	path, ok := strings.CutPrefix(url, "sqlite:")
+	if !ok {
+		return "", errNotSQLite
+	}
+	return path, nil
+}
+
+// reserve makes an empty file beside path that only its owner can read. It removes those
+// that processes left behind when they were killed; one that is still being written fails
+// when it is to get its name.
+func reserve(path string) (string, error) {
+	for _, pattern := range []string{".*.partial", ".*.partial-journal"} {
+		left, err := filepath.Glob(escapeGlob(path) + pattern)
+		if err != nil {
+			return "", err
+		}
+		for _, name := range left {
+			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return "", fmt.Errorf("%s: %w", path, e.Err) // nobody knows the name in e
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// escapeGlob makes filepath.Glob take a path as it is.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+func copyBeside(target, from string) (partial string, err error) {
+	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
+		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer backup` makes a copy that is whole", from, errNoBackup)
+	}
+	src, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	if partial, err = reserve(target); err != nil {
+		return "", err
+	}
+	dst, err := os.OpenFile(partial, os.O_WRONLY, 0)
+	if err == nil {
+		err = errors.Join(copyChecked(dst, src), dst.Close())
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", from, err), os.Remove(partial))
+	}
+	return partial, nil
+}
+
+// checkBackup finds out whether a file is a whole database that this foyer knows.
+func checkBackup(ctx context.Context, path string) error {
+	c, err := openConn(path, "journal_mode = DELETE")
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoBackup, err)
+	}
+	return errors.Join(inspect(ctx, c), c.Close())
+}
+
+func inspect(ctx context.Context, c *conn) error {
+	found, err := One(ctx, c, Value[string], `PRAGMA integrity_check(1)`)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoBackup, err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("the backup is of a damaged database: %s", found)
+	}
+	done, err := All(ctx, c, Value[string], selectApplied)
+	if err != nil || len(done) == 0 {
+		return errors.Join(errNoBackup, err)
+	}
+	return checkKnown(done)
+}
+
+// claim keeps other processes from a SQLite file until release is called. Nobody
+// can be using a file that is missing, or no database.
+func claim(path string) (release func() error, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	c, err := openConn(path)
+	if err != nil {
+		return nil, err
+	}
+	// Leaving WAL takes the only connection there is, and keeps it from others.
+	for _, statement := range []string{`PRAGMA locking_mode = EXCLUSIVE`, `PRAGMA journal_mode = DELETE`, `BEGIN EXCLUSIVE`} {
+		if err = c.run(statement); err != nil {
+			break
+		}
+	}
+	switch {
+	case err == nil || isDamaged(err):
+		return c.Close, nil
+	case isBusy(err):
+		return nil, errors.Join(errInUse, c.Close())
+	default: // it may be in use all the same
+		return nil, errors.Join(err, c.Close())
+	}
+}
+
+// install gives a finished file its name, for good: once it returns, a power
+// failure changes nothing.
+func install(partial, path string) error {
+	if err := syncPath(partial); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

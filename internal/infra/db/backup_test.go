@@ -1,0 +1,366 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// addOrganization adds one and counts it, in one transaction.
+func addOrganization(t *testing.T, d *db.DB, id string) {
+	t.Helper()
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(t.Context(), tx, `
+			INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+			VALUES ($1, 'Acme', 9, TRUE, TRUE, '', $2)`, id, d.Now())
+		if err != nil {
+			return err
+		}
+		_, err = db.Exec(t.Context(), tx, `UPDATE plugin_counts SET own = own + 1 WHERE organization_id = ''`)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// organizations returns how many there are, and how many were counted.
+func organizations(t *testing.T, d *db.DB) (rows, counted int) {
+	t.Helper()
+	rows, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM organizations`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counted, err = db.One(t.Context(), d, db.Value[int], `SELECT own FROM plugin_counts WHERE organization_id = ''`); err != nil {
+		t.Fatal(err)
+	}
+	return rows, counted
+}
+
+func sqliteURL(t *testing.T) (url, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "foyer.db")
+	return "sqlite:" + path, path
+}
+
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d := dbtest.Open(t, url)
+	started := make(chan struct{})
+	var enough atomic.Bool
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer enough.Store(true)
+	for i := range 4 {
+		writers.Go(func() {
+			for n := 0; !enough.Load(); n++ {
+				addOrganization(t, d, strings.Repeat("w", i+1)+strings.Repeat("n", n))
+				if i == 0 && n == 3 {
+					close(started)
+				}
+			}
+		})
+	}
+	<-started
+	copies := []string{path + ".1", path + ".2", path + ".3"}
+	for _, copied := range copies {
+		if err := db.Backup(t.Context(), url, copied); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enough.Store(true)
+	writers.Wait()
+	last := 0
+	for _, copied := range copies {
+		rows, counted := organizations(t, dbtest.Open(t, "sqlite:"+copied))
+		if rows != counted || rows < last || rows < 4 {
+			t.Errorf("%s: %d organizations, %d counted, %d in the copy before", copied, rows, counted, last)
+		}
+		last = rows
+		if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+		}
+	}
+}
+
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	copied := path + ".copy"
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "before")
+	if err := db.Backup(t.Context(), url, copied); err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "after")
+
+	if err := db.Restore(t.Context(), copied, url, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("without replace: %v; want ErrExists", err)
+	}
+	if err := db.Restore(t.Context(), copied, url, true); !errors.Is(err, db.ErrInUse) {
+		t.Errorf("while it is open: %v; want ErrInUse", err)
+	}
+	if rows, _ := organizations(t, d); rows != 2 {
+		t.Errorf("%d organizations after refused restores; want 2", rows)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Restore(t.Context(), copied, url, true); err != nil {
+		t.Fatal(err)
+	}
+	if rows, counted := organizations(t, dbtest.Open(t, url)); rows != 1 || counted != 1 {
+		t.Errorf("%d organizations, %d counted; want those of the backup", rows, counted)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+}
+
+func TestRestoreWhereNothingIs(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	addOrganization(t, dbtest.Open(t, url), "one")
+	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+		t.Fatal(err)
+	}
+	fresh := "sqlite:" + filepath.Join(t.TempDir(), "new", "foyer.db")
+	if err := db.Restore(t.Context(), path+".copy", fresh, false); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := organizations(t, dbtest.Open(t, fresh)); rows != 1 {
+		t.Errorf("%d organizations; want 1", rows)
+	}
+}
+
+// A damaged database is what a restore is for, and its journal must not live on.
+func TestRestoreOverDamage(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	addOrganization(t, dbtest.Open(t, url), "one")
+	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+		t.Fatal(err)
+	}
+	damaged := filepath.Join(t.TempDir(), "foyer.db")
+	for _, name := range []string{damaged, damaged + "-wal", damaged + "-shm"} {
+		if err := os.WriteFile(name, []byte(strings.Repeat("damaged ", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := organizations(t, dbtest.Open(t, "sqlite:"+damaged)); rows != 1 {
+		t.Errorf("%d organizations; want 1", rows)
+	}
+}
+
+// What cannot be opened may be in use all the same.
+func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addOrganization(t, d, "one")
+	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close(), os.Mkdir(path+"-wal", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Restore(t.Context(), path+".copy", url, true); err == nil {
+		t.Error("restored")
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it is another file now, %v", err)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	url, newer := "sqlite:"+filepath.Join(dir, "source.db"), filepath.Join(dir, "newer.db")
+	d := dbtest.Open(t, url)
+	if err := db.Backup(t.Context(), url, newer+".before"); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(newer + ".before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
+	if err := db.Backup(t.Context(), url, newer); err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(sound)
+	copy(damaged[len(damaged)-4096:], "no page of SQLite")
+	inUse := write("used.db", string(sound))
+	write("used.db-wal", "what was written last")
+	tests := map[string]struct {
+		from string
+		want error
+	}{
+		"no file":        {filepath.Join(dir, "none"), fs.ErrNotExist},
+		"no database":    {write("text", strings.Repeat("hello ", 1000)), db.ErrNoBackup},
+		"empty":          {write("empty", ""), db.ErrNoBackup},
+		"cut short":      {write("short", string(sound[:len(sound)/2])), db.ErrNoBackup},
+		"damaged":        {write("damaged", string(damaged)), db.ErrNoBackup},
+		"a database":     {filepath.Join(dir, "source.db"), db.ErrNoBackup},
+		"newer":          {newer, db.ErrNewer},
+		"with a journal": {inUse, db.ErrNoBackup},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := filepath.Join(t.TempDir(), "foyer.db")
+			err := db.Restore(context.Background(), test.from, "sqlite:"+target, false)
+			if err == nil || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("error %v; want %v", err, test.want)
+			}
+			left, err := filepath.Glob(target + "*")
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// SQLite itself opens most backups that lack their last bytes, or have a wrong one.
+func TestRestoreRefusesEachDamage(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	addOrganization(t, dbtest.Open(t, url), "one")
+	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(path + ".copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, at int, content []byte) {
+		from := filepath.Join(t.TempDir(), "damaged")
+		if err := os.WriteFile(from, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Restore(t.Context(), from, url, true); !errors.Is(err, db.ErrNoBackup) {
+			t.Errorf("%s %d: %v; want ErrNoBackup", what, at, err)
+		}
+	}
+	for missing := range 100 {
+		refused("bytes cut off:", missing+1, sound[:len(sound)-missing-1])
+	}
+	for at := 0; at < len(sound); at += 1 + len(sound)/200 {
+		damaged := slices.Clone(sound)
+		damaged[at] ^= 4
+		refused("another byte at", at, damaged)
+	}
+	refused("bytes added:", 1, append(slices.Clone(sound), '\n'))
+}
+
+// What a killed backup or restore left behind goes with the next one.
+func TestPartialFilesAreRemoved(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(filepath.Dir(path), "[copy]")
+	left := []string{copied + ".1.partial", copied + ".1.partial-journal", path + ".2.partial"}
+	for _, name := range append(left, copied+".kept") {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Backup(t.Context(), url, copied), d.Close(), db.Restore(t.Context(), copied, url, true)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range left {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v; want ErrNotExist", name, err)
+		}
+	}
+	if _, err := os.Stat(copied + ".kept"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackupRefuses(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	dbtest.Open(t, url)
+	if err := db.Backup(t.Context(), url, path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("onto itself: %v; want ErrExists", err)
+	}
+	if err := db.Backup(t.Context(), "sqlite:"+path+".none", path+".copy"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a database: %v; want fs.ErrNotExist", err)
+	}
+	nowhere := filepath.Join(path+".folder", "x.db")
+	if err := db.Backup(t.Context(), url, nowhere); err == nil || err.Error() != nowhere+": no such file or directory" {
+		t.Errorf("without a folder: %v; want an error that names %s alone", err, nowhere)
+	}
+	for _, do := range []func() error{
+		func() error { return db.Backup(t.Context(), "postgres://localhost/foyer", path+".copy") },
+		func() error { return db.Restore(t.Context(), path, "postgres://localhost/foyer", true) },
+	} {
+		if err := do(); !errors.Is(err, db.ErrNotSQLite) {
+			t.Errorf("PostgreSQL: %v; want ErrNotSQLite", err)
+		}
+	}
+	left, err := filepath.Glob(path + ".*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A backup that finds no room leaves nothing behind, and says where it was to go. Not
+// parallel: the limit is the whole process's.
+func TestBackupWithoutRoom(t *testing.T) {
+	url, path := sqliteURL(t)
+	d := dbtest.Open(t, url)
+	for i := range 300 {
+		addOrganization(t, d, strings.Repeat("long", 1000+i))
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	least := limit
+	least.Cur = 512 << 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &least); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	err := errors.Join(db.Backup(t.Context(), url, to), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	if err == nil || !strings.HasPrefix(err.Error(), "copy to "+to+": ") || strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want one that names %s", err, to)
+	}
+	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

@@ -1,0 +1,157 @@
+package db
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"reflect"
+	"time"
+
+	"foyer/internal/infra/db/sqlite"
+)
+
+// conn is one connection to SQLite, for one goroutine at a time.
+type conn struct {
+	*sqlite.Conn
+	values    []sqlite.Value // reused
+	additions []addition     // put off until the commit
+	reads     bool           // it only reads, for one caller at a time: their context may end it
+}
+
+func openConn(path string, pragmas ...string) (*conn, error) {
+	c, err := sqlite.Open(path, pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c}, nil
+}
+
+// start prepares a statement and binds its arguments.
+func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	c.values = c.values[:0]
+	for _, arg := range args {
+		v, err := sqliteValue(arg)
+		if err != nil {
+			return nil, err
+		}
+		c.values = append(c.values, v)
+	}
+	err = s.Bind(c.values)
+	clear(c.values) // or texts would stay in memory
+	return s, err
+}
+
+func (c *conn) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	s, err := c.start(query, args)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	if c.reads && ctx.Done() != nil {
+		defer c.interruptWith(ctx)()
+	}
+	scan := func(dest ...any) error { return scanRow(s, dest) }
+	for {
+		more, err := s.Step()
+		if isInterrupted(err) {
+			return ctx.Err()
+		}
+		if err != nil || !more {
+			return err
+		}
+		if err := row(scan); err != nil {
+			return err
+		}
+	}
+}
+
+// interruptWith ends the statement under way when ctx is done. release must be called before
+// the connection is used for anything else.
+func (c *conn) interruptWith(ctx context.Context) (release func()) {
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.Interrupt()
+		close(interrupted)
+	})
+	return func() {
+		if !stop() {
+			<-interrupted
+		}
+	}
+}
+
+func (c *conn) run(query string, args ...any) error {
+	s, err := c.start(query, args)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	return s.Run()
+}
+
+func (c *conn) exec(_ context.Context, query string, args []any) (int64, error) {
+	if err := c.run(query, args...); err != nil {
+		return 0, err
+	}
+	return c.Changes(), nil
+}
+
+// insert does without RETURNING, for which SQLite builds a table and a journal.
+func (c *conn) insert(_ context.Context, query string, args []any) (int64, error) {
+	if err := c.run(query, args...); err != nil {
+		return 0, err
+	}
+	return c.LastInsertID(), nil
+}
+
+func (c *conn) add(a addition) { c.additions = append(c.additions, a) }
+
+func (c *conn) lock(string) {} // a transaction has the database to itself
+
+// sqliteValue turns an argument into what SQLite stores: a time is a number of
+// microseconds, a boolean 0 or 1.
+func sqliteValue(arg any) (sqlite.Value, error) {
+	switch v := arg.(type) {
+	case nil:
+		return sqlite.Value{}, nil
+	case string:
+		return textValue(v), nil
+	case int64:
+		return intValue(v), nil
+	case int:
+		return intValue(int64(v)), nil
+	case bool:
+		if v {
+			return intValue(1), nil
+		}
+		return intValue(0), nil
+	case time.Time:
+		return intValue(v.UnixMicro()), nil
+	case nullable[string]:
+		if *v.v == "" {
+			return sqlite.Value{}, nil
+		}
+		return textValue(*v.v), nil
+	case driver.Valuer:
+		inner, err := v.Value()
+		if err != nil {
+			return sqlite.Value{}, err
+		}
+		return sqliteValue(inner)
+	}
+	switch v := reflect.ValueOf(arg); {
+	case v.Kind() == reflect.String:
+		return textValue(v.String()), nil
+	case v.CanInt():
+		return intValue(v.Int()), nil
+	}
+	return sqlite.Value{}, fmt.Errorf("an argument cannot be of type %T", arg)
+}
+
+func textValue(s string) sqlite.Value { return sqlite.Value{Kind: sqlite.Text, Text: s} }
+
+func intValue(n int64) sqlite.Value { return sqlite.Value{Kind: sqlite.Integer, Int: n} }

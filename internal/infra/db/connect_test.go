@@ -1,0 +1,190 @@
+package db_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// administer runs statements in a database, as somebody else than foyer. $name is the
+// name of the database.
+func administer(t *testing.T, address string, statements ...string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // for cleanups
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, strings.ReplaceAll(s, "$name", conn.Config().Database)); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// conns is an address with that many connections at most.
+func conns(t *testing.T, address, most string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("pool_max_conns", most)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// What an administrator has set for others does not change what foyer does.
+func TestSettingsOfTheSession(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	administer(t, address,
+		`ALTER DATABASE $name SET default_transaction_isolation = 'serializable'`,
+		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`)
+	d := dbtest.Open(t, address)
+	settings := func(want map[string]string) func(context.Context, *db.Tx) error {
+		return func(ctx context.Context, tx *db.Tx) error {
+			for name, want := range want {
+				got, err := db.One(t.Context(), tx, db.Value[string], `SELECT current_setting($1)`, name)
+				if err != nil || got != want {
+					t.Errorf("%s: %q, %v", name, got, err)
+				}
+			}
+			return nil
+		}
+	}
+	err := d.InTx(t.Context(), settings(map[string]string{
+		"transaction_isolation": "read committed", "client_encoding": "UTF8",
+		"idle_in_transaction_session_timeout": "10s", "lock_timeout": "10s",
+	}))
+	if err != nil {
+		t.Error(err)
+	}
+	if err := d.InMigration(t.Context(), settings(map[string]string{"lock_timeout": "0"})); err != nil {
+		t.Error(err)
+	}
+}
+
+// A database that would not do is refused at the start, with the reason.
+func TestRefusedDatabases(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readOnly := dbtest.Postgres(t)
+	administer(t, readOnly, `ALTER DATABASE $name SET default_transaction_read_only = on`)
+	administer(t, address, `CREATE DATABASE $name_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+	latin := *u
+	latin.Path += "_latin"
+	t.Cleanup(func() { administer(t, address, `DROP DATABASE $name_latin WITH (FORCE)`) })
+	for name, tc := range map[string]struct{ address, want string }{
+		"encoding":         {latin.String(), "encoding of the database is LATIN1: it must be UTF8"},
+		"standby":          {readOnly, "read only connection"},
+		"few connections":  {conns(t, address, "4"), "pool_max_conns must be from 5 to 20"},
+		"many connections": {conns(t, address, "21"), "pool_max_conns must be from 5 to 20"},
+		"no connections":   {conns(t, address, "0"), "pool_max_conns too small"},
+		"connections":      {conns(t, address, "many"), "cannot parse pool_max_conns"},
+		"port":             {"postgres://joe:s3cret@127.0.0.1:99999999/x", "the url of the database: invalid port"},
+		"session":          {"postgres://joe:s3cret@127.0.0.1/x?target_session_attrs=readwrite", "unknown target_session_attrs value"},
+		"timeout":          {"postgres://joe:s3cret@127.0.0.1/x?connect_timeout=abc", "invalid connect_timeout"},
+		"sslmode":          {"postgres://joe:s3cret@127.0.0.1/x?sslmode=often", "the url of the database: failed to configure TLS (sslmode is invalid)"},
+		"sslrootcert":      {"postgres://joe:s3cret@127.0.0.1/x?sslmode=verify-full&sslrootcert=/nowhere.pem", "/nowhere.pem"},
+		"url":              {"postgres://joe:s3/cret@127.0.0.1/x", "the url of the database is not well-formed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := db.Open(t.Context(), tc.address)
+			if err == nil {
+				d.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "cret") {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// Who changes the schema may be another than who uses it, with the rights that
+// docs/operating.md grants.
+func TestRoleThatMayNotCreate(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	dbtest.Open(t, address)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := path.Base(u.Path) + "_clerk"
+	text, err := os.ReadFile("../../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants := regexp.MustCompile(`(?m)^ *((?:GRANT|ALTER DEFAULT).* TO )foyer;`).FindAllSubmatch(text, -1)
+	if len(grants) == 0 {
+		t.Fatal("no grants are documented")
+	}
+	statements := []string{`CREATE ROLE ` + role + ` LOGIN`}
+	for _, m := range grants {
+		statements = append(statements, string(m[1])+role)
+	}
+	administer(t, address, statements...)
+	t.Cleanup(func() { administer(t, address, `DROP OWNED BY `+role, `DROP ROLE `+role) })
+	u.User = url.User(role)
+	d := dbtest.Open(t, conns(t, u.String(), "5"))
+	exec(t, d, makeUser, "ada", false, d.Now())
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		id, err := db.Insert(ctx, tx, makeUser, "ben", false, d.Now())
+		if err != nil {
+			return err
+		}
+		_, err = db.Exec(ctx, tx, `DELETE FROM users WHERE id = $1`, id)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 1 {
+		t.Errorf("%d users, %v", n, err)
+	}
+}
+
+func TestClockAhead(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	d.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	ahead, err := d.ClockAhead(t.Context())
+	if err != nil || (ahead-time.Hour).Abs() > time.Minute {
+		t.Errorf("%v, %v", ahead, err)
+	}
+}
+
+// A server that takes no more changes is left, for a host that does.
+func TestServerThatBecomesAStandby(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	exec(t, d, `SET default_transaction_read_only = on`) // on one connection
+	var errs []error
+	for range 3 {
+		errs = append(errs, d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, `DELETE FROM users`)
+			return err
+		}))
+	}
+	if errs[0] == nil || errs[1] != nil || errs[2] != nil {
+		t.Errorf("got %v, want only the first refused", errs)
+	}
+}

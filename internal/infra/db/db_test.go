@@ -1,0 +1,515 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// exec runs one statement in a transaction of its own.
+func exec(t *testing.T, d *db.DB, query string, args ...any) {
+	t.Helper()
+	if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(t.Context(), tx, query, args...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const makeUser = `
+	INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+	VALUES ($1, $1, $1, '', '', $2, $3)`
+
+func TestValuesComeBackAsTheyWent(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		type row struct {
+			verified bool
+			at       time.Time
+			none     time.Time
+			text     string
+		}
+		at := time.Date(2026, 11, 20, 12, 30, 0, 123456000, time.UTC)
+		fields := func(r *row) []any { return []any{&r.verified, &r.at, db.Null(&r.none), db.Null(&r.text)} }
+		const columns = `is_email_verified, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT)`
+		columnsHere := strings.ReplaceAll(columns, "{{timestamp}}", "TIMESTAMP")
+		want := row{verified: true, at: at}
+		var returned row
+		if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			returned, err = db.One(t.Context(), tx, fields, makeUser+` RETURNING `+columnsHere, "a", true, at)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		read, err := db.One(t.Context(), d, fields, `SELECT `+columnsHere+` FROM users`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]row{"RETURNING": returned, "SELECT": read} {
+			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" {
+				t.Errorf("%s: got %+v, want %+v", what, got, want)
+			}
+		}
+	})
+}
+
+func wantUsers(t *testing.T, d *db.DB, want int) {
+	t.Helper()
+	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != want {
+		t.Errorf("%d users, want %d; %v", n, want, err)
+	}
+}
+
+func TestInTxRollsBack(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		refused := errors.New("refused")
+		for name, fn := range map[string]func() error{
+			"error": func() error { return refused },
+			"panic": func() error { panic("oops") },
+		} {
+			err := func() (err error) {
+				defer func() {
+					if p := recover(); p != nil {
+						err = fmt.Errorf("%v", p)
+					}
+				}()
+				return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					if _, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
+						return err
+					}
+					return fn()
+				})
+			}()
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		wantUsers(t, d, 0)
+	})
+}
+
+func TestUniqueViolation(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			return err
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("got %v, want ErrUnique", err)
+		}
+		if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1 FROM users WHERE email = $1`, "b"); !errors.Is(err, db.ErrNoRow) {
+			t.Errorf("got %v, want ErrNoRow", err)
+		}
+	})
+}
+
+// atOnce runs 200 transactions at the same time. Each third is refused after its fn.
+func atOnce(t *testing.T, d *db.DB, fn func(tx *db.Tx, i int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if err := fn(tx, i); err != nil {
+					return err
+				}
+				if i%3 == 0 {
+					return errors.New("refused")
+				}
+				return nil
+			})
+			if (err != nil) != (i%3 == 0) {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Transactions that share a commit must not share a failure.
+func TestTransactionsAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		atOnce(t, d, func(tx *db.Tx, i int) error {
+			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
+			return err
+		})
+		wantUsers(t, d, 133)
+	})
+}
+
+// What is added to a row must come out right, whoever else adds to it at the same
+// time, and nothing of a transaction that fails, whether or not others are undone with it.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const add = `INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, 0, $2, $3)
+			ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $2, version = invite_counts.version + $3`
+		want := map[string][2]int64{}
+		for _, writes := range []bool{false, true} {
+			atOnce(t, d, func(tx *db.Tx, i int) error {
+				for _, row := range []string{"even", "odd"}[i%2:] {
+					db.Add(tx, add, []any{row}, int64(i), 1)
+				}
+				if !writes || i%5 != 0 {
+					return nil
+				}
+				_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
+				return err
+			})
+			for i := range int64(200) {
+				for _, row := range []string{"even", "odd"}[i%2:] {
+					if i%3 != 0 {
+						want[row] = [2]int64{want[row][0] + i, want[row][1] + 1}
+					}
+				}
+			}
+			for row, n := range want {
+				got, err := db.One(t.Context(), d, func(v *[2]int64) []any { return []any{&v[0], &v[1]} },
+					`SELECT pending, version FROM invite_counts WHERE organization_id = $1`, row)
+				if err != nil || got != n {
+					t.Errorf("%s: got %v, %v; want %v", row, got, err, n)
+				}
+			}
+		}
+	})
+}
+
+// On a full disk SQLite undoes a whole transaction by itself. What shares a commit
+// with that must be on disk if it was told so, and only then.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "full.db"))
+	const add = `INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, 0, $2, 0)
+		ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $2`
+	exec(t, d, `CREATE TABLE notes (name TEXT NOT NULL, item TEXT NOT NULL)`)
+	pages, err := db.One(t.Context(), d, db.Value[int], `PRAGMA page_count`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, d, fmt.Sprintf(`PRAGMA max_page_count = %d`, pages+40))
+	var done, failed atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for j := range 10 {
+				name := fmt.Sprintf("%d.%d.%s", i, j, strings.Repeat("x", 100+2000*(i%3)))
+				err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					db.Add(tx, add, []any{"x"}, 1)
+					if _, err := db.Exec(ctx, tx, `INSERT INTO notes (name, item) VALUES ($1, $2)`, name, strings.Repeat("x", 1000*(j%3))); err != nil {
+						return err
+					}
+					_, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now())
+					if i%7 == 0 {
+						return errors.Join(err, errors.New("refused"))
+					}
+					return err
+				})
+				if err != nil {
+					failed.Add(1)
+				} else {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	exec(t, d, `PRAGMA max_page_count = 1000000`)
+	users, err := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM users`)
+	counted, countErr := db.One(t.Context(), d, db.Value[int64], `SELECT pending FROM invite_counts`)
+	noted, noteErr := db.One(t.Context(), d, db.Value[int64], `SELECT COUNT(*) FROM notes n JOIN users u ON u.email = n.name`)
+	if err := errors.Join(err, countErr, noteErr); err != nil || users != done.Load() || counted != users || noted != users {
+		t.Errorf("%d were told that they are on disk, %d are, %d are counted, %d noted; %v", done.Load(), users, counted, noted, err)
+	}
+	if failed.Load() < 64/7*10+10 || done.Load() == 0 {
+		t.Errorf("%d failed, %d did not: the disk was not full", failed.Load(), done.Load())
+	}
+}
+
+// What is found wrong only at the commit is told all the same.
+func TestTransactionThatCannotCommit(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, `CREATE TABLE late (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED)`)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, `INSERT INTO late (id) VALUES (404)`)
+			return err
+		})
+		if err == nil {
+			t.Error("told that it is on disk")
+		}
+		exec(t, d, makeUser, "a", false, d.Now()) // others are not kept from it
+	})
+}
+
+// So is that it could not begin, because another process had the file for too long.
+func TestTransactionThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "foyer.db")
+	d, other := dbtest.Open(t, url), dbtest.Open(t, url)
+	exec(t, d, `PRAGMA busy_timeout = 1`)
+	err := other.InTx(t.Context(), func(context.Context, *db.Tx) error {
+		return d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil })
+	})
+	if err == nil {
+		t.Error("told that it is on disk")
+	}
+	exec(t, d, makeUser, "a", false, d.Now())
+}
+
+// A transaction inside a transaction, or a query beside it, would wait for it for ever.
+func TestInsideATransaction(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		attempts := func(ctx context.Context) {
+			_, queried := db.One(ctx, d, db.Value[int], `SELECT 1`)
+			for what, err := range map[string]error{
+				"InTx":  d.InTx(ctx, func(context.Context, *db.Tx) error { return nil }),
+				"View":  d.View(ctx, func(context.Context, db.Querier) error { return nil }),
+				"query": queried,
+			} {
+				if !errors.Is(err, db.ErrInside) {
+					t.Errorf("%s: %v; want ErrInside", what, err)
+				}
+			}
+		}
+		err := errors.Join(
+			d.InTx(t.Context(), func(ctx context.Context, _ *db.Tx) error {
+				attempts(ctx)
+				return nil
+			}),
+			d.View(t.Context(), func(ctx context.Context, _ db.Querier) error {
+				attempts(ctx)
+				return nil
+			}))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A long read ends when its caller no longer waits, and its connection goes on.
+func TestLongReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n`
+		count := func(ctx context.Context, q db.Querier) error {
+			_, err := db.One(ctx, q, db.Value[int], endless)
+			return err
+		}
+		for range 2 * 20 { // more often than there are connections
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			for what, err := range map[string]error{
+				"query": count(ctx, d),
+				"view":  d.View(ctx, func(_ context.Context, q db.Querier) error { return count(ctx, q) }),
+			} {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v; want context.DeadlineExceeded", what, err)
+				}
+			}
+			cancel()
+		}
+		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil || n != 1 {
+			t.Errorf("afterwards: %d, %v", n, err)
+		}
+	})
+}
+
+func TestReadsAreReadOnly(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
+	if _, err := db.One(t.Context(), d, db.Value[int], makeUser+` RETURNING id`, "a", false, d.Now()); err == nil {
+		t.Error("a write outside a transaction went through")
+	}
+}
+
+func TestClosedDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil }); err == nil {
+			t.Error("a transaction on a closed database went through")
+		}
+	})
+}
+
+// Servers may start at once on an empty database.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				d, err := db.Open(t.Context(), url)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestOpenRefusesAnotherSchema(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_tomorrow.sql')`)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = db.Open(t.Context(), url); !errors.Is(err, db.ErrNewer) || !strings.Contains(err.Error(), "9999_tomorrow.sql") {
+			t.Errorf("got %v, want ErrNewer that names the migration", err)
+		}
+	})
+}
+
+// A database from before the first release is left as it is.
+func TestOpenRefusesOlderSchema(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, d, `UPDATE migrations SET name = '0001_init.sql' WHERE name = '0100_schema.sql'`)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = db.Open(t.Context(), url); !errors.Is(err, db.ErrOlder) || !strings.Contains(err.Error(), "start with an empty database") {
+			t.Errorf("got %v, want ErrOlder that says what to do", err)
+		}
+	})
+}
+
+func TestCanceledContext(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 { // a select between what is ready takes either
+			if err := d.InTx(ctx, func(context.Context, *db.Tx) error { return nil }); !errors.Is(err, context.Canceled) {
+				t.Errorf("InTx: got %v, want context.Canceled", err)
+			}
+			if _, err := db.One(ctx, d, db.Value[int], `SELECT 1`); !errors.Is(err, context.Canceled) {
+				t.Errorf("One: got %v, want context.Canceled", err)
+			}
+		}
+	})
+}
+
+// A function that goes on after a failed statement must not be told that all is
+// well, and an error that comes late is the error that it would have been at once.
+func TestStatementThatFails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		exec(t, d, makeUser, "a", false, d.Now())
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			return err
+		})
+		if !errors.Is(err, db.ErrUnique) {
+			t.Errorf("put off: got %v, want ErrUnique", err)
+		}
+		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
+				return err
+			}
+			_, _ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			return nil
+		})
+		n, counted := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)
+		if counted != nil || (err == nil) != (n == 1) {
+			t.Errorf("ignored: %v, and %d users", err, n)
+		}
+	})
+}
+
+func TestSome(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for i := range 5 {
+			exec(t, d, makeUser, strconv.Itoa(i), false, d.Now())
+		}
+		three := func(int) int { return 3 }
+		for budget, want := range map[int]int{0: 1, 3: 2, 11: 4, 12: 5, 100: 5} {
+			some, more, err := db.Some(t.Context(), d, db.Value[int], three, budget, `SELECT id FROM users ORDER BY id`)
+			if err != nil || len(some) != want || more != (want < 5) {
+				t.Errorf("budget %d: %v, more %t, %v; want %d rows", budget, some, more, err, want)
+			}
+		}
+	})
+}
+
+// What Some leaves stays on the server: it may be a gigabyte. A sequence counts the rows
+// that were made. Pages that end early are more than there are connections.
+func TestSomeLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	const pages, rows = 30, 1000
+	for page := range pages {
+		some, more, err := db.Some(t.Context(), d, db.Value[string], func(s string) int { return len(s) }, 0, `
+			SELECT repeat('x', 1000000) || nextval('users_id_seq') FROM generate_series(1, $1)`, rows)
+		if err != nil || len(some) != 1 || !more {
+			t.Fatalf("%d rows, more %t, %v", len(some), more, err)
+		}
+		made, err := db.One(t.Context(), d, db.Value[int], `SELECT last_value FROM users_id_seq`)
+		if err != nil || made > (page+1)*rows/2 {
+			t.Fatalf("page %d: %d rows made in all, %v", page, made, err)
+		}
+	}
+}
+
+// Where others go on asking, nothing ends with the rows.
+func TestSomeInATransaction(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		// More rows than can be on their way at once.
+		const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i FROM n`
+		askTwice := func(_ context.Context, q db.Querier) error {
+			for range 2 {
+				_, more, err := db.Some(t.Context(), q, db.Value[int], func(int) int { return 1 }, 0, many)
+				if err != nil {
+					return err
+				}
+				if !more {
+					t.Error("nothing is left")
+				}
+			}
+			return nil
+		}
+		if err := d.View(t.Context(), askTwice); err != nil {
+			t.Error(err)
+		}
+		if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return askTwice(ctx, tx) }); err != nil {
+			t.Error(err)
+		}
+	})
+}

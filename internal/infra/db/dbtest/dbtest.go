@@ -1,0 +1,43 @@
+// Package dbtest opens empty databases for tests, on both engines.
+package dbtest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"foyer/internal/infra/db"
+)
+
+// Each runs test once per engine, side by side.
+func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
+}
+
+// EachURL is Each for tests that open the empty database themselves.
+func EachURL(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, Postgres(t))
+	})
+}
+
+// Open opens the database and closes it with the test.
+func Open(tb testing.TB, url string) *db.DB {
+	tb.Helper()
+	d, err := db.Open(tb.Context(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return d
+}

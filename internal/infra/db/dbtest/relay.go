@@ -1,0 +1,136 @@
+//go:build unix
+
+package dbtest
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Relay passes connections on to a server, unless it is silent: then it takes what comes
+// and says nothing.
+type Relay struct {
+	Address string
+	Silent  atomic.Bool
+	Heard   chan struct{} // something came and was not passed on
+
+	socket string
+	mu     sync.Mutex
+	isCut  bool
+	open   map[net.Conn]bool
+}
+
+// Relayed returns the url of an empty PostgreSQL database behind relays, which are its hosts.
+func Relayed(tb testing.TB, n int) (string, []*Relay) {
+	tb.Helper()
+	u, err := url.Parse(Postgres(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	relays, addresses := make([]*Relay, n), make([]string, n)
+	for i := range relays {
+		relays[i] = startRelay(tb, path.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
+		addresses[i] = relays[i].Address
+	}
+	return "postgres://postgres@" + strings.Join(addresses, ",") + u.Path + "?sslmode=disable", relays
+}
+
+func startRelay(tb testing.TB, socket string) *Relay {
+	tb.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &Relay{Address: ln.Addr().String(), Heard: make(chan struct{}, 1), socket: socket, open: map[net.Conn]bool{}}
+	tb.Cleanup(func() {
+		ln.Close()
+		r.Cut()
+	})
+	go func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go r.connect(client)
+		}
+	}()
+	return r
+}
+
+// Cut ends all connections, and each new one at once, until Mend.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = true
+	for c := range r.open {
+		c.Close()
+	}
+	clear(r.open)
+}
+
+// Mend undoes Cut.
+func (r *Relay) Mend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = false
+}
+
+func (r *Relay) connect(client net.Conn) {
+	if r.refuses() { // without bothering the server
+		client.Close()
+		return
+	}
+	server, err := net.Dial("unix", r.socket)
+	if err != nil {
+		client.Close()
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isCut {
+		client.Close()
+		server.Close()
+		return
+	}
+	r.open[client], r.open[server] = true, true
+	go r.pass(client, server)
+	go r.pass(server, client)
+}
+
+func (r *Relay) refuses() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.isCut
+}
+
+func (r *Relay) pass(from, to net.Conn) {
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.open, from)
+	}()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if r.Silent.Load() {
+			if err != nil {
+				return
+			}
+			select {
+			case r.Heard <- struct{}{}:
+			default:
+			}
+			continue
+		}
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+			to.Close()
+			return
+		}
+	}
+}

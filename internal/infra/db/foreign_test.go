@@ -1,0 +1,119 @@
+package db_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/db/sqlite"
+)
+
+// another makes the database of another program.
+func another(t *testing.T, statements ...string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "shop.db")
+	c, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		s, err := c.Prepare(statement)
+		if err == nil {
+			err = s.Run()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What another program keeps must survive that foyer is pointed at it by mistake.
+func TestAnotherProgramsDatabaseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]string{
+		"table":              {`CREATE TABLE orders (id INTEGER)`},
+		"WAL":                {`PRAGMA journal_mode = WAL`, `CREATE TABLE orders (id INTEGER)`},
+		"its own migrations": {`CREATE TABLE migrations (id INTEGER, name TEXT)`},
+	}
+	for name, statements := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := another(t, statements...)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, do := range map[string]func() error{
+				"open": func() error {
+					_, err := db.Open(t.Context(), "sqlite:"+path)
+					return err
+				},
+				"backup": func() error { return db.Backup(t.Context(), "sqlite:"+path, path+".copy") },
+			} {
+				if err := do(); !errors.Is(err, db.ErrForeign) || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s: %v; want ErrForeign that names the file", what, err)
+				}
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the file has changed, %v", err)
+			}
+			if left, err := filepath.Glob(path + "?*"); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestEmptyFileBecomesADatabase(t *testing.T) {
+	t.Parallel()
+	dbtest.Open(t, "sqlite:"+another(t))
+	dbtest.Open(t, "sqlite:"+another(t, `PRAGMA user_version = 1`))
+}
+
+func TestDamageNamesTheFile(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	for name, content := range map[string][]byte{
+		"no header":       bytes.Repeat([]byte("damaged "), page),
+		"the first page":  append(bytes.Clone(sound[:page]), bytes.Repeat([]byte{0x5a}, len(sound)-page)...),
+		"the first pages": append(bytes.Clone(sound[:3*page]), bytes.Repeat([]byte{0x5a}, len(sound)-3*page)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "foyer.db")
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := db.Open(t.Context(), "sqlite:"+path)
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("open: %v; want an error that begins with %s", err, path)
+			}
+			err = db.Backup(t.Context(), "sqlite:"+path, path+".copy")
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("backup: %v; want an error that begins with %s", err, path)
+			}
+		})
+	}
+}

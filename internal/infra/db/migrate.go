@@ -1,0 +1,142 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// What a schema may be that this foyer does not know.
+var (
+	errNewer = errors.New("the database was made by a newer foyer")
+	errOlder = errors.New("the database was made by a foyer from before its first release, which this one cannot upgrade: start with an empty database")
+)
+
+// firstMigration is the name of the first; those before it were of no release.
+const firstMigration = "0100_schema.sql"
+
+// migrate runs, in name order, each migration not yet recorded as done. Both
+// engines share the files, and differ only in a few words.
+func (d *DB) migrate(ctx context.Context) error {
+	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
+	done, unknown := d.applied(ctx)
+	if unknown != nil { // the database is empty, or nothing works
+		err := d.script(ctx, create)
+		if err != nil {
+			// Two servers that start at once on an empty PostgreSQL database collide
+			// here, in spite of IF NOT EXISTS. By now the table is there.
+			err = d.script(ctx, create)
+		}
+		if err == nil {
+			done, err = d.applied(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("migrate: %w (%w)", unknown, err)
+		}
+	}
+	files, err := migrations.ReadDir("migrations") // sorted
+	if err != nil {
+		return err
+	}
+	if err := checkKnown(done); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if slices.Contains(done, file.Name()) {
+			continue
+		}
+		if err := d.migrateFile(ctx, file.Name()); err != nil {
+			return fmt.Errorf("migrate %s: %w", file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// checkKnown refuses a schema that another foyer has made.
+func checkKnown(done []string) error {
+	files, err := migrations.ReadDir("migrations") // sorted
+	if err != nil {
+		return err
+	}
+	last := files[len(files)-1].Name()
+	for _, name := range done {
+		switch {
+		case name < firstMigration:
+			return fmt.Errorf("%w (it has %s)", errOlder, name)
+		case name > last:
+			return fmt.Errorf("%w: it has %s, this one knows up to %s", errNewer, name, last)
+		}
+	}
+	return nil
+}
+
+func (d *DB) migrateFile(ctx context.Context, name string) error {
+	text, err := migrations.ReadFile("migrations/" + name)
+	if err != nil {
+		return err
+	}
+	words := postgresWords
+	if d.sqlite != nil {
+		words = sqliteWords
+	}
+	return d.inMigration(ctx, func(ctx context.Context, tx *Tx) error {
+		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
+		if err != nil || n == 0 {
+			return err // n == 0: another server has just done it
+		}
+		for _, statement := range statements(words.Replace(string(text))) {
+			if _, err := Exec(ctx, tx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inMigration is InTx, but waits for locks as long as it takes: another server may be
+// migrating.
+func (d *DB) inMigration(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
+		if d.postgres != nil {
+			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
+				return err
+			}
+		}
+		return fn(ctx, tx)
+	})
+}
+
+// statements splits a migration at the semicolons that end a line. It leaves out
+// comment lines, among them statements for the other engine.
+func statements(script string) []string {
+	var all []string
+	for s := range strings.SplitSeq(comments.ReplaceAllString(script, ""), ";\n") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+var comments = regexp.MustCompile(`(?m)^--.*\n`)
+
+func (d *DB) script(ctx context.Context, statement string) error {
+	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := Exec(ctx, tx, statement)
+		return err
+	})
+}
+
+const selectApplied = `SELECT name FROM migrations ORDER BY name`
+
+// applied names the migrations that have been done, in order.
+func (d *DB) applied(ctx context.Context) ([]string, error) {
+	return All(ctx, d, Value[string], selectApplied)
+}

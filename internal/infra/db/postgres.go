@@ -1,0 +1,205 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// forUpdate makes a SELECT lock its rows.
+const forUpdate = " FOR UPDATE"
+
+// asked is a connection, or a transaction.
+type asked interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}
+
+func queryOn(ctx context.Context, on asked, query string, args []any, row func(scan scanner) error) error {
+	rows, err := on.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, row)
+}
+
+// query is queryOn on any connection of the pool. If row fails, the connection is given
+// up: it could be used again only after it had brought all other rows.
+func (p *postgresDB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	conn, err := p.acquire(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer p.release(conn)
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	return queryOn(ctx, conn, query, args, func(scan scanner) error {
+		err := row(scan)
+		if err != nil {
+			giveUp()
+		}
+		return err
+	})
+}
+
+func each(rows pgx.Rows, row func(scan scanner) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// postgresTx is a transaction under way. BEGIN and locks travel with the next statement, what
+// is added to counts with COMMIT: each trip to the server costs more than the statement.
+type postgresTx struct {
+	conn      *pgxpool.Conn
+	begun     bool
+	batch     pgx.Batch // not sent yet
+	additions []addition
+}
+
+// do runs fn with tx, on a connection and in a shard that no other transaction has.
+func (p *postgresDB) do(ctx context.Context, tx *Tx, fn func() error) (err error) {
+	conn, err := p.acquire(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer p.release(conn)
+	session := &postgresTx{conn: conn.Conn}
+	tx.session, tx.Shard = session, conn.slot.shard
+	done := false
+	defer func() {
+		if !done {
+			err = errors.Join(err, session.rollback(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := fn(); err != nil {
+		return err
+	}
+	if err := session.commit(ctx); err != nil {
+		return err
+	}
+	done = true
+	return nil
+}
+
+// pooled is a connection of the pool, and its slot.
+type pooled struct {
+	*pgxpool.Conn
+	slot slot
+}
+
+// acquire waits for a connection, which stops working if it is not released in time. Where
+// PostgreSQL has no more of them, it waits for one of those that there are.
+func (p *postgresDB) acquire(ctx context.Context, inTx bool) (pooled, error) {
+	until := time.Now().Add(maxWait)
+	var none error
+	for {
+		slot, err := p.slots.enter(ctx, inTx, until)
+		if err != nil {
+			return pooled{}, errors.Join(err, none)
+		}
+		conn, err := p.pool.Acquire(ctx)
+		switch {
+		case err == nil:
+			setDeadline(conn, time.Now().Add(p.patience))
+			return pooled{conn, slot}, nil
+		case !isCrowded(err):
+			p.slots.leave(slot)
+			return pooled{}, err
+		}
+		none = err
+		p.slots.crowded(slot, int(p.pool.Stat().IdleConns()))
+	}
+}
+
+// isCrowded reports whether PostgreSQL has no more connections for this server.
+func isCrowded(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == tooManyConnections
+}
+
+func (p *postgresDB) release(conn pooled) {
+	setDeadline(conn.Conn, time.Time{})
+	conn.Release()
+	p.slots.leave(conn.slot)
+}
+
+// setDeadline fails only on a closed connection, whose next use fails too.
+func setDeadline(conn *pgxpool.Conn, at time.Time) { _ = conn.Conn().PgConn().Conn().SetDeadline(at) }
+
+func (t *postgresTx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	t.queue(query, args).Query(func(rows pgx.Rows) error { return each(rows, row) })
+	return t.send(ctx)
+}
+
+func (t *postgresTx) exec(ctx context.Context, query string, args []any) (changed int64, err error) {
+	t.queue(query, args).Exec(func(tag pgconn.CommandTag) error {
+		changed = tag.RowsAffected()
+		return nil
+	})
+	err = t.send(ctx)
+	return changed, err
+}
+
+func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id int64, err error) {
+	err = t.query(ctx, query+" RETURNING id", args, func(scan scanner) error { return scan(&id) })
+	return id, err
+}
+
+func (t *postgresTx) add(a addition) { t.additions = append(t.additions, a) }
+
+func (t *postgresTx) lock(name string) {
+	t.queue(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, []any{name})
+}
+
+// queue puts a statement off until the next send.
+func (t *postgresTx) queue(query string, args []any) *pgx.QueuedQuery {
+	if !t.begun && t.batch.Len() == 0 {
+		t.batch.Queue("BEGIN")
+	}
+	return t.batch.Queue(query, args...)
+}
+
+// send sends what is queued, and reads the results.
+func (t *postgresTx) send(ctx context.Context) error {
+	batch := t.batch
+	t.batch, t.begun = pgx.Batch{}, true
+	return t.conn.SendBatch(ctx, &batch).Close()
+}
+
+func (t *postgresTx) commit(ctx context.Context) error {
+	additions := sum(t.additions)
+	slices.SortFunc(additions, addition.compare) // all transactions lock rows in the same order
+	for _, a := range additions {
+		t.queue(a.query, a.args())
+	}
+	if !t.begun && t.batch.Len() == 0 {
+		return nil
+	}
+	t.queue("COMMIT", nil).Exec(func(tag pgconn.CommandTag) error {
+		if tag.String() != "COMMIT" {
+			return errAborted
+		}
+		return nil
+	})
+	return afterCommit(t.send(ctx))
+}
+
+// errAborted means that a statement failed and the function went on regardless.
+var errAborted = errors.New("the transaction was rolled back, for one of its statements had failed")
+
+func (t *postgresTx) rollback(ctx context.Context) error {
+	if !t.begun || t.conn.Conn().IsClosed() {
+		return nil
+	}
+	_, err := t.conn.Exec(ctx, "ROLLBACK")
+	return err
+}

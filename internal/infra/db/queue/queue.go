@@ -1,0 +1,199 @@
+// Package queue brings callers to one goroutine that serves many of them at a time.
+package queue
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Queue collects callers into batches: those that come while a batch is served share the
+// next one. A single caller is served at once.
+type Queue[T Entry] struct {
+	ready chan struct{} // there may be enough callers, or the queue is closed
+	done  chan struct{}
+	pause *time.Timer // of the serving goroutine
+
+	mu       sync.Mutex
+	waiting  []T
+	batching batching // changed by the serving goroutine alone
+	closed   bool
+}
+
+// Entry is what a caller brings: a pointer to a struct that embeds Turn.
+type Entry interface {
+	comparable
+	turn() *Turn
+}
+
+// Turn is one caller's part in a batch.
+type Turn struct {
+	Err error // what came of it
+
+	served chan struct{}
+}
+
+func (t *Turn) turn() *Turn { return t }
+
+// ErrClosed is what callers get who have not been served when the queue is closed.
+var ErrClosed = errors.New("the database is closed")
+
+const (
+	// maxShared is how many callers may share a batch, so that the first does not wait
+	// for ever.
+	maxShared = 64
+	// maxPause is how long a batch may wait for callers that it expects.
+	maxPause = time.Millisecond
+)
+
+// Start calls serve for one batch after another, until the queue is closed.
+func Start[T Entry](serve func(batch []T)) *Queue[T] {
+	q := &Queue[T]{ready: make(chan struct{}, 1), done: make(chan struct{}), pause: time.NewTimer(maxPause)}
+	q.pause.Stop()
+	go q.run(serve)
+	return q
+}
+
+// Do returns what came of an entry once it has been served. If ctx is done before its
+// batch begins, it never is.
+func (q *Queue[T]) Do(ctx context.Context, entry T) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := entry.turn()
+	t.served = make(chan struct{})
+	if !q.join(entry) {
+		return ErrClosed
+	}
+	select {
+	case <-t.served:
+	case <-ctx.Done():
+		if q.leave(entry) {
+			return ctx.Err()
+		}
+		<-t.served
+	}
+	return t.Err
+}
+
+func (q *Queue[T]) join(entry T) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.waiting = append(q.waiting, entry)
+	if q.enough() {
+		q.wake()
+	}
+	return true
+}
+
+// leave reports whether entry was still waiting.
+func (q *Queue[T]) leave(entry T) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, entry)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+func (q *Queue[T]) enough() bool {
+	return len(q.waiting) > 0 && len(q.waiting) >= q.batching.expected
+}
+
+func (q *Queue[T]) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default: // it is awake, or about to be
+	}
+}
+
+// Close turns away all who wait, and returns when the batch under way has been served.
+func (q *Queue[T]) Close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.wake()
+	<-q.done
+}
+
+func (q *Queue[T]) run(serve func(batch []T)) {
+	defer close(q.done)
+	batch := make([]T, 0, maxShared)
+	for {
+		runtime.Gosched() // let callers join who are about to
+		batch = q.next(batch[:0])
+		if len(batch) == 0 {
+			return
+		}
+		began := time.Now()
+		serve(batch)
+		q.note(batch, time.Since(began))
+		for _, entry := range batch {
+			close(entry.turn().served)
+		}
+		clear(batch)
+	}
+}
+
+// next puts the waiting callers into a batch. If there were more at the end of the last
+// batch, it waits for them a little: most clients that were just answered ask again at
+// once, and one batch costs less than two. There is no batch once the queue is closed.
+func (q *Queue[T]) next(batch []T) []T {
+	if q.batching.expected > 1 {
+		q.pause.Reset(q.batching.timeout)
+		defer q.pause.Stop()
+	}
+	for {
+		if batch, ok := q.take(batch); ok {
+			return batch
+		}
+		select {
+		case <-q.ready:
+		case <-q.pause.C:
+			q.giveUp()
+		}
+	}
+}
+
+// take fills a batch if there are enough callers, or turns them away if the queue is
+// closed.
+func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		for _, entry := range q.waiting {
+			entry.turn().Err = ErrClosed
+			close(entry.turn().served)
+		}
+		q.waiting = nil
+		return batch, true
+	}
+	if !q.enough() {
+		return batch, false
+	}
+	n := min(len(q.waiting), maxShared)
+	batch = append(batch, q.waiting[:n]...)
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return batch, true
+}
+
+// giveUp serves a batch without the callers that were expected.
+func (q *Queue[T]) giveUp() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.batching.timedOut()
+}
+
+// note records how many callers there are at the end of a batch.
+func (q *Queue[T]) note(batch []T, took time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.batching.observe(min(len(batch)+len(q.waiting), maxShared), took)
+}

@@ -1,0 +1,95 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"foyer/internal/base/fair"
+)
+
+// failedFor is how long a database counts as failing after a change that it could not keep,
+// unless it has kept another since.
+const failedFor = 10 * time.Second
+
+var errLost = errors.New("the database's file was removed or replaced while the server runs: stop the server, put the file back or restore a backup, and start it")
+
+// Ready finds out whether requests would be served: it reads a page, takes the lock that
+// changes take, and fails if the last change was not kept, a short time ago.
+func (d *DB) Ready(ctx context.Context) error {
+	if err := d.Lost(); err != nil {
+		return err
+	}
+	if f := d.failed.Load(); f != nil && d.Now().Sub(f.at) < failedFor {
+		return fmt.Errorf("the last change was not kept: %w", f.err)
+	}
+	ctx = fair.For(ctx, "ready")
+	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
+	if _, err := One(ctx, d, Value[string], first); err != nil {
+		return err
+	}
+	return d.inTx(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := One(ctx, tx, Value[string], first+tx.ForUpdate)
+		return err
+	})
+}
+
+// failure is a change that was not kept.
+type failure struct {
+	at  time.Time
+	err error
+}
+
+// note remembers whether the database keeps changes.
+func (d *DB) note(err error) {
+	switch {
+	case err == nil:
+		d.failed.Store(nil)
+	case broken(err):
+		d.failed.Store(&failure{d.Now(), err})
+	}
+}
+
+// broken reports whether err is likely to meet all changes.
+func broken(err error) bool {
+	if _, unsure := errors.AsType[uncertain](err); unsure {
+		return true
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == readOnlyTransaction || e.Code == diskFull || e.Code[:2] == "58"
+	}
+	return saysSQLite(err, sqliteReadOnly, sqliteIOError, sqliteFull, sqliteCannotOpen)
+}
+
+// Lost fails once the file of a SQLite database is no longer that which was opened: what is
+// written to it would be gone with the last process that has it open.
+func (d *DB) Lost() error {
+	if d.sqlite == nil {
+		return nil
+	}
+	return d.sqlite.file.lost()
+}
+
+// original is a file as it was when it was opened.
+type original struct {
+	path string
+	info fs.FileInfo
+}
+
+func newOriginal(path string) (original, error) {
+	info, err := os.Stat(path)
+	return original{path, info}, err
+}
+
+func (o original) lost() error {
+	now, err := os.Stat(o.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, o.info) {
+		return fmt.Errorf("%s: %w", o.path, errLost)
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package db_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A database whose file is removed or replaced keeps nothing, and makes no other; once the
+// file is back, it goes on.
+func TestLostFile(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "foyer.db")
+			d := dbtest.Open(t, "sqlite:"+path)
+			if err := d.Ready(t.Context()); err != nil || d.Lost() != nil {
+				t.Fatal(err)
+			}
+			if err := os.Link(path, path+".kept"); err != nil {
+				t.Fatal(err)
+			}
+			if err := lose(path); err != nil {
+				t.Fatal(err)
+			}
+			_, inTx := ask(t.Context(), d)
+			wantUnavailable(t, inTx, "removed or replaced")
+			if err := d.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+				t.Errorf("ready: %v", err)
+			}
+			// More readers than have been opened yet.
+			err := d.View(t.Context(), func(context.Context, db.Querier) error {
+				_, err := db.One(context.Background(), d, db.Value[int], `SELECT 1`)
+				return err
+			})
+			wantUnavailable(t, err, "removed or replaced")
+			if err := os.Rename(path+".kept", path); err != nil {
+				t.Fatal(err)
+			}
+			if one, inTx := ask(t.Context(), d); one != nil || inTx != nil || d.Ready(t.Context()) != nil {
+				t.Error(one, inTx)
+			}
+		})
+	}
+}
+
+// A database that did not keep the last change is not ready until it keeps one.
+func TestReadyAfterFailure(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	add := func(limit string) error {
+		return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.Exec(ctx, tx, `PRAGMA max_page_count = `+limit); err != nil {
+				return err
+			}
+			_, err := db.Exec(ctx, tx, makeUser, limit+strings.Repeat("x", 1<<20), false, d.Now())
+			return err
+		})
+	}
+	wantUnavailable(t, add("1"), "full")
+	if err := d.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("ready: %v", err)
+	}
+	if err := add("1000000"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A database whose lock is held by somebody else is not ready, though it can be read.
+func TestReadyTakesTheLock(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t)
+	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+	err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Exec(ctx, tx, `LOCK TABLE migrations IN EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		ready, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := d.Ready(ready); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("ready: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := d.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

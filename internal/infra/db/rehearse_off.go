@@ -1,0 +1,5 @@
+//go:build !rehearse
+
+package db
+
+const rehearse = false

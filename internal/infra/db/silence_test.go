@@ -1,0 +1,115 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A host that says nothing is passed over.
+func TestSilentHost(t *testing.T) {
+	t.Parallel()
+	u, hosts := dbtest.Relayed(t, 2)
+	hosts[0].Silent.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d, err := db.Open(ctx, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nobody waits long to say goodbye to a server that says nothing.
+func TestCloseOfSilentServer(t *testing.T) {
+	t.Parallel()
+	u, hosts := dbtest.Relayed(t, 1)
+	d, err := db.Open(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts[0].Silent.Store(true)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err == nil {
+			t.Error("there was an answer")
+		}
+	})
+	defer asking.Wait()
+	<-hosts[0].Heard
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err = d.View(ctx, func(ctx context.Context, q db.Querier) error {
+		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		return err
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	begin := time.Now()
+	if err := d.Close(); err != nil || time.Since(begin) > 9*time.Second { // the pool waits 15
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+}
+
+// Nobody waits for ever for a server that has fallen silent: TCP would.
+func TestSilentAnswers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	one := func(q db.Querier) error {
+		_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+		return err
+	}
+	for name, ask := range map[string]func(*db.DB, func(db.Querier) error) error{
+		"query": func(d *db.DB, then func(db.Querier) error) error { return then(d) },
+		"view": func(d *db.DB, then func(db.Querier) error) error {
+			return d.View(ctx, func(_ context.Context, q db.Querier) error { return then(q) })
+		},
+		"transaction": func(d *db.DB, then func(db.Querier) error) error {
+			return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return then(tx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, hosts := dbtest.Relayed(t, 1)
+			d := dbtest.Open(t, u)
+			d.SetPatience(100 * time.Millisecond)
+			err := ask(d, func(q db.Querier) error {
+				hosts[0].Silent.Store(true)
+				return one(q)
+			})
+			if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() || ctx.Err() != nil || strings.Count(err.Error(), "the database did not answer in time: ") != 1 {
+				t.Errorf("got %v", err)
+			}
+			hosts[0].Silent.Store(false)
+			d.SetPatience(time.Minute)
+			if err := ask(d, one); err != nil {
+				t.Errorf("once it speaks again: %v", err)
+			}
+		})
+	}
+}
+
+// The time that one transaction has does not end the next use of its connection.
+func TestReleasedConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	d.SetPatience(-time.Hour)
+	if err := d.InTx(t.Context(), func(context.Context, *db.Tx) error { return nil }); err != nil { // it asks nothing
+		t.Fatal(err)
+	}
+	d.SetPatience(time.Minute)
+	if _, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,126 @@
+package db_test
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fair"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// limited returns the url of a database whose role has few connections.
+func limited(t *testing.T, connections int) string {
+	t.Helper()
+	u, err := url.Parse(dbtest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := dbtest.Open(t, u.String()) // whose role has as many as it likes
+	role := "few_" + path.Base(u.Path)
+	err = admin.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for _, s := range []string{
+			`CREATE ROLE ` + role + ` LOGIN CONNECTION LIMIT ` + strconv.Itoa(connections),
+			`GRANT ALL ON ALL TABLES IN SCHEMA public TO ` + role,
+		} {
+			if _, err := db.Exec(ctx, tx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(role)
+	return u.String()
+}
+
+// Servers with more clients than PostgreSQL has connections for them do without the others.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	u := limited(t, 5)
+	servers := []*db.DB{dbtest.Open(t, u), dbtest.Open(t, u)}
+	var clients sync.WaitGroup
+	for i := range 32 {
+		clients.Go(func() {
+			for range 20 {
+				if one, inTx := ask(t.Context(), servers[i%2]); one != nil || inTx != nil {
+					t.Error(one, inTx)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// A caller who gets no connection in time is told so.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	u := limited(t, 1)
+	held := dbtest.Open(t, u)
+	begin := time.Now()
+	_, err := db.Open(t.Context(), u)
+	if err == nil || !strings.Contains(err.Error(), "too many connections") {
+		t.Errorf("got %v", err)
+	}
+	if waited := time.Since(begin); waited < 9*time.Second || waited > 20*time.Second {
+		t.Errorf("waited for %v", waited)
+	}
+	if one, inTx := ask(t.Context(), held); one != nil || inTx != nil {
+		t.Error(one, inTx)
+	}
+}
+
+// However many wait for a table that is locked, to read or to change it, others are answered.
+func TestLockedTable(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t)
+	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	err := beside.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Exec(ctx, tx, `LOCK TABLE plugins`); err != nil {
+			return err
+		}
+		stuck, release := context.WithCancel(fair.For(t.Context(), "plugins"))
+		defer release()
+		for range 50 {
+			waiting.Go(func() { _, _ = db.One(stuck, d, db.Value[int], `SELECT COUNT(*) FROM plugins`) })
+			waiting.Go(func() {
+				_ = d.InTx(stuck, func(ctx context.Context, tx *db.Tx) error {
+					_, err := db.Exec(ctx, tx, `DELETE FROM plugins`)
+					return err
+				})
+			})
+		}
+		for n := 0; n < 10; { // half of the connections wait
+			var err error
+			n, err = db.One(t.Context(), beside, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			if err != nil {
+				return err
+			}
+		}
+		begin := time.Now()
+		for _, whom := range []string{"", "invites"} {
+			if one, inTx := ask(fair.For(t.Context(), whom), d); one != nil || inTx != nil {
+				t.Error(one, inTx)
+			}
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("the others waited %v", took)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,198 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"foyer/internal/infra/db/queue"
+)
+
+// On every connection a commit is on disk when it returns, and statements wait for locks of
+// other processes.
+var (
+	sqlitePragmas = []string{
+		"busy_timeout = 10000", // the first: see openOwn
+		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
+	}
+	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
+)
+
+func writerPragmas(path string) []string {
+	return slices.Concat(sqlitePragmas, []string{
+		"cache_size = -8192", fmt.Sprintf("wal_autocheckpoint = %d", logPages(freeSpace(path))),
+	})
+}
+
+const (
+	pageSize    = 4096  // SQLite's own choice
+	minLogPages = 1000  // as many as SQLite's own choice
+	maxLogPages = 16000 // 64 MB
+)
+
+// logPages is how long the log may get, in pages, before it is copied into the database:
+// a page that changes again and again is copied once. The log takes at most a quarter of
+// the free space, which the database needs to grow.
+func logPages(free uint64) int64 {
+	return int64(min(max(free/4/pageSize, minLogPages), maxLogPages))
+}
+
+// sqliteDB is a database in a file.
+type sqliteDB struct {
+	file    original
+	readers *readers
+	writer  *writer
+}
+
+func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
+	w, err := startWriter(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &sqliteDB{file: w.file, readers: newReaders(w.file, max(4, 2*runtime.GOMAXPROCS(0))), writer: w}, nil
+}
+
+func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
+
+// errForeign means that a file is another program's database.
+var errForeign = errors.New("this is another program's database: it has tables, but not foyer's")
+
+// selectForeign asks whether there are tables without the one that migrate makes first.
+const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
+	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
+
+// openOwn opens a database that is foyer's, or empty. It leaves another program's as it
+// is: the pragmas would change it.
+func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) {
+	c, err := openConn(path, pragmas[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	foreign, err := One(ctx, c, Value[bool], selectForeign)
+	if err == nil && foreign {
+		err = errForeign
+	}
+	if err == nil {
+		err = c.Set(pragmas[1:])
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+	}
+	return c, nil
+}
+
+// damaged adds the file to an error that says it is damaged.
+func damaged(path string, err error) error {
+	if isDamaged(err) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// readers are connections that only read. Each is opened when it is first needed, and
+// the one used last is used next: it has most of what is needed in memory.
+type readers struct {
+	file  original
+	slots chan struct{} // one for each connection there may be
+
+	mu   sync.Mutex
+	idle []*conn
+}
+
+func newReaders(file original, n int) *readers {
+	r := &readers{file: file, slots: make(chan struct{}, n)}
+	for range n {
+		r.slots <- struct{}{}
+	}
+	return r
+}
+
+func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	c, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.leave(c)
+	return damaged(r.file.path, c.query(ctx, query, args, row))
+}
+
+// enter waits for a slot, and returns a connection.
+func (r *readers) enter(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case _, ok := <-r.slots:
+		if !ok {
+			return nil, queue.ErrClosed
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c, err := r.take()
+	if err != nil {
+		r.slots <- struct{}{}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (r *readers) take() (*conn, error) {
+	r.mu.Lock()
+	if last := len(r.idle) - 1; last >= 0 {
+		c := r.idle[last]
+		r.idle = r.idle[:last]
+		r.mu.Unlock()
+		return c, nil
+	}
+	r.mu.Unlock()
+	if err := r.file.lost(); err != nil {
+		return nil, err // SQLite would open, or make, another
+	}
+	c, err := openConn(r.file.path, readerPragmas...)
+	if err == nil {
+		c.reads = true
+	}
+	return c, err
+}
+
+func (r *readers) leave(c *conn) {
+	r.mu.Lock()
+	r.idle = append(r.idle, c)
+	r.mu.Unlock()
+	r.slots <- struct{}{}
+}
+
+// close waits for the queries under way.
+func (r *readers) close() error {
+	for range cap(r.slots) {
+		<-r.slots
+	}
+	close(r.slots)
+	var errs []error
+	for _, c := range r.idle {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// createPrivate makes the file and its folder, which only the owner may read. The file's
+// journals get the same mode.
+func createPrivate(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,166 @@
+// Package sqlite is a thin layer over SQLite's C interface, in the translation to
+// Go that modernc.org/sqlite carries. The driver above that translation is made
+// for database/sql: it asks for the names and types of all columns at each query,
+// boxes each value and takes a lock at each call, which together cost about as
+// much as a small query does.
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Conn is a connection to a database, for one goroutine at a time.
+type Conn struct {
+	tls   *libc.TLS
+	db    uintptr          // a sqlite3
+	stmts map[string]*Stmt // kept prepared
+}
+
+// Open opens the database in the file at path, which it makes if there is none,
+// and runs the pragmas given, such as "synchronous=FULL".
+func Open(path string, pragmas ...string) (*Conn, error) {
+	c := &Conn{tls: libc.NewTLS(), stmts: map[string]*Stmt{}}
+	err := c.open(path)
+	if err == nil {
+		err = c.Set(pragmas)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Set runs pragmas, such as "synchronous=FULL".
+func (c *Conn) Set(pragmas []string) error {
+	for _, pragma := range pragmas {
+		if err := c.once("PRAGMA " + pragma); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Conn) open(path string) error {
+	const flags = lib.SQLITE_OPEN_READWRITE | lib.SQLITE_OPEN_CREATE | lib.SQLITE_OPEN_NOMUTEX | lib.SQLITE_OPEN_EXRESCODE
+	name, err := libc.CString(path)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, name)
+	var result int32
+	c.db = out[uintptr](c.tls, func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
+	return c.check(result)
+}
+
+// Close closes the connection and its statements.
+func (c *Conn) Close() error {
+	for _, s := range c.stmts {
+		s.finalize()
+	}
+	err := c.check(lib.Xsqlite3_close(c.tls, c.db))
+	c.tls.Close()
+	return err
+}
+
+// Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
+// to the connection, and is prepared only once: queries must not contain values, or
+// their number would grow without bound.
+func (c *Conn) Prepare(query string) (*Stmt, error) {
+	if s, ok := c.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := c.prepare(query, lib.SQLITE_PREPARE_PERSISTENT)
+	if err == nil {
+		c.stmts[query] = s
+	}
+	return s, err
+}
+
+func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
+	text, err := libc.CString(query)
+	if err != nil {
+		return nil, err
+	}
+	defer libc.Xfree(c.tls, text)
+	s := &Stmt{conn: c}
+	var result int32
+	tail := out[uintptr](c.tls, func(tail uintptr) {
+		s.stmt = out[uintptr](c.tls, func(stmt uintptr) {
+			result = lib.Xsqlite3_prepare_v3(c.tls, c.db, text, int32(len(query)), flags, stmt, tail)
+		})
+	})
+	if err := c.check(result); err != nil {
+		return nil, err
+	}
+	if s.stmt == 0 || strings.TrimSpace(libc.GoString(tail)) != "" {
+		s.finalize()
+		return nil, fmt.Errorf("%.100q is not one statement", query)
+	}
+	if err := s.nameParameters(); err != nil {
+		s.finalize()
+		return nil, err
+	}
+	return s, nil
+}
+
+// once runs a statement that will not be needed again.
+func (c *Conn) once(query string) error {
+	s, err := c.prepare(query, 0)
+	if err != nil {
+		return err
+	}
+	defer s.finalize()
+	return s.Run()
+}
+
+// Changes is how many rows the last INSERT, UPDATE or DELETE changed.
+func (c *Conn) Changes() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
+
+// TotalChanges is how many rows have been changed since the connection was opened.
+func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
+// InTransaction reports whether a transaction is under way. SQLite ends one by itself
+// when the disk is full or fails, or memory runs out.
+func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
+
+// Interrupt ends the statement under way with an error. Another goroutine may call it than
+// the one that uses the connection, until that closes it.
+func (c *Conn) Interrupt() { lib.Xsqlite3_interrupt(c.tls, c.db) }
+
+// LastInsertID is the number of the row that the last INSERT made.
+func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
+
+// out calls a function that gives its result by writing it to an address.
+func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T {
+	size := int(unsafe.Sizeof(T(0)))
+	address := tls.Alloc(size)
+	defer tls.Free(size)
+	call(address)
+	return *(*T)(pointer(address))
+}
+
+// Error is an error that SQLite returned.
+type Error struct {
+	Code int // extended, https://sqlite.org/rescode.html
+	text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.Code) }
+
+func (c *Conn) check(result int32) error {
+	if result == lib.SQLITE_OK {
+		return nil
+	}
+	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
+}
+
+// pointer is a pointer to memory that Go's collector does not know.
+func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+func memory(address uintptr, size int) []byte { return unsafe.Slice((*byte)(pointer(address)), size) }

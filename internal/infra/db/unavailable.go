@@ -1,0 +1,94 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db/queue"
+)
+
+// retryAfter is when to ask again while the database is away: a failover takes some seconds.
+const retryAfter = 2 * time.Second
+
+// unavailable is an error of a database that is away, full, read-only or out of connections.
+// Nothing has happened, so that the same can be asked again. To callers it is a fault; its
+// text is for the log.
+type unavailable struct{ error }
+
+// Unwrap implements errors.
+func (u unavailable) Unwrap() []error {
+	return []error{u.error, &fault.Error{
+		Kind: fault.Unavailable, Detail: "The database cannot answer just now, and nothing was changed: try again.",
+		RetryAfter: retryAfter, Cause: u.error,
+	}}
+}
+
+// uncertain is an error of a commit after which nobody knows whether it has happened.
+type uncertain struct{ error }
+
+// Unwrap implements errors.
+func (u uncertain) Unwrap() error { return u.error }
+
+// afterCommit marks the error of a commit as uncertain, unless the database has said that it
+// undid the transaction, or has never got the commit.
+func afterCommit(err error) error {
+	if err == nil || errors.Is(err, errAborted) || pgconn.SafeToRetry(err) {
+		return err
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.SeverityUnlocalized == "ERROR" {
+		return err
+	}
+	// SQLite writes what ends the transaction last: without room for that, there is none.
+	if saysSQLite(err, sqliteFull, sqliteBusy) {
+		return err
+	}
+	return uncertain{err}
+}
+
+// away reports whether err is about the state of the database, not about what was asked.
+func away(err error) bool {
+	if saysSQLite(err, sqliteBusy, sqliteReadOnly, sqliteIOError, sqliteFull, sqliteCannotOpen) {
+		return true
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return awayCode(e.Code)
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, queue.ErrClosed) || errors.Is(err, errNoConnection) || errors.Is(err, errLost) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Codes of PostgreSQL, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+const (
+	readOnlyTransaction = "25006"
+	idleTooLong         = "25P03"
+	diskFull            = "53100"
+	tooManyConnections  = "53300"
+	lockNotAvailable    = "55P03"
+)
+
+// awayCode is away for a code of PostgreSQL.
+func awayCode(code string) bool {
+	switch code {
+	case readOnlyTransaction, idleTooLong, lockNotAvailable:
+		return true
+	}
+	// Connections; rollbacks such as those of deadlocks; resources; an operator's
+	// intervention; the system.
+	for _, class := range []string{"08", "40", "53", "57", "58"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+package db_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// wantUnavailable checks that err says to callers that nothing has happened, and to the log why.
+func wantUnavailable(t *testing.T, err error, why string) {
+	t.Helper()
+	if !fault.Is(err, fault.Unavailable) || fault.Of(err)[0].RetryAfter <= 0 || !strings.Contains(err.Error(), why) {
+		t.Errorf("got %v, want that the database is unavailable: %s", err, why)
+	}
+}
+
+// ask asks a database a question, and in a transaction.
+func ask(ctx context.Context, d *db.DB) (one, inTx error) {
+	_, one = db.One(ctx, d, db.Value[int], `SELECT 1`)
+	inTx = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		return err
+	})
+	return one, inTx
+}
+
+// A server that is away has done nothing of what it was not asked.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	u, hosts := dbtest.Relayed(t, 1)
+	d := dbtest.Open(t, u)
+	if one, inTx := ask(t.Context(), d); one != nil || inTx != nil {
+		t.Fatal(one, inTx)
+	}
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil {
+			t.Error(err)
+		}
+		hosts[0].Cut()
+		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		return err
+	})
+	wantUnavailable(t, err, "")
+	one, inTx := ask(t.Context(), d)
+	wantUnavailable(t, one, "")
+	wantUnavailable(t, inTx, "")
+}
+
+// Nobody knows whether a commit that was sent has happened.
+func TestSilentCommit(t *testing.T) {
+	t.Parallel()
+	u, hosts := dbtest.Relayed(t, 1)
+	d := dbtest.Open(t, u)
+	d.SetPatience(200 * time.Millisecond)
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+		hosts[0].Silent.Store(true)
+		return err
+	})
+	if !fault.Is(err, fault.Internal) {
+		t.Errorf("got %v", err)
+	}
+	hosts[0].Silent.Store(false)
+}
+
+// Whatever makes PostgreSQL refuse before the commit, nothing has happened.
+func TestRefusedByPostgres(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t)
+	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+	for why, statements := range map[string][]string{
+		"read-only transaction": {`SET TRANSACTION READ ONLY`, `CREATE TABLE x (id INT)`},
+		"lock timeout":          {`SET LOCAL lock_timeout = '1ms'`, `LOCK TABLE jobs`},
+		"terminating":           {`SET LOCAL idle_in_transaction_session_timeout = '1h'`, `SELECT pg_terminate_backend(pg_backend_pid())`},
+		"disk full":             {`DO $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$`},
+	} {
+		err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := db.Exec(ctx, tx, `LOCK TABLE jobs`); err != nil {
+				return err
+			}
+			refused := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				for _, s := range statements {
+					if _, err := db.Exec(ctx, tx, s); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			wantUnavailable(t, refused, why)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(ctx, tx, `SELECT nonsense`)
+		return err
+	})
+	if !fault.Is(err, fault.Internal) {
+		t.Errorf("a wrong query: %v", err)
+	}
+}
+
+// So it is with SQLite, when another program keeps it or there is no room.
+func TestRefusedBySQLite(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
+			return err
+		}
+		_, err := db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
+		return err
+	})
+	wantUnavailable(t, err, "full")
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(ctx, tx, `PRAGMA query_only = ON`)
+		if err == nil {
+			_, err = db.Exec(ctx, tx, `DELETE FROM migrations`)
+		}
+		return err
+	})
+	wantUnavailable(t, err, "readonly")
+}

@@ -1,0 +1,95 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"foyer/internal/base/page"
+)
+
+// View runs queries that all see the database at the same moment. fn uses q and the context
+// it is given, as in InTx.
+func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) error) error {
+	if err := outside(ctx); err != nil {
+		return err
+	}
+	within := context.WithValue(ctx, inside{}, true)
+	counted := func(q Querier) error { return fn(within, moment{q, d}) }
+	if d.sqlite != nil {
+		return d.sqlite.readers.view(ctx, counted)
+	}
+	return classify(d.postgres.view(ctx, counted))
+}
+
+// Page reads a page of a list and how long the list is, as of one moment: a change in between
+// could end somebody's walk early, with a count that never was. q is a DB, or a View's.
+func Page[T any](ctx context.Context, q Querier, p page.Page, count func(Querier) (int, error), list func(Querier) ([]T, error)) (page.Found[T], error) {
+	var found page.Found[T]
+	read := func(_ context.Context, q Querier) error {
+		n, err := count(q)
+		if err != nil || p.Beyond(n) {
+			found = page.Found[T]{Count: n}
+			return err
+		}
+		items, err := list(q)
+		found = page.Counted(items, p, n)
+		return err
+	}
+	if d, ok := q.(*DB); ok {
+		err := d.View(ctx, read)
+		return found, err
+	}
+	err := read(ctx, q)
+	return found, err
+}
+
+// moment is the database as a View sees it.
+type moment struct {
+	Querier
+	db *DB
+}
+
+func (m moment) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	m.db.statements.Add(1)
+	return m.Querier.query(ctx, query, args, row)
+}
+
+func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
+	c, err := r.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.leave(c)
+	return damaged(r.file.path, c.view(fn))
+}
+
+func (c *conn) view(fn func(q Querier) error) (err error) {
+	if err := c.run(`BEGIN`); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.run(`ROLLBACK`)) }()
+	return fn(c)
+}
+
+// postgresView is a transaction that only reads.
+type postgresView struct{ tx pgx.Tx }
+
+func (v postgresView) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	return queryOn(ctx, v.tx, query, args, row)
+}
+
+func (p *postgresDB) view(ctx context.Context, fn func(q Querier) error) (err error) {
+	conn, err := p.acquire(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer p.release(conn)
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback(context.WithoutCancel(ctx))) }()
+	return fn(postgresView{tx})
+}

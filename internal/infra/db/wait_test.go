@@ -1,0 +1,57 @@
+package db_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// However many transactions wait for a lock, questions are answered.
+func TestQuestionsBesideWaiting(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		d, beside := dbtest.Open(t, url), dbtest.Open(t, url)
+		locked := func(within func()) {
+			if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				db.Lock(tx, "x")
+				_, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`)
+				within()
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		var all sync.WaitGroup
+		held, end := make(chan struct{}), make(chan struct{})
+		all.Go(func() { locked(func() { close(held); <-end }) })
+		<-held
+		for range 2 * 20 {
+			all.Go(func() { locked(func() {}) })
+		}
+		defer all.Wait()
+		defer close(end)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for waiting := 0; strings.HasPrefix(url, "postgres:") && waiting < 9; {
+			var err error
+			waiting, err = db.One(ctx, beside, db.Value[int], `
+				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.One(ctx, d, db.Value[int], `SELECT 1`); err != nil {
+			t.Error(err)
+		}
+		canceled, cancelNow := context.WithCancel(ctx)
+		cancelNow()
+		if err := d.InTx(canceled, func(context.Context, *db.Tx) error { return nil }); err == nil {
+			t.Error("a transaction was begun for nobody")
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"foyer/internal/infra/db/queue"
+)
+
+// writer owns SQLite's one writing connection. Transactions that are waiting share
+// a commit, because most of a commit is a wait for the disk; one that comes alone
+// is committed at once. When one fails after it has written, the others are undone
+// with it and run again without it: that is rare, while savepoints would cost every
+// transaction a fifth of its time.
+type writer struct {
+	file  original
+	conn  *conn
+	queue *queue.Queue[*unit]
+}
+
+// unit is one caller's transaction.
+type unit struct {
+	queue.Turn
+	fn func() error
+}
+
+func startWriter(ctx context.Context, path string) (*writer, error) {
+	c, err := firstConn(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := newOriginal(path)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	w := &writer{file: file, conn: c}
+	w.queue = queue.Start(w.share)
+	return w, nil
+}
+
+// firstConn opens the connection. Servers that open a new database at once get in
+// each other's way while it is switched to WAL, which SQLite refuses without
+// heeding busy_timeout.
+func firstConn(ctx context.Context, path string) (*conn, error) {
+	const (
+		tries = 500
+		pause = 20 * time.Millisecond
+	)
+	for try := 1; ; try++ {
+		c, err := openOwn(ctx, path, writerPragmas(path))
+		if err == nil || !isBusy(err) || try == tries {
+			return c, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// do has the writer run fn, and returns once that is on disk or undone.
+func (w *writer) do(ctx context.Context, fn func() error) error {
+	return damaged(w.file.path, w.queue.Do(ctx, &unit{fn: fn}))
+}
+
+func (w *writer) close() error {
+	w.queue.Close()
+	return w.conn.Close()
+}
+
+// share runs the units of a batch in one commit.
+func (w *writer) share(units []*unit) {
+	if rehearse {
+		w.rehearse(units)
+	}
+	if err := w.begin(); err != nil {
+		for _, u := range units {
+			u.Err = err
+		}
+		return
+	}
+	if slices.ContainsFunc(units, w.attempt) || w.addCounts() != nil {
+		w.withoutFailed(units)
+		return
+	}
+	if err := w.commit(); err != nil {
+		err = errors.Join(err, w.rollback())
+		for _, u := range units {
+			u.Err = errors.Join(u.Err, err)
+		}
+	}
+}
+
+// rehearse runs the units once before they count, and undoes what they did: a test sees that
+// what their functions leave behind outside the database does no harm.
+func (w *writer) rehearse(units []*unit) {
+	if w.exec(`BEGIN IMMEDIATE`) != nil {
+		return
+	}
+	for _, u := range units {
+		w.attempt(u)
+	}
+	_ = w.rollback() // or the next BEGIN fails
+}
+
+// withoutFailed undoes a batch that a unit, or what it added to a count, has broken, and runs
+// those that have not failed again, in one commit, or each in its own if that fails.
+func (w *writer) withoutFailed(units []*unit) {
+	var others []*unit
+	for _, u := range units {
+		if u.Err == nil {
+			others = append(others, u)
+		}
+	}
+	err := w.rollback()
+	if err == nil && len(others) > 0 {
+		err = w.together(others)
+	}
+	if err == nil {
+		return
+	}
+	for _, u := range others {
+		u.Err = w.together([]*unit{u}) // fails if the batch could not be undone
+	}
+}
+
+// together runs all of some units in one commit, or none.
+func (w *writer) together(units []*unit) error {
+	err := w.begin()
+	if err != nil {
+		return err
+	}
+	for i := 0; err == nil && i < len(units); i++ {
+		w.attempt(units[i])
+		err = units[i].Err
+	}
+	if err == nil {
+		err = w.addCounts()
+	}
+	if err == nil {
+		err = w.commit()
+	}
+	if err != nil {
+		return errors.Join(err, w.rollback())
+	}
+	return nil
+}
+
+// attempt calls u's function, and reports whether it failed with something to undo. SQLite
+// ends a transaction by itself if, for example, the disk is full.
+func (w *writer) attempt(u *unit) (broken bool) {
+	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
+	u.Err = safely(u.fn)
+	ended := !w.conn.InTransaction()
+	if ended && u.Err == nil {
+		u.Err = errAborted
+	}
+	if u.Err == nil {
+		return false
+	}
+	w.conn.additions = w.conn.additions[:additions]
+	return ended || w.conn.TotalChanges() != changes
+}
+
+// addCounts adds up what the units have added to the same counts.
+func (w *writer) addCounts() error {
+	sums := sum(w.conn.additions)
+	w.conn.additions = w.conn.additions[:0]
+	for _, a := range sums {
+		if err := w.conn.run(a.query, a.args()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// safely calls fn and turns a panic into its error: this goroutine serves others too.
+func safely(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+func (w *writer) begin() error {
+	if err := w.file.lost(); err != nil {
+		return err
+	}
+	return w.exec(`BEGIN IMMEDIATE`)
+}
+
+func (w *writer) commit() error { return afterCommit(w.exec(`COMMIT`)) }
+
+func (w *writer) rollback() error {
+	w.conn.additions = w.conn.additions[:0]
+	if !w.conn.InTransaction() {
+		return nil
+	}
+	return w.exec(`ROLLBACK`)
+}
+
+func (w *writer) exec(statement string) error {
+	return w.conn.run(statement)
+}

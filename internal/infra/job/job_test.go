@@ -1,0 +1,591 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// clock is a database's clock that stands still until it is moved.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func stopped(d *db.DB) *clock {
+	c := &clock{at: d.Now()}
+	d.Now = c.now
+	return c
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func (q *Queue) does(kinds map[string]Kind) worker {
+	return worker{Queue: q, log: quiet, kinds: kinds, renew: renewEvery, lease: lease}
+}
+
+func put(t *testing.T, q *Queue, kind string, items ...string) {
+	t.Helper()
+	err := q.db.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for _, item := range items {
+			if err := q.Put(t.Context(), tx, kind, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Wake()
+}
+
+func take(t *testing.T, q *Queue) (Job, bool) {
+	t.Helper()
+	j, found, err := q.take(t.Context(), []string{"count", "fail", "kind", "panic", "slow", "tidy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, found
+}
+
+func waiting(t *testing.T, q *Queue) int {
+	t.Helper()
+	n, err := q.Waiting(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// run runs the queue until it is stopped, or the test ends.
+func run(t *testing.T, q *Queue, kinds map[string]Kind) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { q.Run(ctx, quiet, kinds) })
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestEachJobOnceOnSeveralServers(t *testing.T) {
+	t.Parallel()
+	const jobs = 200
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		var mu sync.Mutex
+		done := map[string]int{}
+		all := make(chan struct{})
+		allDone := sync.OnceFunc(func() { close(all) })
+		kinds := map[string]Kind{"count": {Do: func(_ context.Context, j Job) error {
+			mu.Lock()
+			defer mu.Unlock()
+			done[j.Item]++
+			if len(done) == jobs {
+				allDone()
+			}
+			return nil
+		}}}
+		var q *Queue
+		var stops []func()
+		for range 3 {
+			q = New(dbtest.Open(t, url))
+			stops = append(stops, run(t, q, kinds))
+		}
+		items := make([]string, jobs)
+		for i := range items {
+			items[i] = strconv.Itoa(i)
+		}
+		put(t, q, "count", items...)
+		<-all
+		for _, stop := range stops {
+			stop()
+		}
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs are to be done again", n)
+		}
+		for item, n := range done {
+			if n != 1 {
+				t.Errorf("job %s was done %d times", item, n)
+			}
+		}
+	})
+}
+
+func TestNoJobWithoutCommit(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		undo := errors.New("undo")
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(q.Put(t.Context(), tx, "kind", "item"), undo)
+		})
+		if !errors.Is(err, undo) || waiting(t, q) != 0 {
+			t.Errorf("%v, %d jobs wait", err, waiting(t, q))
+		}
+	})
+}
+
+func TestWaitingJobIsNotAddedTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "kind", "a", "a", "b")
+		if n := waiting(t, q); n != 2 {
+			t.Errorf("%d jobs wait, want 2", n)
+		}
+	})
+}
+
+func TestPausesGrowForADay(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		start := c.now()
+		put(t, q, "fail", "x")
+		var last bool
+		kinds := map[string]Kind{"fail": {
+			Do:    func(context.Context, Job) error { return errors.New("no") },
+			Ended: func(_ context.Context, _ *db.Tx, _ Job, _ error, again bool) error { last = !again; return nil },
+		}}
+		var tries []time.Duration
+		for waiting(t, q) > 0 {
+			if j, found := take(t, q); found {
+				tries = append(tries, c.now().Sub(start))
+				q.does(kinds).do(t.Context(), j)
+			}
+			c.move(10 * time.Second)
+		}
+		if !last {
+			t.Error("the last try was not told to be the last")
+		}
+		if tries[1] > 15*time.Second {
+			t.Errorf("second try after %s", tries[1])
+		}
+		for i := 1; i < len(tries); i++ {
+			most := min(firstPause<<min(i-1, 9), longPause)
+			if got := tries[i] - tries[i-1]; got < most/2 || got > most+10*time.Second {
+				t.Errorf("pause %d is %v, want %v at most and half of it at least", i, got, most)
+			}
+		}
+		if end := tries[len(tries)-1]; end < 23*time.Hour || end > 24*time.Hour {
+			t.Errorf("last try after %s", end)
+		}
+	})
+}
+
+// Jobs that have failed together do not come back together.
+func TestPausesDiffer(t *testing.T) {
+	t.Parallel()
+	first := pause(1)
+	for range 10 {
+		if pause(1) != first {
+			return
+		}
+	}
+	t.Errorf("all are %v", first)
+}
+
+// However long a try takes, nobody else makes another meanwhile.
+func TestLongTryKeepsItsJob(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "kind", "x")
+		j, _ := take(t, q)
+		w := q.does(map[string]Kind{"kind": {Do: func(ctx context.Context, _ Job) error {
+			for range 3 {
+				c.move(lease - time.Second)
+				for until := c.now().Add(lease); ; {
+					at, err := db.One(ctx, d, db.Value[time.Time], `SELECT run_at FROM jobs`)
+					if err != nil {
+						return err
+					}
+					if at.Equal(until) {
+						break
+					}
+				}
+			}
+			if _, found := take(t, q); found {
+				t.Error("it was taken by another")
+			}
+			return nil
+		}}})
+		w.renew = time.Millisecond
+		w.do(t.Context(), j)
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+	})
+}
+
+// A try has its time, and less of it when the server is told to stop.
+func TestTimeOfATry(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]time.Duration{"alone": timeLimit, "stop": stopLimit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stop, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if name == "stop" {
+					cancel()
+				}
+				begin := time.Now()
+				err := worker{renew: 2 * timeLimit, lease: 2 * timeLimit}.attempt(stop, func(ctx context.Context, _ Job) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}, Job{})
+				if took := time.Since(begin); err == nil || took != want {
+					t.Errorf("%v after %v, want it after %v", err, took, want)
+				}
+			})
+		})
+	}
+}
+
+// A mail server that does not answer keeps nothing else from being done.
+func TestReturningJobsHaveAHandOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		for i := range 2 * workers {
+			put(t, q, "mail", strconv.Itoa(i))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		mailing, tidied := make(chan struct{}, 2*workers), make(chan struct{}, 1)
+		proceed := make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			q.Run(ctx, quiet, map[string]Kind{
+				"mail": {Do: func(context.Context, Job) error {
+					mailing <- struct{}{}
+					<-proceed
+					return nil
+				}},
+				"tidy": {Every: time.Hour, Do: func(context.Context, Job) error {
+					for range workers {
+						<-mailing
+					}
+					tidied <- struct{}{}
+					return nil
+				}},
+			})
+			close(ended)
+		}()
+		<-tidied
+		close(proceed)
+		stop()
+		<-ended
+	})
+}
+
+func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "fail", "x")
+		no := errors.New("no")
+		var got error
+		j, _ := take(t, q)
+		q.does(map[string]Kind{"fail": {
+			Do: func(context.Context, Job) error { return Permanent(no) },
+			Ended: func(_ context.Context, _ *db.Tx, _ Job, err error, again bool) error {
+				got = err
+				if again {
+					t.Error("there is to be another try")
+				}
+				return nil
+			},
+		}}).do(t.Context(), j)
+		if !errors.Is(got, no) || waiting(t, q) != 0 {
+			t.Errorf("ended with %v, %d jobs wait", got, waiting(t, q))
+		}
+	})
+}
+
+func TestJobsEndAlone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for _, failed := range []error{nil, errors.New("later")} {
+			q, ended := New(d), 0
+			put(t, q, "kind", "a", "b")
+			w := q.does(map[string]Kind{"kind": {
+				Do:          func(context.Context, Job) error { return failed },
+				AfterCommit: func(Job, error, bool) { ended++ },
+			}})
+			first, _ := take(t, q)
+			second, _ := take(t, q)
+			w.do(t.Context(), first)
+			w.do(t.Context(), second)
+			if ended != 2 {
+				t.Errorf("%v: %d of 2 jobs were held to their end", failed, ended)
+			}
+		}
+	})
+}
+
+func TestLostLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "kind", "x")
+		first, _ := take(t, q)
+		if _, found := take(t, q); found {
+			t.Fatal("taken twice")
+		}
+		c.move(30 * time.Second)
+		second, found := take(t, q)
+		if !found || second.ID != first.ID || second.Attempt != 2 {
+			t.Fatalf("%+v, %t: not taken over", second, found)
+		}
+		late := map[string]Kind{"kind": {
+			Do: func(context.Context, Job) error { return nil },
+			Ended: func(context.Context, *db.Tx, Job, error, bool) error {
+				t.Error("a late worker has written down how it went")
+				return nil
+			},
+			AfterCommit: func(Job, error, bool) { t.Error("a late worker has told how it went") },
+		}}
+		q.does(late).do(t.Context(), first)
+		if waiting(t, q) != 1 {
+			t.Error("a late worker has ended the job of another")
+		}
+		q.does(map[string]Kind{"kind": {Do: func(context.Context, Job) error { return nil }}}).do(t.Context(), second)
+		if waiting(t, q) != 0 {
+			t.Error("the job is not done")
+		}
+	})
+}
+
+// What was done is not done again because the database could not be told at once.
+func TestEndIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "kind", "x")
+		j, _ := take(t, q)
+		w := q.does(map[string]Kind{"kind": {Do: func(context.Context, Job) error {
+			rename(t, d, "jobs", "gone")
+			return nil
+		}}})
+		back := sync.OnceFunc(func() { rename(t, d, "gone", "jobs") })
+		w.log = slog.New(slog.NewTextHandler(&told{text: "end a job", then: back}, nil))
+		w.do(t.Context(), j)
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+	})
+}
+
+// A job that cannot be ended does not keep a hand from others.
+func TestEndThatIsWrong(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "kind", "x")
+		j, _ := take(t, q)
+		ended := 0
+		q.does(map[string]Kind{"kind": {
+			Do: func(context.Context, Job) error { return nil },
+			Ended: func(context.Context, *db.Tx, Job, error, bool) error {
+				ended++
+				return errors.New("wrong")
+			},
+		}}).do(t.Context(), j)
+		if ended > 2*maxWrong || waiting(t, q) != 1 { // a shared commit tries again alone
+			t.Errorf("ended %d times, %d jobs wait", ended, waiting(t, q))
+		}
+	})
+}
+
+// A connection that is lost while a job is ended does not have it done again.
+func TestEndOnALostConnection(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	q := New(d)
+	put(t, q, "kind", "x")
+	j, _ := take(t, q)
+	lost := false
+	q.does(map[string]Kind{"kind": {
+		Do: func(context.Context, Job) error { return nil },
+		Ended: func(ctx context.Context, tx *db.Tx, _ Job, _ error, _ bool) error {
+			if lost {
+				return nil
+			}
+			lost = true
+			_, err := db.One(ctx, tx, db.Value[bool], `SELECT pg_terminate_backend(pg_backend_pid())`)
+			return err
+		},
+	}}).do(t.Context(), j)
+	if n := waiting(t, q); n != 0 || !lost {
+		t.Errorf("%d jobs wait", n)
+	}
+}
+
+// What this server does not know is left to one that does.
+func TestPanicsAreTriedAgainAndUnknownKindsLeft(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		put(t, q, "panic", "x")
+		put(t, q, "unknown", "x")
+		kinds := map[string]Kind{"panic": {Do: func(context.Context, Job) error { panic("oh") }}}
+		j, _ := take(t, q)
+		q.does(kinds).do(t.Context(), j)
+		if j, found := take(t, q); found || waiting(t, q) != 2 {
+			t.Errorf("%+v: not postponed, or not left", j)
+		}
+		c.move(15 * time.Second)
+		if j, _ := take(t, q); j.Kind != "panic" || j.Attempt != 2 {
+			t.Errorf("%+v: not tried again", j)
+		}
+		if j, found, err := q.take(t.Context(), []string{"unknown"}); err != nil || !found || j.Attempt != 1 {
+			t.Errorf("%+v, %t, %v: not left as it was", j, found, err)
+		}
+	})
+}
+
+func TestScheduledJobReturns(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := stopped(d)
+		q := New(d)
+		kinds := map[string]Kind{"tidy": {Every: time.Hour, Do: func(context.Context, Job) error { return errors.New("this time not") }}}
+		for range 2 { // as by two servers
+			if !q.does(kinds).schedule(t.Context()) {
+				t.Fatal("not scheduled")
+			}
+		}
+		for range 3 {
+			j, found := take(t, q)
+			if !found || waiting(t, q) != 1 {
+				t.Fatalf("found %t, %d jobs wait", found, waiting(t, q))
+			}
+			q.does(kinds).do(t.Context(), j)
+			if _, found := take(t, q); found {
+				t.Fatal("returned too early")
+			}
+			c.move(time.Hour)
+		}
+	})
+}
+
+func rename(t *testing.T, d *db.DB, from, to string) {
+	t.Helper()
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that starts while the database takes no jobs does them as soon as it does.
+func TestJobsAreScheduledLater(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rename(t, d, "jobs", "gone")
+		ctx, stop := context.WithCancel(t.Context())
+		failed, done := make(chan struct{}), make(chan struct{})
+		log := slog.New(slog.NewTextHandler(&told{text: "schedule jobs", then: sync.OnceFunc(func() { close(failed) })}, nil))
+		kinds := map[string]Kind{"tidy": {Every: time.Hour, Do: func(context.Context, Job) error {
+			close(done)
+			return nil
+		}}}
+		var running sync.WaitGroup
+		running.Go(func() { New(d).Run(ctx, log, kinds) })
+		<-failed
+		rename(t, d, "gone", "jobs")
+		<-done
+		stop()
+		running.Wait()
+	})
+}
+
+// told calls a function when a text is written to it.
+type told struct {
+	text string
+	then func()
+}
+
+func (w *told) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(w.text)) {
+		w.then()
+	}
+	return len(line), nil
+}
+
+// A server looks once a second, not each of its workers.
+func TestIdleServerLooksOnceASecond(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		looks := make(chan struct{}, 100)
+		d.Now = func() time.Time { // asked for by each look
+			looks <- struct{}{}
+			return time.Now()
+		}
+		begun := time.Now()
+		run(t, New(d), map[string]Kind{"kind": {}})
+		const polls = 2
+		for range workers + polls { // each hand looks when it begins
+			<-looks
+		}
+		if took := time.Since(begun); took < polls*pollEvery {
+			t.Errorf("%d polls took %s", polls, took)
+		}
+	})
+}
+
+func TestRunFinishesWhatItHasBegun(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		put(t, q, "slow", "x")
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		kinds := map[string]Kind{"slow": {Do: func(ctx context.Context, _ Job) error {
+			close(begun)
+			<-goOn
+			return ctx.Err()
+		}}}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { q.Run(ctx, quiet, kinds) })
+		<-begun
+		stop()
+		close(goOn)
+		running.Wait()
+		if n := waiting(t, q); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+	})
+}

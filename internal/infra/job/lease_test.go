@@ -1,0 +1,57 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A try ends when another server has taken its job, or may have, because the lease could not
+// be renewed: or both would send the mail.
+func TestLostLeaseEndsTheTry(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(c *clock, q *Queue, closeDB func() error) error{
+		"taken": func(c *clock, q *Queue, _ func() error) error {
+			c.move(time.Hour)
+			_, _, err := q.take(context.Background(), []string{"slow"})
+			return err
+		},
+		"not renewed": func(_ *clock, _ *Queue, closeDB func() error) error { return closeDB() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachURL(t, func(t *testing.T, url string) {
+				d, err := db.Open(t.Context(), url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				closeDB := sync.OnceValue(d.Close)
+				t.Cleanup(func() { _ = closeDB() })
+				c, q := stopped(d), New(d)
+				put(t, q, "slow", "x")
+				j, _ := take(t, q)
+				w := q.does(nil)
+				w.renew, w.lease = 50*time.Millisecond, 500*time.Millisecond
+				ended := w.attempt(t.Context(), func(ctx context.Context, _ Job) error {
+					if err := lose(c, q, closeDB); err != nil {
+						t.Error(err)
+					}
+					select {
+					case <-ctx.Done():
+						return ctx.Err()
+					case <-time.After(20 * time.Second):
+						return nil
+					}
+				}, j)
+				if !errors.Is(ended, context.Canceled) {
+					t.Errorf("got %v", ended)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package job
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// doBeside does a job. If that takes long, it returns before the end, as far as slow jobs
+// are few.
+func (w worker) doBeside(ctx context.Context, slow *sync.WaitGroup, j Job) {
+	done := make(chan struct{})
+	slow.Go(func() {
+		defer close(done)
+		w.begin(j)
+		defer w.ended(j)
+		w.do(ctx, j)
+	})
+	select {
+	case <-done:
+		return
+	case <-time.After(w.slowAfter):
+	}
+	select {
+	case <-done:
+	case w.slow <- struct{}{}:
+		slow.Go(func() {
+			<-done
+			<-w.slow
+		})
+	}
+}
+
+// try is one that is under way.
+type try struct {
+	kind  string
+	since time.Time
+}
+
+// UnderWay is how many jobs of a kind this server does now, and for how long it has done the
+// oldest.
+func (q *Queue) UnderWay(kind string) (n int, oldest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.db.Now()
+	for _, t := range q.underWay {
+		if t.kind == kind {
+			n++
+			oldest = max(oldest, now.Sub(t.since))
+		}
+	}
+	return n, oldest
+}
+
+func (q *Queue) begin(j Job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.underWay[j.ID] = try{j.Kind, q.db.Now()}
+}
+
+func (q *Queue) ended(j Job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.underWay, j.ID)
+}

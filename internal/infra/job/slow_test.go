@@ -1,0 +1,58 @@
+package job
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// Sixteen jobs are done at once; however many take long, others are done meanwhile.
+func TestSlowJobsHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const silent = 30
+		q := New(d)
+		ctx, cancel := context.WithCancel(t.Context())
+		begun, release, quick := make(chan struct{}, silent), make(chan struct{}), make(chan struct{})
+		w := q.does(map[string]Kind{
+			"slow": {Do: func(context.Context, Job) error {
+				begun <- struct{}{}
+				<-release
+				return nil
+			}},
+			"count": {Do: func(context.Context, Job) error { close(quick); return nil }},
+		})
+		w.slowAfter, w.slow = 500*time.Millisecond, make(chan struct{}, maxSlow)
+		for i := range silent {
+			put(t, q, "slow", strconv.Itoa(i))
+		}
+		var working sync.WaitGroup
+		for range workers {
+			working.Go(func() { w.work(ctx, []string{"count", "slow"}, q.wake) })
+		}
+		q.Wake()
+		for range 16 {
+			<-begun
+		}
+		put(t, q, "count", "")
+		select {
+		case <-quick:
+		case <-time.After(20 * time.Second):
+			t.Error("silent ones hold up the others")
+		}
+		if n, oldest := q.UnderWay("slow"); n < silent/2 || oldest <= 0 {
+			t.Errorf("%d are under way, the oldest since %v", n, oldest)
+		}
+		cancel()
+		close(release)
+		working.Wait()
+		if n, _ := q.UnderWay("slow"); n != 0 {
+			t.Errorf("%d are under way at the end", n)
+		}
+	})
+}

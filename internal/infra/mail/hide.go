@@ -1,0 +1,79 @@
+package mail
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"foyer/internal/base/plaintext"
+)
+
+const (
+	// maxText is how many characters are kept of what a mail server says.
+	maxText = 300
+	// telling is how many characters of a secret in a row give it away.
+	telling = 16
+
+	hidden = "[hidden]"
+	unfit  = "the mail server's answer repeats a part of the mail that is kept secret, so it is not shown"
+)
+
+var (
+	// linked is a link like those that foyer mails, to anybody.
+	linked = regexp.MustCompile(`(?i)((?:/|%2f)invite(?:/|%2f))[^\s]+`)
+	// between is what cannot be part of a secret.
+	between = regexp.MustCompile(`[^0-9A-Za-z_-]+`)
+)
+
+// fit turns what a mail server says into one line for a log and a table, without the
+// secrets of the mail: some servers repeat a link that they reject.
+func fit(said string, secrets []string) string {
+	text := plaintext.Line(said, len(said)*2+maxText) // nothing is cut off yet, only made visible
+	text = linked.ReplaceAllString(text, "${1}"+hidden)
+	for _, secret := range secrets {
+		text = regexp.MustCompile(`(?i)`+regexp.QuoteMeta(secret)).ReplaceAllString(text, hidden)
+	}
+	if tells(text, secrets) {
+		return unfit
+	}
+	return plaintext.Line(text, maxText)
+}
+
+// tells reports whether a telling part of a secret is in a text, also with line breaks,
+// percent signs or anything else in between.
+func tells(text string, secrets []string) bool {
+	squeezed := squeeze(text)
+	for _, secret := range secrets {
+		whole := squeeze(secret)
+		for at := 0; at+telling <= len(whole); at++ {
+			if strings.Contains(squeezed, whole[at:at+telling]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// squeeze is a text in lower case, decoded, without what cannot be part of a secret.
+func squeeze(text string) string {
+	return strings.ToLower(between.ReplaceAllString(decode(text), ""))
+}
+
+var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// decode undoes escapes of urls, also of urls in urls, wherever they are.
+func decode(text string) string {
+	for {
+		plain := escaped.ReplaceAllStringFunc(text, func(e string) string {
+			decoded, err := url.PathUnescape(e)
+			if err != nil {
+				return e
+			}
+			return decoded
+		})
+		if plain == text {
+			return text
+		}
+		text = plain
+	}
+}

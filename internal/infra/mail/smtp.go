@@ -1,0 +1,219 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+
+	"foyer/internal/base/address"
+)
+
+// How long the parts of a conversation may take; together they stay below the 16
+// minutes that one try of a job may take. Most servers look for spam before they
+// answer the last byte: a client that gives up early sends the mail again (RFC 5321,
+// section 4.5.3.2.6).
+const (
+	openTime    = time.Minute      // to connect, and once more until the login
+	handTime    = 3 * time.Minute  // from naming the mail to its last byte
+	acceptsTime = 10 * time.Minute // for the answer to that
+)
+
+// SMTP sends each message over a connection of its own.
+type SMTP struct {
+	Settings Settings
+	Timeout  time.Duration  // for the answer to the last byte; 0: acceptsTime
+	RootCAs  *x509.CertPool // who may vouch for the server; nil: the system's
+}
+
+// Error is why a mail was not sent. It never holds the credentials or the secrets
+// of the message.
+type Error struct {
+	Code      int    // the mail server's answer, like 451; 0: it gave none
+	Permanent bool   // trying again is of no use
+	Asked     bool   // a mail server was reached
+	Text      string // one line; of what a mail server says, at most 300 characters
+}
+
+func (e *Error) Error() string {
+	if e.Code == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("%s (%d)", e.Text, e.Code)
+}
+
+// Send hands m to the mail server: nil once the server has taken it over, else
+// an *Error. When the connection breaks after the last byte nobody knows whether
+// it was taken over; that is an error too, so a mail may arrive twice but is
+// never lost.
+func (s SMTP) Send(ctx context.Context, m Message) error {
+	if failed := s.send(ctx, m); failed != nil {
+		if failed.Asked { // else it is our own text
+			failed.Text = fit(failed.Text, m.Secrets)
+		}
+		return failed
+	}
+	return nil
+}
+
+func (s SMTP) send(ctx context.Context, m Message) *Error {
+	mail, err := m.seal()
+	if err != nil {
+		return &Error{Permanent: true, Text: err.Error()}
+	}
+	dialer := net.Dialer{Timeout: openTime}
+	conn, err := dialer.DialContext(ctx, "tcp", s.Settings.address())
+	if err != nil {
+		return &Error{Text: "connecting to the mail server: " + err.Error()}
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // ends whatever waits for an answer
+	defer stop()
+
+	return s.converse(ctx, conn, mail)
+}
+
+// converse speaks SMTP on an open connection. A failure before the recipient is named
+// is about us and the server, not the mail: the operator can repair it (a wrong
+// password or sender, say), so even a 5xx answer is not permanent there.
+func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
+	limit(conn, openTime)
+	client, failed := s.open(ctx, conn, mail.from)
+	if failed != nil {
+		return failed
+	}
+	limit(conn, handTime)
+	if err := client.Mail("<" + mail.from + ">"); err != nil {
+		return failure(ctx, "naming the sender", err)
+	}
+	body, err := handOver(client, mail)
+	ours := aboutUs(err)
+	if err == nil {
+		limit(conn, cmp.Or(s.Timeout, acceptsTime))
+		err = body.Close()
+	}
+	if err != nil {
+		failed := failure(ctx, "sending", err)
+		failed.Permanent = failed.Code >= 500 && !ours
+		return failed
+	}
+	// The mail is out: not waiting for QUIT shortens the time in which a crash would
+	// send it again.
+	_, _ = client.Text.Cmd("QUIT")
+	return nil
+}
+
+// limit is how long the next part of a conversation may take.
+func limit(conn net.Conn, part time.Duration) {
+	at := time.Now().Add(part) //nolint:forbidigo // the network has no other clock
+	_ = conn.SetDeadline(at)   // if it is closed, the next use fails
+}
+
+// open prepares a connection for handing over a mail.
+func (s SMTP) open(ctx context.Context, conn net.Conn, from string) (*smtp.Client, *Error) {
+	config := &tls.Config{ServerName: s.Settings.Host, RootCAs: s.RootCAs, MinVersion: tls.VersionTLS12}
+	if s.Settings.Security == TLS {
+		conn = tls.Client(conn, config)
+	}
+	client, err := smtp.NewClient(conn, s.Settings.Host)
+	if err != nil {
+		return nil, failure(ctx, "greeting", err)
+	}
+	client.SkipSMTPUTF8(true) // both addresses are ASCII
+	if err := client.Hello(address.DomainOf(from)); err != nil {
+		return nil, failure(ctx, "EHLO", err)
+	}
+	if s.Settings.Security == STARTTLS {
+		if ok, _ := client.Extension("STARTTLS"); !ok {
+			return nil, &Error{Asked: true, Text: "the mail server offers no STARTTLS; nothing was sent"}
+		}
+		if err := client.StartTLS(config); err != nil {
+			return nil, failure(ctx, "STARTTLS", err)
+		}
+	}
+	if s.Settings.username == "" {
+		return client, nil
+	}
+	return client, s.authenticate(ctx, client)
+}
+
+// authenticate logs in with PLAIN or LOGIN: inside TLS, or on smtp+plain, where
+// the operator wants no protection.
+func (s SMTP) authenticate(ctx context.Context, client *smtp.Client) *Error {
+	_, offered := client.Extension("AUTH")
+	unprotected := s.Settings.Security == Plain
+	var auth smtp.Auth
+	switch mechanisms := " " + offered + " "; {
+	case strings.Contains(mechanisms, " PLAIN "):
+		auth = smtp.PlainAuth("", s.Settings.username, s.Settings.password, s.Settings.Host, unprotected)
+	case strings.Contains(mechanisms, " LOGIN "):
+		auth = smtp.LoginAuth(s.Settings.username, s.Settings.password, s.Settings.Host, unprotected)
+	default:
+		return &Error{Asked: true, Text: "the mail server offers neither AUTH PLAIN nor AUTH LOGIN"}
+	}
+	err := client.Auth(auth)
+	if err == nil {
+		return nil
+	}
+	failed := failure(ctx, "AUTH", err)
+	switch { // the answer may repeat what it was sent
+	case failed.Code >= 500:
+		failed.Text = "the mail server refused the user name or the password"
+	case failed.Code != 0:
+		failed.Text = "the mail server cannot take a login now"
+	}
+	return failed
+}
+
+// aboutUs reports whether a refusal of the recipient is really one of the sender or the
+// connection, which many servers put off until then: no login (RFC 4954, section 6), or
+// by the enhanced code in the text, the sender's address or a policy (RFC 3463).
+func aboutUs(err error) bool {
+	reply, _ := errors.AsType[*textproto.Error](err)
+	return reply != nil && (reply.Code == 530 || ourCodes().MatchString(reply.Msg))
+}
+
+var ourCodes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^| )5\.(1\.[78]|7\.\d+) `) })
+
+// handOver sends the mail except its end: the server has it once Close of the result
+// returns nil.
+func handOver(client *smtp.Client, mail envelope) (io.Closer, error) {
+	if err := client.Rcpt("<" + mail.to + ">"); err != nil {
+		return nil, err
+	}
+	w, err := client.Data()
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(mail.body)
+	return w, err
+}
+
+// failure describes what went wrong while step was under way.
+func failure(ctx context.Context, step string, err error) *Error {
+	failed := &Error{Asked: true}
+	reply, answered := errors.AsType[*textproto.Error](err)
+	switch {
+	case answered:
+		failed.Code, failed.Text = reply.Code, "the mail server answered: "+reply.Msg
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
+		failed.Text = step + ": the mail server did not answer in time"
+	case ctx.Err() != nil:
+		failed.Text = step + ": stopped before the mail server answered"
+	default:
+		failed.Text = step + ": " + err.Error()
+	}
+	return failed
+}

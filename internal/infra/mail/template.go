@@ -1,0 +1,37 @@
+package mail
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"sync"
+	texttemplate "text/template"
+)
+
+// Template is what a mail says, as text and as HTML. It is read when it is first used.
+type Template struct {
+	text func() *texttemplate.Template
+	html func() *template.Template
+}
+
+// NewTemplate returns the template of the files templates/NAME.txt and templates/NAME.html.
+func NewTemplate(files fs.FS, name string) Template {
+	path := "templates/" + name
+	return Template{
+		text: sync.OnceValue(func() *texttemplate.Template { return texttemplate.Must(texttemplate.ParseFS(files, path+".txt")) }),
+		html: sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, path+".html")) }),
+	}
+}
+
+// Render fills in both parts.
+func (t Template) Render(data any) (text, html string, err error) {
+	var plain, marked bytes.Buffer
+	if err := t.text().Execute(&plain, data); err != nil {
+		return "", "", fmt.Errorf("mail as text: %w", err)
+	}
+	if err := t.html().Execute(&marked, data); err != nil {
+		return "", "", fmt.Errorf("mail as HTML: %w", err)
+	}
+	return plain.String(), marked.String(), nil
+}

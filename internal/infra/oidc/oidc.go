@@ -1,0 +1,260 @@
+// Package oidc asks an identity provider who somebody is, by OpenID Connect: the code flow with
+// PKCE, state and nonce.
+package oidc
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	gooidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/flight"
+)
+
+const (
+	// patience is how long one step may take, with all that the provider is asked in it.
+	patience = 10 * time.Second
+	// keptFor is how long what the provider says about itself, and its keys, are believed. A
+	// key that is not known is asked for at once.
+	keptFor = time.Hour
+	// maxAnswer bounds what a provider can make us hold in memory, in bytes.
+	maxAnswer = 1 << 20
+)
+
+// Settings say which provider to ask, and as whom.
+type Settings struct {
+	Issuer                 string
+	ClientID, ClientSecret string
+	Scopes                 []string
+	Redirect               string // the url that the provider sends people back to
+}
+
+// Provider is an identity provider. It is asked about itself when somebody first signs in, so
+// that one that is down stops no start.
+type Provider struct {
+	settings Settings
+	now      func() time.Time
+	client   *http.Client
+	patience time.Duration
+	flight   flight.Group[*discovered]
+	known    atomic.Pointer[discovered]
+}
+
+// discovered is what a provider says about itself.
+type discovered struct {
+	at       time.Time
+	config   oauth2.Config
+	verifier *gooidc.IDTokenVerifier
+	provider *gooidc.Provider
+}
+
+// New returns the provider that settings name.
+func New(s Settings, now func() time.Time) *Provider {
+	direct := &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: patience, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
+	return &Provider{
+		settings: s, now: now, patience: patience,
+		client: &http.Client{
+			Transport: bounded{direct}, Timeout: patience,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// bounded cuts long answers off.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxAnswer), res.Body}
+	}
+	return res, err
+}
+
+// Secrets bind what comes back from the provider to the browser that was sent there.
+type Secrets struct {
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"`
+}
+
+// URL is where to send a browser to sign in.
+func (p *Provider) URL(ctx context.Context, s Secrets) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	d, err := p.discover(ctx)
+	if err != nil {
+		return "", err
+	}
+	return d.config.AuthCodeURL(s.State, gooidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)), nil
+}
+
+// Claims are what the provider says about somebody.
+type Claims struct {
+	Issuer, Subject string
+	Email           string
+	EmailVerified   bool
+}
+
+// claims are some of a token, or of an answer about a user.
+type claims struct {
+	AuthorizedParty string          `json:"azp"`
+	Email           string          `json:"email"`
+	EmailVerified   json.RawMessage `json:"email_verified"` // believed if it is true, not "true"
+}
+
+func (c claims) verified() bool { return string(c.EmailVerified) == "true" }
+
+// Redeem returns who has come back with a code.
+func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, error) {
+	ctx, cancel := context.WithTimeout(gooidc.ClientContext(ctx, p.client), p.patience)
+	defer cancel()
+	d, err := p.discover(ctx)
+	if err != nil {
+		return Claims{}, err
+	}
+	token, err := d.config.Exchange(ctx, code, oauth2.VerifierOption(s.Verifier))
+	if err != nil {
+		return Claims{}, refusedCode(ctx, err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	verified, err := d.verifier.Verify(ctx, raw)
+	if err != nil {
+		return Claims{}, failed(ctx, err)
+	}
+	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(s.Nonce)) != 1 {
+		return Claims{}, fault.New(fault.Invalid, "The identity provider's answer belongs to another attempt to sign in: begin again.")
+	}
+	var c claims
+	if err := verified.Claims(&c); err != nil {
+		return Claims{}, failed(ctx, err)
+	}
+	if c.AuthorizedParty != "" && c.AuthorizedParty != p.settings.ClientID || verified.Subject == "" {
+		return Claims{}, failed(ctx, errors.New("the token was made for another client, or names nobody"))
+	}
+	if c.Email == "" && d.provider.UserInfoEndpoint() != "" { // it may leave addresses out of tokens
+		if c, err = p.userInfo(ctx, d, token, verified.Subject); err != nil {
+			return Claims{}, err
+		}
+	}
+	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: c.verified()}, nil
+}
+
+func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.Token, subject string) (c claims, err error) {
+	info, err := d.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err == nil {
+		err = info.Claims(&c)
+	}
+	if err == nil && info.Subject != subject { // OpenID Connect Core section 5.3.2
+		err = errors.New("the userinfo endpoint answered about somebody else")
+	}
+	if err != nil {
+		return claims{}, failed(ctx, err)
+	}
+	return c, nil
+}
+
+// discover returns what the provider says about itself. What it has said before holds while it
+// is down.
+func (p *Provider) discover(ctx context.Context) (*discovered, error) {
+	known := p.known.Load()
+	if known != nil && p.now().Sub(known.at) < keptFor {
+		return known, nil
+	}
+	d, err := p.flight.Do(ctx, "", p.ask)
+	switch {
+	case err == nil:
+		return d, nil
+	case known != nil:
+		return known, nil
+	}
+	return nil, failed(ctx, err)
+}
+
+func (p *Provider) ask(ctx context.Context) (*discovered, error) {
+	ctx, cancel := context.WithTimeout(gooidc.ClientContext(ctx, p.client), p.patience)
+	defer cancel()
+	provider, err := gooidc.NewProvider(ctx, p.settings.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var also struct {
+		Keys    string   `json:"jwks_uri"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := provider.Claims(&also); err != nil {
+		return nil, err
+	}
+	endpoint := provider.Endpoint()
+	for _, address := range []string{endpoint.AuthURL, endpoint.TokenURL, also.Keys} {
+		if !safe(address) {
+			return nil, fmt.Errorf("it names the address %q, which is neither https nor on this machine", address)
+		}
+	}
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if len(also.Methods) > 0 && !slices.Contains(also.Methods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	d := &discovered{
+		at: p.now(), provider: provider,
+		config: oauth2.Config{
+			ClientID: p.settings.ClientID, ClientSecret: p.settings.ClientSecret, Endpoint: endpoint,
+			RedirectURL: p.settings.Redirect, Scopes: p.settings.Scopes,
+		},
+		verifier: provider.Verifier(&gooidc.Config{
+			ClientID: p.settings.ClientID, SupportedSigningAlgs: []string{gooidc.RS256, gooidc.ES256}, Now: p.now,
+		}),
+	}
+	p.known.Store(d)
+	return d, nil
+}
+
+// safe reports whether nobody between us and an address can change what it answers.
+func safe(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
+}
+
+// refusedCode is why no token was given for a code. What else the provider writes may hold
+// secrets.
+func refusedCode(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	switch {
+	case !ok:
+		return failed(ctx, err)
+	case refused.ErrorCode == "invalid_grant":
+		return fault.New(fault.Invalid, "The identity provider does not take the code that your browser came back with: it was used, or is too old. Begin again.")
+	}
+	return failed(ctx, fmt.Errorf("the token endpoint answered %d %.40q", refused.Response.StatusCode, refused.ErrorCode))
+}
+
+// failed is the fault of a provider that does not answer, or answers wrongly.
+func failed(ctx context.Context, cause error) error {
+	cause = fmt.Errorf("identity provider: %w", cause)
+	timeout, ok := errors.AsType[net.Error](cause)
+	if ctx.Err() != nil || errors.Is(cause, context.DeadlineExceeded) || ok && timeout.Timeout() {
+		return &fault.Error{Kind: fault.UpstreamTimeout, Detail: "The identity provider does not answer in time: try again later, or sign in another way.", Cause: cause}
+	}
+	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: "The identity provider does not answer, or answers wrongly: try again later, or sign in another way.", Cause: cause}
+}

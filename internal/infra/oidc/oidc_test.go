@@ -1,0 +1,181 @@
+package oidc_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/oidc"
+	"foyer/internal/infra/oidc/oidctest"
+)
+
+const redirect = "https://foyer.example/console/session/oidc/callback"
+
+var secrets = oidc.Secrets{State: "state", Nonce: "nonce", Verifier: strings.Repeat("v", 43)}
+
+// code signs in at the provider, and returns what the browser comes back with.
+func code(t *testing.T, p *oidc.Provider, s oidc.Secrets) string {
+	t.Helper()
+	address, err := p.URL(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	back, err := url.Parse(res.Header.Get("Location"))
+	if err != nil || !strings.HasPrefix(back.String(), redirect+"?") || back.Query().Get("state") != s.State {
+		t.Fatalf("%d, back to %s", res.StatusCode, back)
+	}
+	return back.Query().Get("code")
+}
+
+func TestRedeem(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		oidctest.Behaviour
+		want oidc.Claims // but for the issuer
+	}{
+		"RS256":               {want: oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"ES256":               {oidctest.Behaviour{Algorithm: "ES256"}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"secret in the body":  {oidctest.Behaviour{PostSecret: true}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"unverified":          {oidctest.Behaviour{Claims: map[string]any{"email_verified": false}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
+		"verified as a text":  {oidctest.Behaviour{Claims: map[string]any{"email_verified": "true"}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
+		"no address":          {oidctest.Behaviour{Claims: map[string]any{"email": ""}}, oidc.Claims{Subject: "1", EmailVerified: true}},
+		"address by userinfo": {oidctest.Behaviour{Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "1", "email": "a@x.example", "email_verified": true}}, oidc.Claims{Subject: "1", Email: "a@x.example", EmailVerified: true}},
+		"audience in a list":  {oidctest.Behaviour{Claims: map[string]any{"aud": []string{"other", "foyer"}, "azp": "foyer"}}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := oidctest.Start(t)
+			server.Behave(test.Behaviour)
+			p := oidc.New(server.Settings(redirect), time.Now)
+			test.want.Issuer = server.URL
+			if got, err := p.Redeem(t.Context(), code(t, p, secrets), secrets); got != test.want || err != nil {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestRedeemRefuses(t *testing.T) {
+	t.Parallel()
+	past := time.Now().Add(-time.Minute).Unix()
+	for name, test := range map[string]struct {
+		oidctest.Behaviour
+		kind fault.Kind
+	}{
+		"foreign audience":   {oidctest.Behaviour{Claims: map[string]any{"aud": "other"}}, fault.UpstreamUnavailable},
+		"for another client": {oidctest.Behaviour{Claims: map[string]any{"aud": []string{"other", "foyer"}, "azp": "other"}}, fault.UpstreamUnavailable},
+		"foreign issuer":     {oidctest.Behaviour{Claims: map[string]any{"iss": "https://other.example"}}, fault.UpstreamUnavailable},
+		"expired":            {oidctest.Behaviour{Claims: map[string]any{"exp": past}}, fault.UpstreamUnavailable},
+		"nobody":             {oidctest.Behaviour{Claims: map[string]any{"sub": ""}}, fault.UpstreamUnavailable},
+		"not signed":         {oidctest.Behaviour{Algorithm: "none"}, fault.UpstreamUnavailable},
+		"signed by a secret": {oidctest.Behaviour{Algorithm: "HS256"}, fault.UpstreamUnavailable},
+		"unknown key":        {oidctest.Behaviour{HideKeys: true}, fault.UpstreamUnavailable},
+		"another nonce":      {oidctest.Behaviour{Claims: map[string]any{"nonce": "other"}}, fault.Invalid},
+		"no nonce":           {oidctest.Behaviour{Claims: map[string]any{"nonce": nil}}, fault.Invalid},
+		"userinfo of another": {oidctest.Behaviour{
+			Claims: map[string]any{"email": ""}, UserInfo: map[string]any{"sub": "2", "email": "a@x.example", "email_verified": true},
+		}, fault.UpstreamUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := oidctest.Start(t)
+			server.Behave(test.Behaviour)
+			p := oidc.New(server.Settings(redirect), time.Now)
+			if got, err := p.Redeem(t.Context(), code(t, p, secrets), secrets); !fault.Is(err, test.kind) || got != (oidc.Claims{}) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestCodeIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	server := oidctest.Start(t)
+	p := oidc.New(server.Settings(redirect), time.Now)
+	once := code(t, p, secrets)
+	if _, err := p.Redeem(t.Context(), once, secrets); err != nil {
+		t.Fatal(err)
+	}
+	other := secrets
+	other.Verifier = strings.Repeat("w", 43)
+	for name, try := range map[string]func() error{
+		"again":            func() error { _, err := p.Redeem(t.Context(), once, secrets); return err },
+		"made up":          func() error { _, err := p.Redeem(t.Context(), "code", secrets); return err },
+		"another verifier": func() error { _, err := p.Redeem(t.Context(), code(t, p, secrets), other); return err },
+	} {
+		if err := try(); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What the provider says about itself is kept, and asked anew; a new key is asked for at once.
+func TestDiscoveryIsKept(t *testing.T) {
+	t.Parallel()
+	server, now := oidctest.Start(t), time.Now()
+	p := oidc.New(server.Settings(redirect), func() time.Time { return now })
+	redeem := func() {
+		t.Helper()
+		if _, err := p.Redeem(t.Context(), code(t, p, secrets), secrets); err != nil {
+			t.Error(err)
+		}
+	}
+	const discovery = "/.well-known/openid-configuration"
+	redeem()
+	redeem()
+	if d, k := server.Asked(discovery), server.Asked("/keys"); d != 1 || k != 1 {
+		t.Errorf("asked %d times about itself, %d times for keys", d, k)
+	}
+	server.Behave(oidctest.Behaviour{Key: "second"})
+	redeem()
+	if k := server.Asked("/keys"); k != 2 {
+		t.Errorf("asked %d times for keys", k)
+	}
+	now = now.Add(time.Hour)
+	server.Behave(oidctest.Behaviour{Key: "second"})
+	redeem()
+	if d := server.Asked(discovery); d != 2 {
+		t.Errorf("asked %d times about itself", d)
+	}
+	now = now.Add(time.Hour)
+	server.Behave(oidctest.Behaviour{Status: http.StatusInternalServerError})
+	if _, err := p.URL(t.Context(), secrets); err != nil || server.Asked(discovery) != 3 {
+		t.Errorf("what was known holds no longer: %v", err)
+	}
+}
+
+func TestProviderIsDown(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]oidctest.Behaviour{
+		"failing":        {Status: http.StatusInternalServerError},
+		"redirecting":    {Status: http.StatusFound},
+		"unsafe address": {TokenEndpoint: "http://login.example/token"},
+	} {
+		server := oidctest.Start(t)
+		server.Behave(b)
+		p := oidc.New(server.Settings(redirect), time.Now)
+		if _, err := p.URL(t.Context(), secrets); !fault.Is(err, fault.UpstreamUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		server.Behave(oidctest.Behaviour{})
+		if _, err := p.URL(t.Context(), secrets); err != nil {
+			t.Errorf("%s, then up again: %v", name, err)
+		}
+		server.Behave(oidctest.Behaviour{Status: http.StatusInternalServerError})
+		if _, err := p.Redeem(t.Context(), "code", secrets); !fault.Is(err, fault.UpstreamUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

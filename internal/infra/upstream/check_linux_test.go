@@ -1,0 +1,23 @@
+package upstream_test
+
+import (
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// An upstream that could not be asked for want of a file descriptor is asked at the
+// next call. Not parallel: the limit is the process's.
+func TestCheckWithoutDescriptor(t *testing.T) {
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+	var err error
+	upstreamtest.WithoutDescriptors(t, func() { _, _, err = source.Check(t.Context(), "Acme", parse(t, repo.URL)) })
+	if !fault.Is(err, fault.Internal) {
+		t.Errorf("error %v", err)
+	}
+	check(t, source, clock, repo.URL, "v1.0.0", 0)
+}

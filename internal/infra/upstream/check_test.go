@@ -1,0 +1,189 @@
+package upstream_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// check fails unless Check answers with the tag and age.
+func check(t *testing.T, s *upstream.Source, c *clock, url, tag string, age time.Duration) {
+	t.Helper()
+	version, learned, err := s.Check(t.Context(), "Acme", parse(t, url))
+	if got := c.now().Sub(learned); err != nil || version.Tag != tag || got != age {
+		t.Errorf("Check: tag %q, age %v, error %v; want %q, %v", version.Tag, got, err, tag, age)
+	}
+}
+
+func TestCheckAsksOnce(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+
+	for range 20 {
+		check(t, source, clock, repo.URL, "v1.0.0", 0)
+	}
+	check(t, source, clock, repo.URL+".git/", "v1.0.0", 0)
+	if n := host.Requests(); n != 1 {
+		t.Errorf("20 checks made %d requests", n)
+	}
+	repo.Tag(t, "v1.1.0", "refs/heads/main")
+	clock.advance(upstream.CheckInterval - time.Second)
+	check(t, source, clock, repo.URL, "v1.0.0", upstream.CheckInterval-time.Second)
+	clock.advance(time.Second)
+	check(t, source, clock, repo.URL, "v1.1.0", 0)
+	if n := host.Requests(); n != 2 {
+		t.Errorf("%d requests after the interval; want 2", n)
+	}
+}
+
+func TestCheckTogether(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { check(t, source, clock, repo.URL, "v1.0.0", 0) })
+	}
+	all.Wait()
+	if n := host.Requests(); n != 1 {
+		t.Errorf("50 checks at once made %d requests", n)
+	}
+}
+
+func TestCheckWhenUpstreamFails(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+
+	host.Fail(http.StatusInternalServerError)
+	for range 3 {
+		_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
+		wantFault(t, err, fault.UpstreamUnavailable, "", "500")
+	}
+	if n := host.Requests(); n != 1 {
+		t.Errorf("3 checks of a host that fails made %d requests", n)
+	}
+	host.Intercept(nil)
+	clock.advance(upstream.CheckInterval)
+	check(t, source, clock, repo.URL, "v1.0.0", 0)
+
+	host.Fail(http.StatusInternalServerError)
+	clock.advance(time.Hour)
+	check(t, source, clock, repo.URL, "v1.0.0", time.Hour)
+	clock.advance(time.Minute)
+	check(t, source, clock, repo.URL, "v1.0.0", time.Hour+time.Minute)
+	if n := host.Requests(); n != 3 {
+		t.Errorf("%d requests; want 3", n)
+	}
+}
+
+// An installation tells what is newest too, but a check right after it asks:
+// something may have been published since.
+func TestCheckAfterOpen(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+	open := func() {
+		t.Helper()
+		if _, err := source.Open(t.Context(), parse(t, repo.URL)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	repo.Tag(t, "v1.1.0", "refs/heads/main")
+	check(t, source, clock, repo.URL, "v1.1.0", 0)
+	repo.Tag(t, "v1.2.0", "refs/heads/main")
+	clock.advance(time.Minute)
+	open()
+	check(t, source, clock, repo.URL, "v1.2.0", 0) // without asking, and not back to v1.1.0
+	if n := host.Requests(); n != 3 {
+		t.Errorf("%d requests; want 3", n)
+	}
+	host.Fail(http.StatusBadGateway)
+	clock.advance(upstream.CheckInterval)
+	check(t, source, clock, repo.URL, "v1.2.0", upstream.CheckInterval)
+}
+
+// What a host answers to credentials is not for everyone who knows the url.
+func TestCheckKeepsCredentialsApart(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	host.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if _, _, ok := r.BasicAuth(); ok {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	clock := newClock()
+	source := newSource(clock)
+	check(t, source, clock, strings.Replace(repo.URL, "://", "://joe:secret@", 1), "v1.0.0", 0)
+	_, _, err := source.Check(t.Context(), "Acme", parse(t, repo.URL))
+	wantFault(t, err, fault.UpstreamUnavailable, "", "401")
+}
+
+// However many upstreams are to be checked, few are asked at once, few more wait,
+// and the rest are told to come again.
+func TestCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	const together, admitted, all = 8, 56, 64
+	host := upstreamtest.NewHost(t)
+	proceed := make(chan struct{})
+	var now, most atomic.Int32
+	host.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+		}
+		<-proceed
+		w.WriteHeader(http.StatusNotFound)
+		return true
+	})
+	source := newSource(newClock())
+	answers := make(chan error, all)
+	for i := range all {
+		r := parse(t, fmt.Sprint(host.URL, "/app", i))
+		go func() {
+			_, _, err := source.Check(t.Context(), strconv.Itoa(i), r)
+			answers <- err
+		}()
+	}
+	for range all - admitted {
+		if err := <-answers; !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			t.Errorf("beyond what fits: %v", err)
+		}
+	}
+	close(proceed)
+	for range admitted {
+		if err := <-answers; !fault.Is(err, fault.UpstreamUnavailable) {
+			t.Errorf("within what fits: %v", err)
+		}
+	}
+	if n := most.Load(); n > together {
+		t.Errorf("%d were asked at once", n)
+	}
+}

@@ -1,0 +1,122 @@
+package egress
+
+import (
+	"net/netip"
+	"strings"
+
+	"foyer/internal/base/fault"
+)
+
+// special lists the addresses of the IANA special-purpose registries that do
+// not lead to a public host. Of IPv6 only 2000::/3 is public at all, so that
+// everything outside it (loopback, link-local, private, multicast, NAT64) needs
+// no row of its own. Metadata services of clouds are in these ranges too, but for
+// Azure's platform, on which see
+// https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
+var special = []struct {
+	prefix netip.Prefix
+	what   string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
+	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared (carrier NAT)"},
+	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "the platform of Azure"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
+	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
+	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay"},
+	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
+	{netip.MustParsePrefix("198.18.0.0/15"), "benchmark"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
+	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("2001::/23"), "reserved"}, // Teredo, benchmark, ORCHID
+	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
+	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+}
+
+var (
+	publicIPv6 = netip.MustParsePrefix("2000::/3")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// allowList holds the special addresses that the operator lets app urls reach.
+type allowList []netip.Prefix
+
+func (l allowList) names(addr netip.Addr) bool {
+	for _, p := range l {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns a fault for an address that is neither public nor named by l.
+// An IPv6 address that carries an IPv4 one needs both: the form itself or the
+// inner address named, and the inner address public or named. So naming
+// 64:ff9b::/96 on a network with NAT64 opens no way to 10.0.0.1.
+func (l allowList) check(addr netip.Addr) error {
+	addr = addr.WithZone("")
+	if inner, ok := embedded(addr); ok {
+		if !l.names(addr) && !l.names(inner) {
+			return refused("an IPv4 address inside an IPv6 one")
+		}
+		return l.check(inner)
+	}
+	if l.names(addr) {
+		return nil
+	}
+	if addr.Is6() && !publicIPv6.Contains(addr) {
+		return refused("not public")
+	}
+	for _, s := range special {
+		if s.prefix.Contains(addr) {
+			return refused(s.what)
+		}
+	}
+	return nil
+}
+
+// embedded returns the IPv4 address that an IPv4-mapped, NAT64 or 6to4 address
+// stands for. Teredo hides its own behind an exclusive or and is refused whole.
+func embedded(addr netip.Addr) (netip.Addr, bool) {
+	b := addr.As16()
+	switch {
+	case addr.Is4In6():
+		return addr.Unmap(), true
+	case nat64.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[12:16])), true
+	case sixToFour.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return netip.Addr{}, false
+}
+
+// checkHost looks at the host of a url as it was typed. The dialer repeats the
+// check on what a name resolves to; this one catches what resolving would hide:
+// mapped addresses, which the resolver turns into plain IPv4, and the numbers
+// some resolvers read as addresses (0x7f.1, 2130706433).
+func (l allowList) checkHost(host string) error {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return l.check(addr)
+	}
+	if name := "." + strings.ToLower(strings.TrimSuffix(host, ".")); strings.HasSuffix(name, ".localhost") { // RFC 6761
+		return l.check(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+	}
+	last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]
+	last = strings.ToLower(strings.TrimSuffix(last, "."))
+	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return fault.Field(fault.Invalid, "url", "The host must be a name or a complete address, not %q.", host)
+	}
+	return nil
+}
+
+func refused(what string) error {
+	return fault.Field(fault.Invalid, "url",
+		"The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW.", what)
+}

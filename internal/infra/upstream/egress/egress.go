@@ -1,0 +1,219 @@
+// Package egress is the one HTTP client for addresses that people type: it
+// refuses hosts inside the operator's network, on every dial and so on every
+// redirect, and bounds what an answer can cost.
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"foyer/internal/base/fault"
+)
+
+const (
+	// MaxBytes is the most that one connection may bring in, headers and
+	// framing included, whatever a caller of Do allows for the body.
+	MaxBytes = 64 << 20
+
+	maxHeaderBytes = 64 << 10
+	maxRedirects   = 5
+	dialTimeout    = 10 * time.Second
+)
+
+// Client sends requests to upstream hosts. It keeps no connection open between
+// requests, uses no proxy and asks for no content coding. It sets no deadline:
+// the context of each request does.
+type Client struct {
+	http  *http.Client
+	allow allowList
+}
+
+// New returns a Client that may also reach the addresses in allow
+// (FOYER_UPSTREAM_ALLOW), which it would otherwise refuse.
+func New(allow []netip.Prefix) *Client {
+	c := &Client{allow: allow}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
+	c.http = &http.Client{
+		CheckRedirect: c.checkRedirect,
+		Transport: &http.Transport{
+			Proxy: nil, // it would be dialed in the host's place, without the check
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dialer.DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				return &limitedConn{Conn: conn, left: MaxBytes}, nil
+			},
+			DisableKeepAlives:      true,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+		},
+	}
+	return c
+}
+
+// Do sends req and returns an answer of status 200 or 304; its body ends in a
+// fault after maxBytes. Every error of the host is a fault: Invalid on "url" for a
+// scheme or address that is refused or a body that is too large, else
+// UpstreamUnavailable. No error tells the url's path, query or credentials.
+func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
+	if err := c.checkURL(req.URL); err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, explain(req.URL.Host, err)
+	}
+	host := resp.Request.URL.Host
+	if err := checkAnswer(host, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	resp.Body = &limitedBody{body: resp.Body, left: maxBytes, max: maxBytes, host: host}
+	return resp, nil
+}
+
+func checkAnswer(host string, resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusNotModified:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return fault.New(fault.UpstreamUnavailable,
+			"%s answered %d: there is nothing at this url, or it needs other credentials.", host, resp.StatusCode)
+	default:
+		return fault.New(fault.UpstreamUnavailable, "%s answered %d.", host, resp.StatusCode)
+	}
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return fault.New(fault.UpstreamUnavailable, "%s answered with a content coding nobody asked for.", host)
+	}
+	return nil
+}
+
+func (c *Client) checkURL(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return fault.Field(fault.Invalid, "url", "The url must lead to http or https.")
+	}
+	return c.allow.checkHost(u.Hostname())
+}
+
+// control runs after the name was resolved and before the connection is made.
+func (c *Client) control(_, address string, _ syscall.RawConn) error {
+	addr, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fault.Field(fault.Invalid, "url", "The url does not lead to an internet address.")
+	}
+	if err := c.allow.check(addr.Addr()); err != nil {
+		return insideError{err}
+	}
+	return nil
+}
+
+// insideError says that a name leads to an address that is refused. Callers are told the
+// same as of a name that does not resolve: they could find out otherwise which names there
+// are inside the operator's network.
+type insideError struct{ error }
+
+// checkRedirect lets no secret travel to another origin, and Authorization only to its
+// own, unless another one leads there: net/http passes it on to subdomains and from
+// https to http, drops it where the host is spelled in another case, and names the url
+// it comes from, query included, in Referer.
+func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
+	}
+	if err := c.checkURL(req.URL); err != nil {
+		return err
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme == "http" {
+		return fault.Field(fault.Invalid, "url", "The url redirects from https to http.")
+	}
+	req.Header.Del("Referer")
+	req.Header.Del("Authorization")
+	if secret := via[0].Header.Get("Authorization"); secret != "" && Stayed(req, via[0].URL) {
+		req.Header.Set("Authorization", secret)
+	}
+	return nil
+}
+
+// Stayed reports whether a request goes to home and no other origin has redirected it
+// there: that one would otherwise choose what a secret opens.
+func Stayed(req *http.Request, home *url.URL) bool {
+	for SameOrigin(req.URL, home) {
+		if req.Response == nil {
+			return true
+		}
+		req = req.Response.Request // which was redirected
+	}
+	return false
+}
+
+// SameOrigin reports whether what is secret for a may be sent to b (RFC 6454).
+func SameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if u.Port() == "" && u.Scheme == "http" {
+		return "80"
+	}
+	if u.Port() == "" && u.Scheme == "https" {
+		return "443"
+	}
+	return u.Port()
+}
+
+var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
+
+// explain turns what net/http reports, which holds the whole url, into an error that
+// quotes none of it: a fault, unless the failure is this machine's.
+func explain(host string, err error) error {
+	_, inside := errors.AsType[insideError](err)
+	if f, ok := errors.AsType[*fault.Error](err); ok && !inside {
+		return f
+	}
+	if lacksDescriptor(err) {
+		return errNoDescriptor
+	}
+	problem := "could not be reached"
+	if _, ok := errors.AsType[*net.DNSError](err); ok || inside {
+		problem = "does not resolve, or leads to an address that apps may not come from"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		problem = "has a certificate that cannot be verified"
+	}
+	if isTimeout(err) {
+		problem = "did not answer in time"
+	}
+	return &fault.Error{Kind: fault.UpstreamUnavailable, Detail: host + " " + problem + ".", Cause: cause(err)}
+}
+
+// cause is what an operator wants to know of a failure, such as addresses that callers
+// are not told; nil if it might quote the url.
+func cause(err error) error {
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		return network
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return certificate
+	}
+	return nil
+}
+
+// lacksDescriptor reports whether too many files were open, here or on the whole machine.
+// A DNS error only quotes its cause.
+func lacksDescriptor(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || ok && strings.Contains(dns.Err, syscall.EMFILE.Error())
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout()
+}

@@ -1,0 +1,240 @@
+package egress_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream/egress"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+func get(t *testing.T, allow []netip.Prefix, url string, header ...string) (string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := egress.New(allow).Do(req, 1<<20)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestRefusedAddresses(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{
+		"localhost", "127.0.0.1", "127.1.2.3", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1",
+		"100.64.0.1", "169.254.169.254", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.9",
+		"100.100.100.200", "168.63.129.16", "192.0.0.192", // of clouds
+		"224.0.0.1", "240.0.0.1", "255.255.255.255", "192.88.99.1", "192.0.0.8",
+		"[::]", "[::1]", "[fe80::1]", "[fe80::1%25lo]", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]", "[ff02::1]",
+		"[::ffff:127.0.0.1]", "[::ffff:8.8.8.8]", "[::127.0.0.1]", "[64:ff9b::8.8.8.8]", "[64:ff9b::a00:1]",
+		"[64:ff9b:1::1]", "[2002:7f00:1::]", "[2002:808:808::]", "[2001::1]", "[2001:db8::1]", "[3fff::1]", "[100::1]",
+		"2130706433", "0x7f.0.0.1", "127.1", "0x7f000001", "127.0.0.1.",
+	} {
+		_, err := get(t, nil, "http://"+host+":1/")
+		if !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v; want it refused", host, err)
+		}
+	}
+}
+
+func TestAllowedAddresses(t *testing.T) {
+	t.Parallel()
+	prefixes := func(list ...string) (p []netip.Prefix) {
+		for _, s := range list {
+			p = append(p, netip.MustParsePrefix(s))
+		}
+		return p
+	}
+	for _, c := range []struct {
+		allow   []netip.Prefix
+		host    string
+		refused bool
+	}{
+		{prefixes("127.0.0.0/8"), "127.0.0.1", false},
+		{prefixes("127.0.0.0/8"), "[::ffff:127.0.0.1]", false},
+		{prefixes("127.0.0.0/8"), "[::1]", true},
+		{prefixes("10.0.0.0/8"), "127.0.0.1", true},
+		{prefixes("64:ff9b::/96"), "[64:ff9b::10.0.0.1]", true},
+		{prefixes("::ffff:0:0/96"), "[::ffff:10.0.0.1]", true},
+	} {
+		_, err := get(t, c.allow, "http://"+c.host+":1/")
+		if got := fault.Is(err, fault.Invalid); got != c.refused {
+			t.Errorf("%s with %v allowed: %v; want refused %v", c.host, c.allow, err, c.refused)
+		}
+	}
+}
+
+func TestRefusedScheme(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"file:///etc/passwd", "ftp://example.org/", "git://example.org/", "unix:///run/x"} {
+		if _, err := get(t, loopback, url); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v; want it refused", url, err)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("Authorization")+r.Header.Get("Referer"))
+	})
+	to := func(url string) string {
+		return serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, url, http.StatusFound)
+		})
+	}
+	body, err := get(t, loopback, to(other)+"/?token=t0k", "Authorization", "Basic c2VjcmV0")
+	if err != nil || body != "" {
+		t.Errorf("the other origin saw %q, error %v", body, err)
+	}
+	for _, inside := range []string{"http://10.0.0.1/", "http://[::1]:1/", "http://[::ffff:10.0.0.1]/", "gopher://x/"} {
+		if _, err := get(t, loopback, to(inside)); !fault.Is(err, fault.Invalid) {
+			t.Errorf("redirect to %s: %v; want it refused", inside, err)
+		}
+	}
+	if _, err := get(t, loopback, to("/again")); !fault.Is(err, fault.UpstreamUnavailable) {
+		t.Errorf("endless redirects: %v", err)
+	}
+}
+
+// Authorization goes to the origin that it was given for, and to no other.
+func TestRedirectsWithAuthorization(t *testing.T) {
+	t.Parallel()
+	shown := func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("Authorization")) }
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if back := r.URL.Query().Get("back"); back != "" {
+			http.Redirect(w, r, back, http.StatusFound)
+			return
+		}
+		shown(w, r)
+	})
+	home := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		shown(w, r)
+	})
+	name := strings.Replace(home, "127.0.0.1", "localhost", 1)
+	upper := strings.Replace(home, "127.0.0.1", "LOCALHOST", 1)
+	for _, c := range []struct {
+		from, to string
+		sent     bool
+	}{
+		{home, "/again", true},
+		{upper, name, true},
+		{name, upper, true},
+		{name, upper + "?to=" + name, true},
+		{name, home, false},
+		{home, other, false},
+		{home, other + "?back=" + home, false},
+		{name, strings.Replace(name, "://", "://a.", 1), false},
+	} {
+		body, err := get(t, loopback, c.from+"?to="+url.QueryEscape(c.to), "Authorization", "Basic c2VjcmV0")
+		if sent := body != ""; sent != c.sent || sent && body != "Basic c2VjcmV0" {
+			t.Errorf("%s to %s: sent %q, error %v", c.from, c.to, body, err)
+		}
+	}
+}
+
+func TestSameOrigin(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"http://example.org/a", "http://EXAMPLE.org:80/b?c", true},
+		{"https://example.org:443", "https://example.org:", true},
+		{"http://[::1]:80", "http://[::1]", true},
+		{"http://example.org:443", "http://example.org", false},
+		{"https://example.org:80", "http://example.org", false},
+		{"https://example.org:8443", "https://example.org", false},
+		{"https://example.org", "https://www.example.org", false},
+		{"https://example.org", "https://example.org.", false},
+	} {
+		a, errA := url.Parse(c.a)
+		b, errB := url.Parse(c.b)
+		if errA != nil || errB != nil || egress.SameOrigin(a, b) != c.same || egress.SameOrigin(b, a) != c.same {
+			t.Errorf("%s and %s (%v, %v): want %v", c.a, c.b, errA, errB, c.same)
+		}
+	}
+}
+
+func TestErrorsTellNoSecret(t *testing.T) {
+	t.Parallel()
+	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	for _, base := range []string{broken, "http://no.such.invalid", "http://10.0.0.1"} {
+		_, err := get(t, loopback, strings.Replace(base, "://", "://joe:s3cret@", 1)+"/path?token=s3cret")
+		if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "joe") {
+			t.Errorf("%s: error %v", base, err)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   fault.Kind
+	}{
+		"too large": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20+1))
+		}, fault.Invalid},
+		"gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = gzip.NewWriter(w).Write(make([]byte, 1<<24))
+		}, fault.UpstreamUnavailable},
+		"headers": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", 1<<20))
+		}, fault.UpstreamUnavailable},
+		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = io.WriteString(w, "half")
+		}, fault.UpstreamUnavailable},
+		"404": {http.NotFound, fault.UpstreamUnavailable},
+		"503": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, fault.UpstreamUnavailable},
+	} {
+		if _, err := get(t, loopback, serve(t, c.answer)); !fault.Is(err, c.want) {
+			t.Errorf("%s: %v; want kind %d", name, err, c.want)
+		}
+	}
+	exact := strings.Repeat("x", 1<<20)
+	body, err := get(t, loopback, serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, exact) }))
+	if err != nil || body != exact {
+		t.Errorf("an answer of exactly the limit: %d bytes, %v", len(body), err)
+	}
+}
+
+// Not parallel: the environment is the process's.
+func TestNoProxy(t *testing.T) {
+	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
+	t.Setenv("HTTP_PROXY", proxy)
+	t.Setenv("http_proxy", proxy)
+	_, err := get(t, loopback, "http://no.such.invalid/")
+	if !fault.Is(err, fault.UpstreamUnavailable) {
+		t.Errorf("error %v", err)
+	}
+}

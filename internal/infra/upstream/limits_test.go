@@ -1,0 +1,257 @@
+package upstream_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream/unpack"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+func numbered(n int, path, text string) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf(path, i)] = text
+	}
+	return files
+}
+
+func TestInstallOverLimits(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	mebibyte := strings.Repeat("x", unpack.MaxFileBytes)
+	for name, c := range map[string]struct {
+		files map[string]string
+		words string // of the refusal; "" if there is none
+	}{
+		"400 files":                {numbered(398, "dist/%d.mjs", "1"), ""},
+		"401 files":                {numbered(399, "dist/%d.mjs", "1"), "more than 400 files"},
+		"10,000 files elsewhere":   {numbered(10_000, "docs/%d.ts", "1"), ""},
+		"10,000 files not taken":   {numbered(10_000, "src/%d.bin", "1"), ""},
+		"10,000 files":             {numbered(10_000, "src/%d.ts", "1"), "more than 400 files"},
+		"1 MiB":                    {map[string]string{"src/a.ts": mebibyte}, ""},
+		"more than 1 MiB":          {map[string]string{"src/a.ts": mebibyte + "x"}, `"src/a.ts" is larger`},
+		"more than 1 MiB, binary":  {map[string]string{"src/a.ts": mebibyte + "\x00"}, ""},
+		"more than 1 MiB, other":   {map[string]string{"src/a.bin": mebibyte + "x"}, ""},
+		"more than 1 MiB, picture": {map[string]string{"src/a.gif": mebibyte + "x"}, `"src/a.gif" is larger`},
+		"9 MiB, control":           {numbered(9, "%d.md", strings.Repeat("\x1b", unpack.MaxFileBytes)), ""},
+		"more than 10 MiB":         {numbered(10, "%d.css", mebibyte), "more than 10 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := host.Repo(t, strings.ReplaceAll(name, " ", "-"))
+			files := app()
+			maps.Copy(files, c.files)
+			repo.Commit(t, files)
+			_, err := install(t, repo.URL, "")
+			if c.words != "" {
+				wantFault(t, err, fault.Invalid, "url", c.words)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A host that can leaves large files out of the pack, so that a repository with
+// videos installs; a file of the app that is missing then is one too large.
+func TestInstallFiltered(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Git(t, "", "config", "uploadpack.allowFilter", "true")
+	large := strings.Repeat("x", unpack.MaxFileBytes+1)
+	repo.Commit(t, app("film.mp4", large))
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Error(err)
+	}
+	repo.Commit(t, app("src/large.ts", large))
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", `"src/large.ts" is larger`)
+}
+
+// A host can offer filters and refuse each.
+func TestInstallFilterRefused(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Git(t, "", "config", "uploadpack.allowFilter", "true")
+	repo.Git(t, "", "config", "uploadpackfilter.allow", "false")
+	repo.Commit(t, app())
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInstallOddEntries(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	manifest, text := repo.Blob(t, `{"name": "Bar"}`), repo.Blob(t, "text")
+	up := repo.Tree(t, upstreamtest.Entry{Mode: "100644", Name: "up.ts", Object: text})
+	src := repo.Tree(t,
+		upstreamtest.Entry{Mode: "40000", Name: "..", Object: up},
+		upstreamtest.Entry{Mode: "40000", Name: "a\\b", Object: up},
+		upstreamtest.Entry{Mode: "100755", Name: "run.ts", Object: text},
+		upstreamtest.Entry{Mode: "100644", Name: strings.Repeat("x", 300) + ".ts", Object: text},
+	)
+	entries := []upstreamtest.Entry{
+		{Mode: "100644", Name: "../a.ts", Object: text},
+		{Mode: "100644", Name: "..\\a.ts", Object: text},
+		{Mode: "100644", Name: "a\\b.ts", Object: text},
+		{Mode: "100644", Name: "a..ts", Object: text},
+		{Mode: "100644", Name: "bell\a.ts", Object: text},
+		{Mode: "100644", Name: "latin\xe9.ts", Object: text},
+		{Mode: "120000", Name: "link.ts", Object: repo.Blob(t, "/etc/passwd")},
+		{Mode: "100644", Name: "plugin.json", Object: manifest},
+		{Mode: "100644", Name: "src/inner.ts", Object: text},
+		{Mode: "160000", Name: "sub.ts", Object: strings.Repeat("1", 40)},
+		{Mode: "40000", Name: "src", Object: src},
+		{Mode: "100644", Name: "ünï 漢.ts", Object: text},
+	}
+	repo.CommitTree(t, repo.Tree(t, entries...))
+	got, err := install(t, repo.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"plugin.json", "src/run.ts", "ünï 漢.ts"}
+	if names := slices.Sorted(maps.Keys(got.Files)); !slices.Equal(names, want) {
+		t.Errorf("taken: %q; want %q", names, want)
+	}
+}
+
+// What an app cannot do without is not passed over in silence.
+func TestInstallUntakableEntries(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	for _, name := range []string{"plugin.json", "site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs", "frontend.tsx", "index.ts"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := host.Repo(t, name)
+			for _, text := range []string{"// caf\xe9", "a\x00b\x00"} {
+				repo.Commit(t, app(name, text))
+				_, err := install(t, repo.URL, "")
+				wantFault(t, err, fault.Invalid, "url", `"`+name+`"`, "UTF-8")
+			}
+			manifest := upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: repo.Blob(t, "{}")}
+			for mode, object := range map[string]string{
+				"120000": repo.Blob(t, "src/real"), "160000": strings.Repeat("1", 40), "40000": repo.Tree(t, manifest),
+			} {
+				entries := []upstreamtest.Entry{{Mode: mode, Name: name, Object: object}}
+				if name != manifest.Name {
+					entries = append(entries, manifest)
+				}
+				repo.CommitTree(t, repo.Tree(t, entries...))
+				_, err := install(t, repo.URL, "")
+				wantFault(t, err, fault.Invalid, "url", `"`+name+`"`, "regular file")
+			}
+		})
+	}
+}
+
+func TestInstallDeepFolders(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	deep := "src/" + strings.Repeat("d/", 90) + "a.ts"
+	tooDeep := "src/" + strings.Repeat("e/", 3000) + "b.ts"
+	repo.Commit(t, app(deep, "deep", tooDeep, "too deep"))
+	got, err := install(t, repo.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Files[tooDeep]; ok || got.Files[deep] != "deep" {
+		t.Errorf("taken: %q", slices.Sorted(maps.Keys(got.Files)))
+	}
+}
+
+// A tree whose ten entries are all the same tree, and so on: few objects, and
+// more folders than can be walked.
+func TestInstallTreeBomb(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	tree := repo.Tree(t, upstreamtest.Entry{Mode: "100644", Name: "a.bin", Object: repo.Blob(t, "")})
+	for range 12 {
+		entries := make([]upstreamtest.Entry, 10)
+		for i := range entries {
+			entries[i] = upstreamtest.Entry{Mode: "40000", Name: strconv.Itoa(i), Object: tree}
+		}
+		tree = repo.Tree(t, entries...)
+	}
+	repo.CommitTree(t, repo.Tree(t,
+		upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: repo.Blob(t, "{}")},
+		upstreamtest.Entry{Mode: "40000", Name: "src", Object: tree},
+	))
+	_, err := install(t, repo.URL, "")
+	wantFault(t, err, fault.Invalid, "url", "files and folders")
+}
+
+// A file of 400 MiB of zeros is a pack of 400 KiB, and more than a child may
+// hold.
+func TestInstallPackBomb(t *testing.T) {
+	t.Parallel()
+	const size = 400 << 20
+	var pack bytes.Buffer
+	pack.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
+	pack.WriteByte(0x80 | 3<<4 | size&0xf) // a blob, and its size in groups of bits
+	for rest := size >> 4; rest > 0; rest >>= 7 {
+		group := byte(rest & 0x7f)
+		if rest > 0x7f {
+			group |= 0x80
+		}
+		pack.WriteByte(group)
+	}
+	deflate := zlib.NewWriter(&pack)
+	for range size >> 20 {
+		_, _ = deflate.Write(make([]byte, 1<<20))
+	}
+	deflate.Close()
+	sum := sha1.Sum(pack.Bytes())
+	pack.Write(sum[:])
+
+	url := hostile(t, func(w http.ResponseWriter, _ *http.Request) { advertise(w) }, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, packet("NAK\n"))
+		for part := range slices.Chunk(pack.Bytes(), 60_000) {
+			fmt.Fprint(w, packet("\x01"+string(part)))
+		}
+		fmt.Fprint(w, "0000")
+	})
+	wantFault(t, installBomb(t, url), fault.Invalid, "url", "unpack", "512 MB")
+}
+
+// installBomb installs what is too large until it is refused for that: where others keep the
+// machine busy, time may run out first, which says nothing about the other bounds.
+func installBomb(t *testing.T, url string) error {
+	t.Helper()
+	late := regexp.MustCompile("longer than|in time|early enough")
+	for {
+		_, err := install(t, url, "")
+		if err == nil || !late.MatchString(err.Error()) || t.Context().Err() != nil {
+			return err
+		}
+		t.Log("again: ", err)
+	}
+}
+
+func TestInstallManyFilesBomb(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	files := app()
+	for i := range 150 {
+		files[fmt.Sprintf("%d.bin", i)] = strings.Repeat(string(rune('A'+i)), 1<<20)
+	}
+	repo.Commit(t, files)
+	repo.Git(t, "", "repack", "-adq") // or the host would compress it in the time that a fetch has
+	err := installBomb(t, repo.URL)
+	wantFault(t, err, fault.Invalid, "url", "unpack")
+	bounds := regexp.MustCompile("128 MiB|512 MB|processor time") // the race detector meets one of the others
+	if !bounds.MatchString(err.Error()) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,40 @@
+package upstream_test
+
+import (
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream"
+	"foyer/internal/infra/upstream/unpack"
+)
+
+// TestMain makes this program its own child, as cmd/foyer does, and has it trust
+// the certificate of httptest's servers.
+func TestMain(m *testing.M) {
+	tasks := map[string]sandbox.Task{upstream.UnpackTask: unpack.Run}
+	if code, child := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); child {
+		os.Exit(code)
+	}
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	folder, err := os.MkdirTemp("", "upstream-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "ca.pem")
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		panic(err)
+	}
+	os.Setenv("SSL_CERT_FILE", file)
+	return m.Run()
+}

@@ -1,0 +1,128 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/internal/base/fault"
+)
+
+// maxURLBytes is how long a url may be, as sent and as escaped: an index of PostgreSQL
+// has room for 2,704 bytes.
+const maxURLBytes = 2048
+
+var errLongURL = badURL("The url must be at most 2048 characters long once it is escaped (as in %C3%A4).")
+
+// Remote is where an app comes from: a git url, with whatever is secret in it
+// kept apart. Its text forms (String, and so logs and %v) show only URL.
+type Remote struct {
+	URL    string  // scheme, host and path: safe to store and to show
+	secret *secret // nil if there is none
+}
+
+// secret is what a url carries besides its place.
+type secret struct {
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+	Query    string `json:"query,omitempty"` // raw, without "?"
+}
+
+// Parse reads the url that an app is to be installed from. Errors are faults on
+// "url" and never quote it.
+func Parse(raw string) (Remote, error) {
+	if len(raw) > maxURLBytes {
+		return Remote{}, errLongURL
+	}
+	u, err := url.Parse(strings.TrimSpace(raw))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return Remote{}, badURL("The url must start with https:// or http://.")
+	case u.Hostname() == "" || u.Opaque != "":
+		return Remote{}, badURL("The url must name a host.")
+	case strings.Contains(u.Host, "%"): // RFC 6874: a zone means something on one machine only
+		return Remote{}, badURL("The url's address must not have a zone.")
+	case !validPort(u.Port()):
+		return Remote{}, badURL("The url's port must be a number from 1 to 65535.")
+	case u.Fragment != "":
+		return Remote{}, badURL("The url must not have a fragment (#); name the version in \"tag\".")
+	}
+	s := secret{Query: u.RawQuery}
+	if u.User != nil {
+		s.User = u.User.Username()
+		s.Password, _ = u.User.Password()
+	}
+	clean := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	remote := Remote{URL: clean.String()}
+	if len(remote.URL) > maxURLBytes {
+		return Remote{}, errLongURL
+	}
+	if !utf8.ValidString(s.User + s.Password + s.Query) {
+		return Remote{}, badURL("The credentials in the url must be UTF-8.")
+	}
+	if s != (secret{}) {
+		remote.secret = &s
+	}
+	return remote, nil
+}
+
+func validPort(port string) bool {
+	n, err := strconv.Atoi(port)
+	return port == "" || err == nil && n >= 1 && n <= 65535
+}
+
+func badURL(detail string) error { return fault.Field(fault.Invalid, "url", "%s", detail) }
+
+func (r Remote) String() string { return r.URL }
+
+// WithSecretOf returns r with what is secret in another Remote of the same place, if
+// anything is.
+func (r Remote) WithSecretOf(other Remote) Remote {
+	if other.secret != nil {
+		r.secret = other.secret
+	}
+	return r
+}
+
+// Key is equal for urls that mean the same place: scheme and host in lower case,
+// without a trailing "/" or ".git", without credentials and query.
+func (r Remote) Key() string {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return r.URL
+	}
+	place := u.EscapedPath()
+	for {
+		shorter := strings.TrimSuffix(strings.TrimRight(place, "/"), ".git")
+		if shorter == place {
+			break
+		}
+		place = shorter
+	}
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + place
+}
+
+// identity differs between Remotes that may see different things at one url: what
+// one's credentials were answered is not for another's. It can be kept in memory,
+// as it does not give the secret away.
+func (r Remote) identity() string {
+	if r.secret == nil {
+		return r.Key()
+	}
+	sum := sha256.Sum256(r.secretJSON())
+	return r.Key() + " " + string(sum[:])
+}
+
+func (r Remote) secretJSON() []byte {
+	if r.secret == nil {
+		return nil
+	}
+	data, err := json.Marshal(r.secret)
+	if err != nil {
+		panic("upstream: a struct of strings does not marshal: " + err.Error())
+	}
+	return data
+}

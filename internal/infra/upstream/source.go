@@ -1,0 +1,167 @@
+// Package upstream is where apps come from: git repositories and the catalog
+// that names some. Whatever an upstream does, it costs bounded time, traffic and
+// memory, and only a limited child process looks into what it sends.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream/egress"
+	"foyer/internal/infra/upstream/smartgit"
+	"foyer/internal/infra/upstream/unpack"
+)
+
+// In all, an installation has 30 s for its upstream, and 64 MiB
+// (smartgit.MaxRefsBytes and MaxPackBytes).
+const (
+	refsTime = 10 * time.Second
+	packTime = 20 * time.Second
+)
+
+// UnpackTask is the name of the sandbox.Task unpack.Run.
+const UnpackTask = "unpack"
+
+// Source reaches the repositories that apps come from.
+type Source struct {
+	client   *egress.Client
+	children *sandbox.Pool
+	checks   *checks
+}
+
+// New returns a Source that asks through client and unpacks in children, which
+// must know UnpackTask. The clock is for how old the results of Check are.
+func New(client *egress.Client, children *sandbox.Pool, now func() time.Time) *Source {
+	return &Source{client: client, children: children, checks: newChecks(now)}
+}
+
+// Repo is an opened repository, good for one installation.
+type Repo struct {
+	Learned time.Time // when the upstream said what versions it offers
+
+	versions versions
+	session  *smartgit.Session
+	children *sandbox.Pool
+}
+
+// Open asks the upstream, within 10 s, what versions it offers. The host's errors are faults:
+// Invalid on "url" for an address that is refused, else UpstreamUnavailable.
+func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
+	ctx, cancel := context.WithTimeout(ctx, refsTime)
+	defer cancel()
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, badURL("This is not a url.")
+	}
+	remote := smartgit.Remote{URL: u}
+	if r.secret != nil {
+		u.RawQuery = r.secret.Query
+		remote.Username, remote.Password = r.secret.User, r.secret.Password
+	}
+	session, err := smartgit.Open(ctx, s.client, remote)
+	if err != nil {
+		return nil, err
+	}
+	repo := &Repo{Learned: s.checks.now(), versions: readVersions(session.Refs), session: session, children: s.children}
+	if newest, err := repo.Newest(); err == nil {
+		s.checks.learn(r, newest, repo.Learned)
+	}
+	return repo, nil
+}
+
+// Newest returns the highest version tag (semver; a pre-release only if there is
+// nothing else), else the head of the default branch, whose commit is its tag.
+func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
+
+// Resolve returns the version with the tag, or Newest for "". A tag that does
+// not exist is an Invalid fault on "tag".
+func (r *Repo) Resolve(tag string) (Version, error) {
+	if tag == "" {
+		return r.Newest()
+	}
+	return r.versions.resolve(tag)
+}
+
+// Fetch gets, for a tenant, the texts of one of the repository's versions by path, plugin.json
+// among them, within 20 s. Errors are faults: Invalid on "url" for content that
+// foyer does not accept, else UpstreamUnavailable.
+func (r *Repo) Fetch(ctx context.Context, tenant string, v Version) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, packTime)
+	defer cancel()
+	files, err := r.files(ctx, tenant, v)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := files["plugin.json"]; !ok {
+		return nil, badURL("The repository has no plugin.json in its top folder.")
+	}
+	return files, nil
+}
+
+func (r *Repo) files(ctx context.Context, tenant string, v Version) (map[string]string, error) {
+	pack, err := newSpool()
+	if err != nil {
+		return nil, err
+	}
+	defer pack.Close()
+	if _, err := io.WriteString(pack, v.Commit+"\n"); err != nil {
+		return nil, fmt.Errorf("keep the pack: %w", err)
+	}
+	if err := r.session.Fetch(ctx, v.object, unpack.MaxFileBytes+1, pack); err != nil {
+		return nil, err
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read the pack again: %w", err)
+	}
+	return r.unpack(ctx, tenant, v.Tag, pack)
+}
+
+func (r *Repo) unpack(ctx context.Context, tenant, tag string, pack *os.File) (map[string]string, error) {
+	output, err := r.children.Run(ctx, tenant, UnpackTask, pack)
+	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
+		return nil, badURL("The repository cannot be unpacked: " + killed.Reason + ".")
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.New(fault.UpstreamUnavailable, "The repository did not arrive early enough to unpack it.")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpack a repository: %w", err)
+	}
+	var answer unpack.Answer
+	if err := gob.NewDecoder(bytes.NewReader(output)).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("read what was unpacked: %w", err)
+	}
+	switch {
+	case answer.NoCommit:
+		return nil, badURL(fmt.Sprintf("The tag %q does not lead to a commit; name another in \"tag\".", tag))
+	case answer.Refused != "":
+		return nil, badURL(answer.Refused)
+	case answer.Broken != "":
+		return nil, fault.New(fault.UpstreamUnavailable, "The git host's answer is broken: %s.", answer.Broken)
+	}
+	return answer.Files, nil
+}
+
+// newSpool returns a file without a name, which is gone when it is closed or
+// the server dies. Packs wait there, not in memory, for a child to be free, so
+// that many slow upstreams neither fill the memory nor hold children.
+func newSpool() (*os.File, error) {
+	f, err := os.CreateTemp("", "foyer-pack-")
+	if err != nil {
+		return nil, fmt.Errorf("make a file for the pack: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("make a file for the pack: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,176 @@
+package unpack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"foyer/internal/infra/bundle"
+)
+
+// What an app may consist of. Files that are not taken do not count.
+const (
+	MaxFiles          = 400
+	MaxFileBytes      = 1 << 20
+	MaxTotalBytes     = 10 << 20
+	MaxPathCharacters = 200
+
+	// maxEntries bounds the walk: a few trees that name each other's children
+	// can stand for more folders than there are atoms.
+	maxEntries = 100_000
+)
+
+// FileName reports whether a name can be that of an app's file. Git itself refuses to
+// make most of those that cannot.
+func FileName(name string) bool {
+	return name != "." && !strings.HasPrefix(name, "/") && !strings.Contains(name, "..") &&
+		name == path.Clean(name) && !strings.Contains(name, `\`) &&
+		utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+var (
+	textExtensions   = []string{".ts", ".tsx", ".js", ".jsx", ".mjs", ".json", ".css", ".md", ".svg"}
+	binaryExtensions = []string{".png", ".jpg", ".gif", ".webp", ".woff2"}
+)
+
+// IsBinary reports whether an app's file of this name can be other than text.
+func IsBinary(name string) bool { return slices.Contains(binaryExtensions, path.Ext(name)) }
+
+// IsText reports whether the content of a file is text.
+func IsText(content string) bool {
+	return utf8.ValidString(content) && !strings.Contains(content, "\x00")
+}
+
+// collector takes files out of a tree: those of the top folder and everything
+// below some others.
+type collector struct {
+	store   *boundedStore
+	folders []string // src, dist and that of plugin.json's main
+	needed  []string // the files whose absence says something: without its site.ts, an app would lose the bundle that it has
+	files   map[string]string
+	bytes   int
+	entries int
+}
+
+func (c *collector) folder(tree *object.Tree, prefix string) error {
+	for _, entry := range tree.Entries {
+		c.entries++
+		if c.entries > maxEntries {
+			return refusal(fmt.Sprintf("The repository has more than %d files and folders in src/ and its top folder.", maxEntries))
+		}
+		name := prefix + entry.Name
+		if strings.Contains(entry.Name, "/") || utf8.RuneCountInString(name) > MaxPathCharacters || !FileName(name) {
+			continue
+		}
+		if err := c.entry(entry, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry takes a file or descends into a folder; it passes over symbolic links and
+// submodules, unless an app would miss them.
+func (c *collector) entry(entry object.TreeEntry, name string) error {
+	file := entry.Mode == filemode.Regular || entry.Mode == filemode.Deprecated || entry.Mode == filemode.Executable
+	switch {
+	case file && (slices.Contains(textExtensions, path.Ext(name)) || IsBinary(name)):
+		if dir := path.Dir(name); dir != "." && !c.isWithin(dir) {
+			return nil // on the way to a folder that is taken
+		}
+		return c.file(entry.Hash, name)
+	case !file && slices.Contains(c.needed, name):
+		return refusal(fmt.Sprintf("%q must be a regular file, not a symbolic link, a submodule or a folder.", name))
+	case entry.Mode == filemode.Dir:
+		onTheWay := func(folder string) bool { return strings.HasPrefix(folder, name+"/") }
+		if !c.isWithin(name) && !slices.ContainsFunc(c.folders, onTheWay) {
+			return nil
+		}
+		tree, err := object.GetTree(c.store, entry.Hash)
+		if err != nil {
+			return fmt.Errorf("folder %q: %w", name, err)
+		}
+		return c.folder(tree, name+"/")
+	}
+	return nil
+}
+
+// isWithin reports whether a folder is one that is taken, or below one.
+func (c *collector) isWithin(name string) bool {
+	return slices.ContainsFunc(c.folders, func(folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") })
+}
+
+// learn reads from plugin.json which files are needed, and which folders are taken. What is
+// wrong with it is said when it is taken.
+func (c *collector) learn(top *object.Tree) {
+	c.folders, c.needed = []string{"src", "dist"}, append(bundle.Entries(""), "plugin.json")
+	entry, err := top.FindEntry("plugin.json")
+	if err != nil || entry.Mode == filemode.Dir || entry.Mode == filemode.Submodule {
+		return
+	}
+	text, err := c.content(entry.Hash)
+	if err != nil {
+		return
+	}
+	if main := bundle.Main(text); main != "" {
+		c.needed = append(c.needed, bundle.Entries(text)...)
+		if folder := path.Dir(main); folder != "." {
+			c.folders = append(c.folders, folder)
+		}
+	}
+}
+
+func (c *collector) file(hash plumbing.Hash, name string) error {
+	content, err := c.content(hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		// The host was asked to leave out what is larger, see smartgit.Fetch.
+		return tooLarge(name)
+	}
+	if err != nil {
+		return fmt.Errorf("file %q: %w", name, err)
+	}
+	if !IsText(content) && !IsBinary(name) {
+		if slices.Contains(c.needed, name) {
+			return refusal(fmt.Sprintf("The file %q must be text in UTF-8, without NUL characters.", name))
+		}
+		return nil
+	}
+	c.files[name] = content
+	c.bytes += len(content)
+	switch {
+	case len(content) > MaxFileBytes:
+		return tooLarge(name)
+	case len(c.files) > MaxFiles:
+		return refusal(fmt.Sprintf("The app has more than %d files.", MaxFiles))
+	case c.bytes > MaxTotalBytes:
+		return refusal(fmt.Sprintf("The app's files are more than %d MiB together.", MaxTotalBytes>>20))
+	}
+	return nil
+}
+
+func (c *collector) content(hash plumbing.Hash) (string, error) {
+	o, err := c.store.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return "", err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	content, err := io.ReadAll(r)
+	return string(content), err
+}
+
+func tooLarge(name string) error {
+	return refusal(fmt.Sprintf("The file %q is larger than %d MiB.", name, MaxFileBytes>>20))
+}

@@ -1,0 +1,106 @@
+package upstream
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/mod/semver"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/upstream/smartgit"
+)
+
+// maxTagCharacters is the length of an app's tag field.
+const maxTagCharacters = 200
+
+// Version is a state of an app that its upstream offers.
+type Version struct {
+	Tag    string // of a repository without version tags: the commit
+	Commit string
+	object string // what to ask the host for: the tag's own object, if it has one
+}
+
+// versions are what a repository offers.
+type versions struct {
+	tags map[string]Version
+	head Version // of the default branch; zero if there is none
+}
+
+func readVersions(refs []smartgit.Ref) versions {
+	v := versions{tags: map[string]Version{}}
+	for _, ref := range refs {
+		tag, ok := strings.CutPrefix(ref.Name, "refs/tags/")
+		switch {
+		case ref.Name == "HEAD":
+			v.head = Version{Tag: ref.Commit, Commit: ref.Commit, object: ref.Object}
+		case ok && utf8.RuneCountInString(tag) <= maxTagCharacters:
+			v.tags[tag] = Version{Tag: tag, Commit: ref.Commit, object: ref.Object}
+		}
+	}
+	return v
+}
+
+// newest returns the highest version tag, a pre-release only if there is
+// nothing else, or the head of the default branch if no tag is a version.
+func (v versions) newest() (Version, error) {
+	var best Version
+	for tag, version := range v.tags {
+		if semantic(tag) != "" && compareTags(tag, best.Tag) > 0 {
+			best = version
+		}
+	}
+	switch {
+	case best.Tag != "":
+		return best, nil
+	case v.head.Tag != "":
+		return v.head, nil
+	}
+	return Version{}, fault.Field(fault.Invalid, "url",
+		"The repository has neither a version tag nor a commit on its default branch.")
+}
+
+// resolve returns the version that has the tag. The commit of the default
+// branch's head is a tag too, because newest may have named it so.
+func (v versions) resolve(tag string) (Version, error) {
+	if version, ok := v.tags[tag]; ok {
+		return version, nil
+	}
+	if tag != "" && tag == v.head.Tag {
+		return v.head, nil
+	}
+	return Version{}, fault.Field(fault.Invalid, "tag", "The repository has no tag %q.", tag)
+}
+
+// semantic returns a tag as package semver writes versions, or "" if it is not
+// a complete semantic version, with or without "v".
+func semantic(tag string) string {
+	version := "v" + strings.TrimPrefix(tag, "v")
+	if semver.Canonical(version)+semver.Build(version) != version {
+		return "" // semver takes v1 and v1.2 for v1.0.0 and v1.2.0
+	}
+	return version
+}
+
+// compareTags orders releases after pre-releases, then by precedence, then (for
+// v1.0.0 and 1.0.0) by text, so that the order of refs does not matter. A tag
+// that is not a version comes first.
+func compareTags(a, b string) int {
+	x, y := semantic(a), semantic(b)
+	return cmp.Or(
+		cmp.Compare(rank(x), rank(y)),
+		semver.Compare(x, y),
+		cmp.Compare(a, b),
+	)
+}
+
+func rank(version string) int {
+	switch {
+	case version == "":
+		return 0
+	case semver.Prerelease(version) != "":
+		return 1
+	default:
+		return 2
+	}
+}

@@ -1,0 +1,47 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+
+	"foyer/internal/infra/upstream/smartgit"
+)
+
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tags []string
+		want string
+	}{
+		{[]string{"v1.9.0", "v1.10.0", "v1.2.0"}, "v1.10.0"},
+		{[]string{"1.9.0", "v1.8.0", "1.10.0"}, "1.10.0"},
+		{[]string{"v2.0.0-rc.1", "v1.0.0"}, "v1.0.0"},
+		{[]string{"v2.0.0-rc.1", "v2.0.0-rc.2", "v2.0.0-beta", "latest"}, "v2.0.0-rc.2"},
+		{[]string{"v1.0.0+b", "v1.0.0+a"}, "v1.0.0+b"},
+		{[]string{"1.0.0", "v1.0.0"}, "v1.0.0"},
+		{[]string{"v1", "v1.2", "01.2.3", "1.2.3.4", "vv1.0.0", "release-9.0.0", ""}, "HEAD's commit"},
+		{nil, "HEAD's commit"},
+	} {
+		refs := []smartgit.Ref{{Name: "HEAD", Commit: "HEAD's commit"}}
+		for _, tag := range c.tags {
+			refs = append(refs, smartgit.Ref{Name: "refs/tags/" + tag})
+		}
+		got, err := readVersions(refs).newest()
+		if err != nil || got.Tag != c.want {
+			t.Errorf("newest of %q: %q, %v; want %q", c.tags, got.Tag, err, c.want)
+		}
+	}
+}
+
+// A tag is as long as the field for it may be, in characters.
+func TestLongestTag(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("ü", maxTagCharacters)
+	v := readVersions([]smartgit.Ref{{Name: "refs/tags/" + longest}, {Name: "refs/tags/" + longest + "x"}})
+	if got, err := v.resolve(longest); err != nil || got.Tag != longest {
+		t.Errorf("%d characters: %v", maxTagCharacters, err)
+	}
+	if _, err := v.resolve(longest + "x"); err == nil {
+		t.Errorf("more than %d characters are a tag", maxTagCharacters)
+	}
+}

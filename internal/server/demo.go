@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"embed"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site"
+)
+
+// demo is the source of the app that the first start makes.
+//
+//go:embed demo
+var demo embed.FS
+
+// makeDemo makes a site with an app, and returns the address of its try page.
+func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Membership) (string, error) {
+	c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
+	app, err := d.Plugins.Create(ctx, c, plugin.Draft{Name: patch.Of("Greeting"), Type: patch.Of(string(plugin.Source))})
+	if err != nil {
+		return "", err
+	}
+	var edits []plugin.Edit
+	for _, name := range []string{"site.ts", "plugin.json"} {
+		text, err := demo.ReadFile("demo/" + name)
+		if err != nil {
+			return "", err
+		}
+		edits = append(edits, plugin.Edit{Field: "source", Name: name, Text: patch.Of(string(text))})
+	}
+	if _, err := d.Plugins.UpdateSource(ctx, c, app.ID, plugin.Draft{}, edits); err != nil {
+		return "", err
+	}
+	s, err := d.Sites.CreateDemo(ctx, c, site.Draft{Name: patch.Of("Demo")})
+	if err != nil {
+		return "", err
+	}
+	if _, err := d.Sites.Place(ctx, c, s.ID, site.PlacementDraft{AppID: patch.Of(app.ID)}); err != nil {
+		return "", err
+	}
+	return d.Sites.BaseURL() + "/sites/" + s.Token + "/try", nil
+}

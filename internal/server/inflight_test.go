@@ -1,0 +1,166 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/face/wire"
+)
+
+// mostMemory is what a server with the default bound stays below, whatever its clients do.
+const mostMemory = 300 << 20
+
+// slowly opens a connection that takes in little at a time, and sends a request with a key.
+func (s *running) slowly(t *testing.T, method, path string, more ...string) net.Conn {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(conn, "%s /api/organizations/@current/pipeline_frontend_apps%s HTTP/1.1\r\nHost: foyer\r\nAuthorization: Bearer %s\r\n%s\r\n",
+		method, path, s.key, strings.Join(more, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// statusOf reads the first line of an answer, and nothing else of it.
+func statusOf(t *testing.T, conn net.Conn) int {
+	t.Helper()
+	line := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, line); err != nil {
+		t.Fatal(err)
+	}
+	status := 0
+	if _, err := fmt.Sscanf(string(line), "HTTP/1.1 %d", &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// wantBounded fails unless some of the answers were 200, all others 503, and the server
+// stayed small.
+func wantBounded(t *testing.T, pid int, answered map[int]int) {
+	t.Helper()
+	peak := peakMemory(t, pid)
+	if answered[http.StatusOK] == 0 || answered[http.StatusServiceUnavailable] == 0 || len(answered) != 2 {
+		t.Errorf("answers by status: %v", answered)
+	}
+	if peak > mostMemory && !raceEnabled {
+		t.Errorf("the server took %d MB", peak>>20)
+	}
+	t.Logf("%v, %d MB", answered, peak>>20)
+}
+
+// largeApp makes an app with 10 MiB of source and returns its path.
+func (s *running) largeApp(t *testing.T) string {
+	t.Helper()
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+	for _, half := range []string{"a", "b"} {
+		files := map[string]*string{}
+		for i := range 5 {
+			files[fmt.Sprint(half, i, ".txt")] = new(strings.Repeat(half, 1<<20))
+		}
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
+	}
+	return "/" + itoa(app.ID)
+}
+
+// join adds a user to the organization.
+func (s *running) join(t *testing.T, email string) *running {
+	t.Helper()
+	invited := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
+	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invited.ID))
+	token := link.URL[strings.LastIndexByte(link.URL, '/')+1:]
+	r := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/signup/"+token, nil))
+	accepted := do(t, r)
+	var member struct {
+		Key string `json:"api_key"`
+	}
+	if err := json.Unmarshal([]byte(accepted.body), &member); err != nil || member.Key == "" {
+		t.Fatalf("%d %s", accepted.status, accepted.body)
+	}
+	return &running{URL: s.URL, key: member.Key}
+}
+
+// Clients that read slowly have the server keep only so much for them, and are told when
+// to come again; others go on.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	s, pid := startProcess(t)
+	path := s.largeApp(t) + "/source"
+	for i := range 16 {
+		schema := fmt.Sprintf(`[%q]`, strings.Repeat("x", 1_000_000))
+		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: fmt.Sprint("App ", i), ConfigSchema: []byte(schema)}))
+	}
+	other := s.join(t, "ada@example.com")
+	answered := map[int]int{}
+	var conns []net.Conn
+	for i := range 100 {
+		conns = append(conns, s.slowly(t, http.MethodGet, []string{path, "?limit=100"}[i%2]))
+	}
+	for _, conn := range conns {
+		answered[statusOf(t, conn)]++
+	}
+	wantBounded(t, pid, answered)
+	for last := http.StatusOK; last == http.StatusOK; { // until there is room for no other one
+		conn := s.slowly(t, http.MethodGet, path)
+		last = statusOf(t, conn)
+		conns = append(conns, conn)
+	}
+	busy := s.send(t, http.MethodGet, path, "")
+	if busy.status != http.StatusServiceUnavailable || !strings.Contains(busy.body, `"code":"busy"`) || busy.header.Get("Retry-After") == "" {
+		t.Errorf("%d %.300s", busy.status, busy.body)
+	}
+	if page := visit(t, s, s.key).get("/console/@current/apps" + path); page.status != http.StatusServiceUnavailable {
+		t.Errorf("a page of the console: %d", page.status)
+	}
+	if got := other.send(t, http.MethodGet, "?limit=1", ""); got.status != http.StatusOK {
+		t.Errorf("another user: %d %.300s", got.status, got.body)
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	for s.send(t, http.MethodGet, path, "").status != http.StatusOK { // the server finds out that they have gone
+		continue
+	}
+}
+
+// Clients that hold the ends of their bodies back have the server keep only so much.
+func TestHeldBodies(t *testing.T) {
+	t.Parallel()
+	s, pid := startProcess(t)
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large"}))
+	body := `{"source":{"a.txt":"` + strings.Repeat("a", wire.MaxSourceBody-100) + `"}}`
+	answered := map[int]int{}
+	var conns []net.Conn
+	for range 60 {
+		conn := s.slowly(t, http.MethodPatch, "/"+itoa(app.ID)+"/update_source", "Content-Type: application/json\r\n", fmt.Sprintf("Content-Length: %d\r\n", len(body)))
+		if _, err := io.WriteString(conn, body[:len(body)-1]); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns {
+		if _, err := io.WriteString(conn, body[len(body)-1:]); err != nil {
+			t.Fatal(err)
+		}
+		status := statusOf(t, conn)
+		if status == http.StatusBadRequest { // a file may have 1 MiB: it was read as a whole
+			status = http.StatusOK
+		}
+		answered[status]++
+	}
+	wantBounded(t, pid, answered)
+}

@@ -1,0 +1,92 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/server"
+)
+
+const socketBase = "https://foyer.example.com"
+
+// socketPath is that of a socket to be, in a folder of its own: t.TempDir's may be too long.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "foyer") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return filepath.Join(folder, "foyer.sock")
+}
+
+// over is a client that connects to a socket, whatever the url.
+func over(t *testing.T, path string) *http.Client {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// A server on a unix socket, which a killed one has left behind, serves as on an address.
+// The owner and the group may connect; the socket goes when the server stops.
+func TestUnixSocket(t *testing.T) {
+	t.Parallel()
+	path := socketPath(t)
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	t.Cleanup(func() { // after the server has stopped
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("after the stop: %v", err)
+		}
+	})
+	s := start(t, config.Config{Listen: "unix:" + path, BaseURL: socketBase})
+	c := must[*client.Client](t)(client.New("http://foyer", s.key, client.WithHTTPClient(over(t, path))))
+	app := must[client.App](t)(c.Organization(client.Current).CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
+	if app.Name != "Mine" || s.URL != socketBase {
+		t.Errorf("got %+v from %s", app, s.URL)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+}
+
+// What a path holds stays there, unless it is a socket on which nobody listens.
+func TestSocketPathInUse(t *testing.T) {
+	t.Parallel()
+	used, file := socketPath(t), socketPath(t)
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{used, file} {
+		folder := t.TempDir()
+		cfg := config.Config{Listen: "unix:" + path, BaseURL: socketBase, DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db")}
+		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
+		if err == nil || !strings.HasPrefix(err.Error(), "FOYER_LISTEN: ") || !strings.Contains(err.Error(), path) {
+			t.Errorf("got %v, want an error that names FOYER_LISTEN and %s", err, path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/mail/mailtest"
+)
+
+var linkInMail = regexp.MustCompile(`/signin/(\w+)`)
+
+// mailed waits for the nth mail, and returns the path of the link in it.
+func mailed(t *testing.T, mails *mailtest.Server, n int) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got, err := mails.Wait(ctx, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return linkInMail.FindString(got[n-1].Text(t))
+}
+
+func TestSignInByMail(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}}
+		s := start(t, cfg)
+		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		for _, email := range []string{"eve@x.example", "Ada@X.example"} {
+			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
+				t.Errorf("%s: %v", email, err)
+			}
+		}
+		path := mailed(t, mails, 1)
+		v := visit(t, s, "")
+		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs do that look through mails
+			got := v.send(method, path, "")
+			if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %d %v", method, got.status, got.header)
+			}
+			if method == "GET" && !strings.Contains(got.body, "ada@x.example") {
+				t.Error(got.body)
+			}
+		}
+		if got := v.send("POST", path, "", "Sec-Fetch-Site", "cross-site"); got.status != 403 || !strings.Contains(got.body, "another site") {
+			t.Errorf("from another site: %d %s", got.status, got.body)
+		}
+		signedIn := v.post(path)
+		v.want(200, "overview", signedIn)
+		v.want(200, "link in a mail", v.get("/console/sessions"))
+		v.want(200, `value="*"`, v.get("/console/keys"))
+		for _, method := range []string{"GET", "POST"} {
+			if again := v.send(method, path, "", "Sec-Fetch-Site", "same-origin"); again.status != 404 || !strings.Contains(again.body, "It was used already") || !strings.Contains(again.body, `href="/console"`) {
+				t.Errorf("%s again: %d %s", method, again.status, again.body)
+			}
+		}
+		self := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[0].User
+		if !self.IsEmailVerified {
+			t.Errorf("%+v", self)
+		}
+		if n := len(mails.Mails()); n != 1 {
+			t.Errorf("%d mails", n)
+		}
+		if all := s.log.String(); strings.Contains(all, strings.TrimPrefix(path, "/signin/")) || strings.Contains(all, "fos_") {
+			t.Error("the log has a link or a session")
+		}
+	})
+}
+
+func TestSignInPage(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}, SignIn: []string{"mail"}})
+	v := visit(t, s, "")
+	page := v.get("/console")
+	v.want(401, "Mail me a link", page)
+	v.want(401, "If you have lost your key", page)
+	if strings.Contains(page.body, `name="key"`) {
+		t.Errorf("a way that is off is offered:\n%s", page.body)
+	}
+	v.want(403, "nobody signs in with a key", v.post("/console/session", "key", s.key))
+	sent := v.post("/console/session/mail", "email", "ada@x.example")
+	v.want(202, "Look into your mail", sent)
+	stranger := v.post("/console/session/mail", "email", "eve@x.example")
+	if stranger.status != sent.status || strings.ReplaceAll(stranger.body, "eve@", "ada@") != sent.body {
+		t.Errorf("a stranger gets another answer: %d %s", stranger.status, stranger.body)
+	}
+	v.want(400, "Must be an e-mail address", v.post("/console/session/mail", "email", "ada"))
+	v.want(403, "another site", v.send("POST", "/console/session/mail", "email=ada@x.example", "Sec-Fetch-Site", "cross-site"))
+	v.want(200, "overview", v.post(mailed(t, mails, 1)))
+
+	off := start(t, config.Config{})
+	without := visit(t, off, "")
+	if page := without.get("/console"); strings.Contains(page.body, "Mail me a link") || !strings.Contains(page.body, "signin-link") {
+		t.Errorf("without a mail server:\n%s", page.body)
+	}
+	without.want(403, "mails no links", without.post("/console/session/mail", "email", "ada@x.example"))
+	if got := browse(t, http.MethodGet, off.URL+"/signin", nil); got.status != 404 || !strings.Contains(got.body, "is not complete") {
+		t.Errorf("a link cut off: %d %s", got.status, got.body)
+	}
+}
