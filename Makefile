@@ -1,28 +1,31 @@
 # make        builds bin/foyer
 # make run    builds and starts it
+# make drill  runs the program under load while what it stands on fails; DRILL=long for longer
 # make test   installs what is missing and runs every test, as CI does
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 10000x
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build run test setup lint fmt unit budget fuzz bench bench-growth bench-peers cover vuln
+.PHONY: build run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers cover measure vuln
 
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
 
 run: build
 	bin/foyer serve
 
-test: setup build lint unit budget fuzz
+test: setup build lint unit rehearse budget drill fuzz
 
-setup: # PostgreSQL's server programs, Chromium, git, curl, jq
+setup: # PostgreSQL's server programs, Chromium, Node.js, git, curl, jq
 	scripts/setup
 
 lint:
 	go mod tidy -diff
 	go vet ./...
+	go vet -tags drill ./test/drill
 	$(TOOL) golangci-lint run
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@2.77.0 lint --format=stylish internal/face/api/openapi.yaml
 
 fmt:
 	$(TOOL) golangci-lint fmt
@@ -30,17 +33,27 @@ fmt:
 unit: # on both engines, the end-to-end scripts among them
 	CGO_ENABLED=1 go test -race ./...
 
+rehearse: # each transaction on SQLite is undone once and run again: batches do that to those beside one that fails
+	go test -tags rehearse ./internal/domain/... ./internal/server/...
+
+drill: # kills, cut connections, rolling restarts, damaged backups; wrong programs, which it must find
+	go test -tags drill -count 1 -timeout 2h ./test/drill
+
 fuzz: # each target for FUZZTIME: a count, since at the end of a time Go 1.26 may call it failed (go.dev/issue/75804)
 	scripts/fuzz $(FUZZTIME)
 
 budget: # allocations, which the race detector would add to
-	go test -run '^TestBudget$$' ./internal/api
+	go test -run '^TestBudget$$' ./internal/face/api
+
+measure: # what takes too long, or needs too much, for each run of the tests; Firefox is firefox-esr, WebKit webkit2gtk-driver under xvfb
+	FOYER_ALL_BROWSERS=1 go test -run '^TestInBrowsers$$' -count=1 -v ./internal/domain/site/loader
+	go test -count 1 -run '^TestVerifyNamesTheFirst$$' ./internal/domain/activity -alterations 1000
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 
 bench-growth: # a large organization beside a small one; takes minutes and 5 GB
-	go test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 20000x -timeout 30m ./internal/api -growth
+	go test -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 20000x -timeout 30m ./internal/face/api -growth
 
 bench-peers: build # foyer beside others, into docs/performance.md
 	scripts/bench-peers
