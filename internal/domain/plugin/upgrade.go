@@ -99,14 +99,15 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 		}
 	}
 	defer s.Bundles.forget()
+	var moved Plugin
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		p, err = s.move(ctx, tx, c, p.ID, m, to, latest)
+		moved, err = s.move(ctx, tx, c, p.ID, m, to, latest)
 		return err
 	})
 	if errors.Is(err, db.ErrUnique) {
 		return Plugin{}, errInstalled
 	}
-	return p, err
+	return moved, err
 }
 
 // findTarget finds the version to go to, without changing anything. A number is that of
