@@ -64,7 +64,7 @@ func TestLostFile(t *testing.T) {
 	}
 }
 
-// A database that did not keep the last change is not ready until it keeps one.
+// A database that did not keep the last change is not ready, until it keeps one or time has passed.
 func TestReadyAfterFailure(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
@@ -81,6 +81,14 @@ func TestReadyAfterFailure(t *testing.T) {
 	if err := d.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("ready: %v", err)
 	}
+	now := d.Now()
+	for name, at := range map[string]time.Time{"later": now.Add(time.Minute), "stepped back": now.Add(-time.Hour)} {
+		d.Now = func() time.Time { return at }
+		if err := d.Ready(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d.Now = func() time.Time { return now }
 	if err := add("1000000"); err != nil {
 		t.Fatal(err)
 	}

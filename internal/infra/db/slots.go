@@ -33,7 +33,7 @@ type slots struct {
 // sort is what callers do with a connection.
 type sort struct {
 	purpose string
-	inTx bool
+	inTx    bool
 }
 
 // slot is the right to a connection.

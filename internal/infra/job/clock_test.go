@@ -10,34 +10,82 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-func TestClockThatWasAhead(t *testing.T) {
+// A clock that steps back delays nothing by more than two looks: no job that is new, none of a
+// server that died, none that pauses. What a server works at stays its own.
+func TestClockThatStepsBack(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]Kind{
+		"count": {Do: func(context.Context, Job) error { return nil }},
+		"fail":  {Do: func(context.Context, Job) error { return errors.New("no") }},
+	}
+	for name, step := range map[string]time.Duration{"minutes": 5 * time.Minute, "a year": 365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				c, q := stopped(d), New(d)
+				put(t, q, "fail", "pauses")
+				j, _ := take(t, q)
+				q.does(kinds).do(t.Context(), j)
+				put(t, q, "count", "its server dies")
+				take(t, q)
+				put(t, q, "slow", "its server works")
+				working, _ := take(t, q)
+				put(t, q, "count", "new")
+				c.move(-step)
+				looked := look(t, q, nil)
+				c.move(lease)
+				if held, err := q.does(nil).renewLease(t.Context(), working); err != nil || !held {
+					t.Fatalf("the lease is lost: %v", err)
+				}
+				look(t, q, looked)
+				for range 3 {
+					j, found := take(t, q)
+					if !found || j.ID == working.ID {
+						t.Fatalf("took %+v, %t", j, found)
+					}
+					q.does(kinds).do(t.Context(), j)
+				}
+				if j, found := take(t, q); found {
+					t.Errorf("%+v is due without a pause, or is being done", j)
+				}
+			})
+		})
+	}
+}
+
+func look(t *testing.T, q *Queue, before []ahead) []ahead {
+	t.Helper()
+	now, err := q.catchUp(t.Context(), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// A server that is ahead of this one keeps what it works at, and loses what it has left.
+func TestServersClocksDiffer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		const year = 365 * 24 * time.Hour
-		c := stopped(d)
-		q := New(d)
-		c.move(year)
-		put(t, q, "count", "new")
-		put(t, q, "fail", "deferred")
-		kinds := map[string]Kind{
-			"count": {Do: func(context.Context, Job) error { return nil }},
-			"fail":  {Do: func(context.Context, Job) error { return errors.New("no") }},
-		}
-		if j, _ := take(t, q); j.Kind != "count" {
-			t.Fatalf("took %+v", j) // and its server dies
-		}
+		c, q := stopped(d), New(d)
+		c.move(time.Minute)
+		put(t, q, "slow", "x")
 		j, _ := take(t, q)
-		q.does(kinds).do(t.Context(), j)
-		c.move(-year)
-		for range 2 {
-			j, found := take(t, q)
-			if !found {
-				t.Fatal("a job waits for a year")
+		var looked []ahead
+		for range 5 {
+			if held, err := q.does(nil).renewLease(t.Context(), j); err != nil || !held {
+				t.Fatalf("the lease is lost: %v", err)
 			}
-			q.does(kinds).do(t.Context(), j)
+			c.move(-time.Minute)
+			looked = look(t, q, looked)
+			if _, found := take(t, q); found {
+				t.Fatal("it was taken by another")
+			}
+			c.move(time.Minute + lease)
 		}
-		if j, found := take(t, q); found {
-			t.Errorf("%+v is due without a pause", j)
+		c.move(-time.Minute)
+		look(t, q, look(t, q, looked))
+		if _, found := take(t, q); !found {
+			t.Error("it was left to a server that has died")
 		}
 	})
 }

@@ -46,7 +46,6 @@ const (
 	firstPause = 10 * time.Second // at most, before the second try; each further one doubles it
 	longPause  = time.Hour        // the longest pause
 	tryFor     = 24 * time.Hour   // from Put until a job is given up
-	tooFar     = 2 * longPause    // further ahead than any job is put
 )
 
 // Job is one piece of work.
@@ -176,13 +175,21 @@ func (w worker) schedule(ctx context.Context) bool {
 	return err == nil
 }
 
-// poll wakes one hand of each sort now and then, until ctx is done, and schedules what
-// could not be scheduled yet.
+// poll wakes one hand of each sort now and then, until ctx is done, schedules what could not
+// be scheduled yet, and makes due what a clock that stepped back would delay.
 func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	look := time.NewTicker(lease)
+	defer look.Stop()
+	var ahead []ahead
 	for {
 		select {
+		case <-look.C:
+			var err error
+			if ahead, err = w.catchUp(ctx, ahead); err != nil && ctx.Err() == nil {
+				w.log.ErrorContext(ctx, "look for jobs that are ahead", "error", err.Error())
+			}
 		case <-tick.C:
 			scheduled = scheduled || w.schedule(ctx)
 			w.Wake()
@@ -229,7 +236,7 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 			return err
 		}
 		j.Attempt++
-		return claim(ctx, tx, j, now.Add(lease))
+		return claim(ctx, tx, j, now)
 	})
 	if errors.Is(err, db.ErrNoRow) {
 		return Job{}, false, nil // another one was quicker
@@ -246,13 +253,14 @@ func (w worker) do(stop context.Context, j Job) {
 	failed := w.attempt(stop, kind.Do, j)
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
-	next, again := j.next(kind, failed, w.db.Now())
+	now := w.db.Now()
+	next, again := j.next(kind, failed, now)
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
 	held, wrong := false, 0
 	finish := func(ctx context.Context, tx *db.Tx) (err error) {
-		if held, err = end(ctx, tx, j, next, again); err != nil || !held || kind.Ended == nil {
+		if held, err = end(ctx, tx, j, next, now, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
 		if err = kind.Ended(ctx, tx, j, failed, again); err != nil {
@@ -338,7 +346,8 @@ func (w worker) renewLease(ctx context.Context, j Job) (held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery)
 	defer cancel()
 	err = w.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		held, err = end(ctx, tx, j, w.db.Now().Add(lease), true)
+		now := w.db.Now()
+		held, err = postpone(ctx, tx, j, now.Add(lease), now)
 		return err
 	})
 	return held, err

@@ -16,7 +16,7 @@ func (j *Job) fields() []any {
 
 func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) error {
 	_, err := db.Exec(ctx, tx, `
-		INSERT INTO jobs (kind, item, created_at, run_at) VALUES ($1, $2, $3, $3)
+		INSERT INTO jobs (kind, item, created_at, run_at, set_at) VALUES ($1, $2, $3, $3, $3)
 		ON CONFLICT (kind, item) DO NOTHING`, kind, item, at)
 	return err
 }
@@ -26,15 +26,14 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 }
 
 // due is the condition that a job is due and of one of the kinds, with its arguments.
-// So is one that is further ahead than any is put: the clock was wrong then.
 func due(now time.Time, kinds []string) (condition string, args []any) {
-	args = []any{now, now.Add(tooFar)}
+	args = []any{now}
 	places := make([]string, len(kinds))
 	for i, kind := range kinds {
 		args = append(args, kind)
 		places[i] = "$" + strconv.Itoa(len(args))
 	}
-	return ` WHERE (run_at <= $1 OR run_at > $2) AND kind IN (` + strings.Join(places, ", ") + `)`, args
+	return ` WHERE run_at <= $1 AND kind IN (` + strings.Join(places, ", ") + `)`, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
@@ -54,19 +53,33 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 		ORDER BY run_at, id LIMIT 1`+tx.SkipLocked, args...)
 }
 
-func claim(ctx context.Context, tx *db.Tx, j Job, until time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE jobs SET attempts = $2, run_at = $3 WHERE id = $1`, j.ID, j.Attempt, until)
+func claim(ctx context.Context, tx *db.Tx, j Job, now time.Time) error {
+	_, err := db.Exec(ctx, tx, `UPDATE jobs SET attempts = $2, run_at = $3, set_at = $4 WHERE id = $1`, j.ID, j.Attempt, now.Add(lease), now)
 	return err
 }
 
-// end removes a job, or postpones it. It names the attempt, so that a server that
-// took longer than its lease does not overwrite what the next one does.
-func end(ctx context.Context, tx *db.Tx, j Job, next time.Time, again bool) (held bool, err error) {
-	var n int64
+// end removes a job, or postpones it if there is to be another try.
+func end(ctx context.Context, tx *db.Tx, j Job, next, now time.Time, again bool) (held bool, err error) {
 	if again {
-		n, err = db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, next)
-	} else {
-		n, err = db.Exec(ctx, tx, `DELETE FROM jobs WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt)
+		return postpone(ctx, tx, j, next, now)
 	}
+	n, err := db.Exec(ctx, tx, `DELETE FROM jobs WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt)
 	return n == 1, err
+}
+
+// postpone names the attempt, as end does, so that a server that took longer than its lease
+// does not overwrite what the next one does.
+func postpone(ctx context.Context, tx *db.Tx, j Job, until, now time.Time) (held bool, err error) {
+	n, err := db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $4 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, until, now)
+	return n == 1, err
+}
+
+func findAhead(ctx context.Context, q db.Querier, now time.Time) ([]ahead, error) {
+	return db.All(ctx, q, (*ahead).fields, `SELECT id, run_at FROM jobs WHERE set_at > $1`, now)
+}
+
+// makeDue does so unless somebody has just changed the job.
+func makeDue(ctx context.Context, tx *db.Tx, a ahead, now time.Time) error {
+	_, err := db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $3 WHERE id = $1 AND run_at = $2`, a.id, a.runAt, now)
+	return err
 }
