@@ -104,8 +104,8 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 		if err != nil {
 			return err
 		}
-		if site, err = findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
-			return access.OrNotFound(err)
+		if site, err = s.lockSite(ctx, tx, c, id); err != nil {
+			return err
 		}
 		if err := s.replace(ctx, tx, w, site, old); err != nil {
 			return err

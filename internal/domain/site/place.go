@@ -122,9 +122,9 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
 		return Placement{}, err
 	}
-	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	site, err := s.lockSite(ctx, tx, c, id)
 	if err != nil {
-		return Placement{}, access.OrNotFound(err)
+		return Placement{}, err
 	}
 	a := w.apps[d.AppID.Value]
 	foreign := a.OrganizationID != c.Organization.ID
@@ -237,9 +237,9 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 // own returns a placement that the caller is going to change, its site being locked. The app need
 // not be: whoever changes it meanwhile sees the placement, and waits for the site.
 func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64) (Site, Placement, error) {
-	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	site, err := s.lockSite(ctx, tx, c, id)
 	if err != nil {
-		return Site{}, Placement{}, access.OrNotFound(err)
+		return Site{}, Placement{}, err
 	}
 	p, err := findPlacement(ctx, tx, id, appID)
 	return site, p, access.OrNotFound(err)

@@ -76,6 +76,9 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 		if err != nil {
 			return access.OrNotFound(err)
 		}
+		if _, err := access.Confirm(ctx, tx, c, s.DB.Now(), MayPreview); err != nil {
+			return err
+		}
 		page, err := s.pageOf(site, d.URL.Value)
 		if err != nil {
 			return err

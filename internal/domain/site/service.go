@@ -59,6 +59,9 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 	d.apply(&site)
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		db.Lock(tx, "sites of "+c.Organization.ID)
+		if _, err := access.Confirm(ctx, tx, c, now, plugin.MayManage); err != nil {
+			return err
+		}
 		n, err := countSites(ctx, tx, c.Organization.ID)
 		if err != nil {
 			return err
@@ -104,6 +107,17 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		func(q db.Querier) ([]Site, error) { return listSites(ctx, q, c.Organization.ID, p) })
 }
 
+// lockSite locks a site that the caller is going to change, and asks again whether they may: their
+// turn may have come long after they were admitted.
+func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
+	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	if err != nil {
+		return Site{}, access.OrNotFound(err)
+	}
+	_, err = access.Confirm(ctx, tx, c, s.DB.Now(), plugin.MayManage)
+	return site, err
+}
+
 // Update changes the fields that the draft names.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (site Site, err error) {
 	if err := plugin.MayManage(c); err != nil {
@@ -114,8 +128,8 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	}
 	defer s.Manifests.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if site, err = findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
-			return access.OrNotFound(err)
+		if site, err = s.lockSite(ctx, tx, c, id); err != nil {
+			return err
 		}
 		before := site
 		d.apply(&site)
@@ -161,9 +175,9 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	}
 	defer s.Manifests.forget()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+		site, err := s.lockSite(ctx, tx, c, id)
 		if err != nil {
-			return access.OrNotFound(err)
+			return err
 		}
 		if err := removeSite(ctx, tx, c.Organization.ID, id); err != nil {
 			return err

@@ -1,0 +1,76 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// A caller who was admitted, and lost the right before their turn came, changes nothing.
+func TestRightLostOnTheWay(t *testing.T) {
+	each(t, func(r rig) {
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
+		r.place(r.caller, s, p)
+		ctx, url := r.Context(), patch.Of("https://shop.example/")
+		r.suspend(r.caller, access.ReadApps)
+		for name, do := range map[string]func() error{
+			"create": func() error { _, err := r.Create(ctx, r.caller, Draft{Name: patch.Of("other")}); return err },
+			"update": func() error { _, err := r.Update(ctx, r.caller, s.ID, Draft{Enabled: patch.Of(false)}); return err },
+			"delete": func() error { return r.Delete(ctx, r.caller, s.ID) },
+			"place": func() error {
+				_, err := r.Place(ctx, r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)})
+				return err
+			},
+			"change": func() error {
+				_, err := r.Change(ctx, r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(false)})
+				return err
+			},
+			"remove":  func() error { return r.Remove(ctx, r.caller, s.ID, p.ID) },
+			"restore": func() error { _, err := r.Restore(ctx, r.caller, s.ID, 1); return err },
+			"preview": func() error { _, err := r.Preview(ctx, r.caller, s.ID, p.ID, PreviewDraft{URL: url}); return err },
+		} {
+			if err := do(); !errors.Is(err, access.ErrChanged) {
+				r.Errorf("%s: %v", name, err)
+			}
+		}
+		r.wants("afterwards", s, "p@1{}")
+		if n, err := countSites(ctx, r.DB, r.caller.Organization.ID); n != 1 || err != nil {
+			r.Errorf("%d sites, %v", n, err)
+		}
+	})
+}
+
+// The right is asked for after the site's lock: it may be lost while somebody else has that.
+func TestRightLostWhileWaiting(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		r.place(r.caller, s, p)
+		changed := make(chan error, 1)
+		change := sync.OnceFunc(func() {
+			go func() {
+				_, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(false)})
+				changed <- err
+			}()
+		})
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := findSite(ctx, tx, r.caller.Organization.ID, s.ID, tx.ForUpdate); err != nil {
+				return err
+			}
+			change()
+			_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, r.caller.UserID)
+			return err
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if err := <-changed; !errors.Is(err, access.ErrChanged) {
+			r.Error(err)
+		}
+		r.wants("afterwards", s, "p@1{}")
+	})
+}
