@@ -30,7 +30,7 @@ func TestConsoleApp(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		repo := publish(t, host, "console"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0")
 		v := visit(t, s, s.key)
-		v.want(200, "The app is installed.", v.post("/console/@current/apps/new", "do", "git", "url", repo.URL, "tag", "v1.0.0"))
+		v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "git", "url", repo.URL, "tag", "v1.0.0"))
 		app := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results[0]
 		page := "/console/@current/apps/" + itoa(app.ID)
 		at := func(tag string) {
@@ -42,12 +42,12 @@ func TestConsoleApp(t *testing.T) {
 		at("v1.0.0")
 		v.want(200, "Go to v1.1.0", v.get(page))
 		v.want(200, "newest: v1.1.0", v.get("/console/@current/apps"))
-		v.want(200, "The newest known tag", v.post(page, "do", "check"))
+		v.want(200, "is the newest tag of", v.post(page, "do", "check"))
 		v.want(200, "the newest known", v.post(page, "do", "upgrade", "tag", "v1.1.0"))
 		at("v1.1.0")
 		repo.Tag(t, "v1.1.0", repo.Commit(t, files("moved")))
 		v.want(400, "Tag: It leads to another commit", v.post(page, "do", "upgrade", "tag", "v1.1.0"))
-		v.want(200, "The app is at the version", v.post(page, "do", "upgrade", "tag", "v1.1.0", "accept_changed", "on"))
+		v.want(200, "is at v1.1.0 now.", v.post(page, "do", "upgrade", "tag", "v1.1.0", "accept_changed", "on"))
 		text := "export const x: number = ;"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 		broken := v.get(page)
@@ -55,7 +55,7 @@ func TestConsoleApp(t *testing.T) {
 		v.want(200, "of an earlier version, since a file does not compile", broken)
 		v.want(200, "Compare with version 4", v.get(page+"/versions/1"))
 		v.want(200, "+export const x: number = ;", v.get(page+"/versions/4?against=1"))
-		v.want(200, "The app is at the version", v.post(page+"/versions/1", "do", "return"))
+		v.want(200, "is at version 1 now.", v.post(page+"/versions/1", "do", "return"))
 		at("v1.0.0")
 		v.want(200, "Compare with version 1,", v.get(page+"/versions/3"))
 		v.want(200, "No version before it is kept", v.get(page+"/versions/1"))
@@ -67,16 +67,16 @@ func TestConsoleApp(t *testing.T) {
 			v.want(200, "Differences from "+shown.against, v.get(page+path))
 			v.want(200, shown.link, v.get(page+path))
 		}
-		v.want(200, "Saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
+		v.want(200, "are saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
 			t.Error("not shared")
 		}
-		v.want(200, "Deleted.", v.post(page+"/source", "do", "delete", "filename", "site.ts", "sha256", v.opened(page+"/source?file=site.ts")))
+		v.want(200, "is deleted.", v.post(page+"/source", "do", "delete", "filename", "site.ts", "sha256", v.opened(page+"/source?file=site.ts")))
 		if files := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)).Source; files["site.ts"] != "" {
 			t.Error(files)
 		}
 		v.want(404, "no file of this name", v.get(page+"/source?file=site.ts"))
-		v.want(200, "Deleted.", v.post(page, "do", "delete"))
+		v.want(200, "is deleted.", v.post(page, "do", "delete"))
 		if _, err := s.GetApp(t.Context(), app.ID); !client.IsNotFound(err) {
 			t.Error(err)
 		}
@@ -164,7 +164,7 @@ func TestConsolePeople(t *testing.T) {
 
 		ada := join(t, s)
 		member := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
-		v.want(200, "Saved.", v.post(members, "do", "level", "id", member.ID, "level", "8"))
+		v.want(200, "The role is changed.", v.post(members, "do", "level", "id", member.ID, "level", "8"))
 		if got := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]; got.Level != client.LevelAdmin {
 			t.Errorf("%+v", got)
 		}

@@ -115,7 +115,7 @@ func TestConsoleLargeForms(t *testing.T) {
 		v.want(400, "larger than 65536 bytes", v.post("/console/@current/invites", "do", large))
 		stranger := visit(t, s, "")
 		stranger.want(401, "Sign in", stranger.post(source, "do", large))
-		v.want(200, "Saved.", v.post(source, "do", "save", "filename", "a.txt", "text", large))
+		v.want(200, "is saved.", v.post(source, "do", "save", "filename", "a.txt", "text", large))
 		diff := v.get("/console/@current/apps/" + itoa(app.ID) + "/versions/1")
 		v.want(200, "There is more", diff)
 		if len(diff.body) > 100<<10 {
@@ -195,7 +195,7 @@ func TestConsoleWithoutACatalog(t *testing.T) {
 	v := visit(t, s, s.key)
 	v.want(200, "The catalog cannot be read now", v.get("/console/@current/apps/new"))
 	v.want(400, `value="https://127.0.0.1:1/x"`, v.post("/console/@current/apps/new", "do", "git", "url", "https://127.0.0.1:1/x", "tag", strings.Repeat("x", 1000)))
-	v.want(200, "The app is there", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
+	v.want(200, "Banner is there", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
 }
 
 // What fails is logged in one way, whichever face was asked, and holds no key and no token.

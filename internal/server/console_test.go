@@ -199,7 +199,7 @@ func TestConsoleForms(t *testing.T) {
 		} {
 			member.want(403, "That did not work", member.post(form[0], form[1:]...))
 		}
-		owner.want(200, "Saved.", owner.post(app, "do", "describe", "name", "A name", "description", "Two\r\nlines"))
+		owner.want(200, "are saved.", owner.post(app, "do", "describe", "name", "A name", "description", "Two\r\nlines"))
 		owner.want(400, `value="`+strings.Repeat("x", 201)+`"`, owner.post(app, "do", "describe", "name", strings.Repeat("x", 201)))
 		owner.want(400, "does not say what to do", owner.post(app, "do", "constructor"))
 		owner.want(400, "did not arrive as a whole", owner.post(app, "do", strings.Repeat("x", 5<<20)))
@@ -233,7 +233,7 @@ func TestConsoleForms(t *testing.T) {
 				t.Errorf("%s: %d: %s", address, got.status, got.body)
 			}
 		}
-		if said := owner.post("/console/@current/invites?said=resent", "do", "withdraw", "id", "01890000-0000-7000-8000-000000000001"); said.status != 404 || strings.Contains(said.body, "on its way") {
+		if said := owner.post("/console/@current/invites", "do", "withdraw", "id", "01890000-0000-7000-8000-000000000001"); said.status != 404 || strings.Contains(said.body, "on its way") {
 			t.Errorf("%d: says what was done before:\n%s", said.status, said.body)
 		}
 		for address, text := range map[string]string{
@@ -246,7 +246,7 @@ func TestConsoleForms(t *testing.T) {
 		owner.want(400, `value="git@github.com:acme/banner.git"`, owner.post("/console/@current/apps/new", "do", "git", "url", " git@github.com:acme/banner.git"))
 		owner.want(400, `value="ssh://host/x"`, owner.post("/console/@current/apps/new", "do", "git", "url", "ssh://user:canary@host/x?token=canary#"))
 		owner.want(200, "value=\"A \uFFFD name\"", owner.post(app, "do", "describe", "name", "A \xff name"))
-		if said := owner.post(app+"?said=saved", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "Saved.") {
+		if said := owner.post(app+"", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "are saved.") {
 			t.Error("says that it is saved, and is not")
 		}
 		made, err := s.ListApps(t.Context(), client.Range{})
@@ -276,14 +276,14 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		v.want(400, "\nmine\r\n</textarea>", refused)
 		v.want(400, "Somebody else has changed the file", refused)
 		v.want(400, "There is a file of this name", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
-		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
+		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
 		mixed, spaced := "a\r\nb\nc\rd", "x"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
 		sha := v.opened("/console/@current/apps/" + itoa(id) + "/source?file=mixed")
-		v.want(200, "Saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
+		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
 		sha = v.opened("/console/@current/apps/" + itoa(id) + "/source?file=%20a%20b%26c.txt")
 		for range 2 {
-			v.want(200, "Deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
+			v.want(200, "is deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
 		}
 		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {
@@ -361,7 +361,7 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		v := visit(t, s, "")
 		sent := regexp.MustCompile(`name="sent" value="([^"]*)"`)
 		large := strings.Repeat("<a href=\"x\">\r\n", 500)
-		refused := v.post("/console/@current/apps/new/?said=saved", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
+		refused := v.post("/console/@current/apps/new/", "do", "source", "name", "A <b>name</b>", "description", large, "url", "https://user:canary@host/", "key", "canary")
 		v.want(401, `name="then" value="/console/@current/apps/new/"`, refused)
 		v.want(401, "What you sent is kept", refused)
 		v.want(401, "too large to keep", v.post("/console/@current/apps/new", "description", strings.Repeat("x", 70<<10)))

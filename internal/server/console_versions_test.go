@@ -59,9 +59,9 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 			return sent
 		}
 		named, described := form("name", "Line", "description", "One"), form("name", "Banner", "description", strings.Repeat("ű ", 5000), "is_global", "on")
-		v.want(200, "Saved.", v.post(page, described...))
-		v.want(200, "Saved.", v.post(page, named...))
-		v.want(200, "Saved.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
+		v.want(200, "are saved.", v.post(page, described...))
+		v.want(200, "are saved.", v.post(page, named...))
+		v.want(200, "are saved.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
 		got := must[client.App](t)(s.GetApp(t.Context(), app.ID))
 		if got.Name != "Line" || got.Description != strings.TrimSpace(strings.Repeat("ű ", 5000)) || !got.IsGlobal {
 			t.Errorf("%+v", got)

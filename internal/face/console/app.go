@@ -120,12 +120,13 @@ func (v *visit) appPath() string {
 	return v.home + "/apps/" + url.PathEscape(v.request.PathValue("id"))
 }
 
-// onApp does something to the app that the path names.
-func (v *visit) onApp(said string, do func(id int64) error) (next, error) {
+// onApp does something to the app that the path names, and says what.
+func (v *visit) onApp(do func(id int64) (said string, err error)) (next, error) {
 	id, err := v.appID()
-	if err == nil {
-		err = do(id)
+	if err != nil {
+		return next{}, err
 	}
+	said, err := do(id)
 	return next{said: said}, err
 }
 
@@ -138,59 +139,68 @@ func unanswered(since time.Time) error {
 }
 
 func checkApp(v *visit) (next, error) {
-	return v.onApp("checked", func(id int64) error {
-		_, age, err := v.organization.CheckForUpdates(v.ctx(), id)
-		if err == nil && age > checkInterval {
-			return unanswered(v.console.Keys.Now().Add(-age))
+	return v.onApp(func(id int64) (string, error) {
+		app, age, err := v.organization.CheckForUpdates(v.ctx(), id)
+		switch {
+		case err == nil && age > checkInterval:
+			return "", unanswered(v.console.Keys.Now().Add(-age))
+		case another(app):
+			return sentence("%s is the newest tag of %s.", app.LatestTag, app.Name), err
 		}
-		return err
+		return sentence("%s is up to date. foyer asks the git host at most every five minutes.", app.Name), err
 	})
 }
 
 func disableApp(v *visit) (next, error) {
-	return v.onApp("disabled", func(id int64) error {
-		_, err := v.organization.DisableApp(v.ctx(), id, v.line("reason"))
-		return err
+	return v.onApp(func(id int64) (string, error) {
+		app, err := v.organization.DisableApp(v.ctx(), id, v.line("reason"))
+		return sentence("%s is disabled: pages that are loaded 20 seconds later do not run it.", app.Name), err
 	})
 }
 
 func enableApp(v *visit) (next, error) {
-	return v.onApp("enabled", func(id int64) error {
-		_, err := v.organization.EnableApp(v.ctx(), id)
-		return err
+	return v.onApp(func(id int64) (string, error) {
+		app, err := v.organization.EnableApp(v.ctx(), id)
+		return sentence("%s is enabled.", app.Name), err
 	})
 }
 
 func upgradeApp(v *visit) (next, error) {
-	return v.onApp("moved", func(id int64) error {
+	return v.onApp(func(id int64) (string, error) {
 		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
 		if tag := v.line("tag"); tag != "" {
 			to.Tag = &tag
 		}
-		_, err := v.organization.UpgradeApp(v.ctx(), id, to)
+		app, err := v.organization.UpgradeApp(v.ctx(), id, to)
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
-			return wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box below.")
+			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box below.")
 		}
-		return err
+		return sentence("%s is at %s now.", app.Name, app.Tag), err
 	})
 }
 
 // describeApp changes what differs from what the page showed: somebody else may have changed the
 // rest since.
 func describeApp(v *visit) (next, error) {
-	return v.onApp("saved", func(id int64) error {
+	return v.onApp(func(id int64) (string, error) {
 		patch := client.AppPatch{Name: v.edited("name"), Description: v.edited("description")}
 		if box := v.edited("is_global"); box != nil {
 			shared := *box == "on"
 			patch.IsGlobal = &shared
 		}
-		_, err := v.organization.UpdateApp(v.ctx(), id, patch)
-		return err
+		app, err := v.organization.UpdateApp(v.ctx(), id, patch)
+		return sentence("The name and description of %s are saved.", app.Name), err
 	})
 }
 
 func deleteApp(v *visit) (next, error) {
-	then, err := v.onApp("deleted", func(id int64) error { return v.organization.DeleteApp(v.ctx(), id) })
+	then, err := v.onApp(func(id int64) (string, error) {
+		app, err := v.organization.GetApp(v.ctx(), id)
+		if err != nil {
+			return "", err
+		}
+		return sentence("%s is deleted.", app.Name), v.organization.DeleteApp(v.ctx(), id)
+	})
 	then.path = v.home + "/apps"
 	return then, err
 }
@@ -225,26 +235,27 @@ func showSource(v *visit) (markup.Page, error) {
 // CR LF: a file that had any keeps them all, and one that was not edited stays as it was.
 func saveFile(v *visit) (next, error) {
 	name, text := v.filename(), v.typed("text")
-	then, err := v.onApp("saved", func(id int64) error {
+	said := sentence("%s is saved.", name)
+	then, err := v.onApp(func(id int64) (string, error) {
 		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
-			return err
+			return "", err
 		}
 		stored, there := app.Source[name]
 		if there && text == lineEnds.Replace(stored) {
-			return nil // it is saved: the form was sent twice, or not edited
+			return said, nil // it is saved: the form was sent twice, or not edited
 		}
 		switch v.line("sha256") {
 		case fileOf(app, name).SHA256:
 		case "":
-			return wrong("source", "There is a file of this name: open it to change it.")
+			return "", wrong("source", "There is a file of this name: open it to change it.")
 		default:
-			return wrong("source", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
+			return "", wrong("source", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
 		}
 		if strings.Contains(stored, "\r\n") {
 			text = strings.ReplaceAll(text, "\n", "\r\n")
 		}
-		return v.setFile(id, name, &text)
+		return said, v.setFile(id, name, &text)
 	})
 	then.path = v.appPath() + "/source?file=" + url.QueryEscape(name)
 	return then, err
@@ -263,18 +274,19 @@ func (v *visit) filename() string {
 // deleteFile removes a file, unless somebody else has changed it since its page was opened.
 func deleteFile(v *visit) (next, error) {
 	name := v.filename()
-	then, err := v.onApp("deleted", func(id int64) error {
+	said := sentence("%s is deleted.", name)
+	then, err := v.onApp(func(id int64) (string, error) {
 		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
-			return err
+			return "", err
 		}
 		switch fileOf(app, name).SHA256 {
 		case "": // it is gone: the form was sent twice
-			return nil
+			return said, nil
 		case v.line("sha256"):
-			return v.setFile(id, name, nil)
+			return said, v.setFile(id, name, nil)
 		}
-		return wrong("", "Somebody else has changed the file since you opened it. It is shown as it is now: delete it again to be rid of it.")
+		return "", wrong("", "Somebody else has changed the file since you opened it. It is shown as it is now: delete it again to be rid of it.")
 	})
 	then.path = v.appPath()
 	return then, err

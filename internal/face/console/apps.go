@@ -104,7 +104,7 @@ func showInstall(v *visit) (markup.Page, error) {
 }
 
 func installFromGit(v *visit) (next, error) {
-	then, err := v.create("installed", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
+	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Attr == "url" {
 		if ssh := overSSH.FindStringSubmatch(v.line("url")); ssh != nil {
 			return then, wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
@@ -114,14 +114,14 @@ func installFromGit(v *visit) (next, error) {
 }
 
 func installFromCatalog(v *visit) (next, error) {
-	return v.create("installed", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
+	return v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
 }
 
 func createApp(v *visit) (next, error) {
-	return v.create("created", client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description")})
+	return v.create("%s is there. Add its first file.", client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description")})
 }
 
 func (v *visit) create(said string, draft client.AppDraft) (next, error) {
 	app, err := v.organization.CreateApp(v.ctx(), draft)
-	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: said}, err
+	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: sentence(said, app.Name)}, err
 }

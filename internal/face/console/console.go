@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -67,7 +66,7 @@ type action func(*visit) (next, error)
 type next struct {
 	page    *markup.Page
 	path    string // as browsers see it
-	said    string // a name in said
+	said    string // what was done, for the page that follows
 	signOut bool
 }
 
@@ -263,13 +262,7 @@ func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 	if then.signOut {
 		c.forget(w)
 	}
-	if then.said != "" {
-		separator := "?"
-		if strings.Contains(path, "?") {
-			separator = "&"
-		}
-		path += separator + "said=" + then.said
-	}
+	c.tell(w, then.said)
 	see(w, path)
 }
 
@@ -297,7 +290,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	shown := ErrorPage{Frame: c.bare()}
 	status := c.describe(w, r, err, &shown)
 	if status == http.StatusUnauthorized || signingIn(r) {
-		shown.Said = said[r.URL.Query().Get("said")]
+		shown.Said = c.told(w, r)
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown)))
 		return
 	}

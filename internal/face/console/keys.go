@@ -81,5 +81,5 @@ func revokeKey(v *visit) (next, error) {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), signOut: true}, err
 	}
-	return next{said: "revoked"}, err
+	return next{said: "The key is revoked."}, err
 }

@@ -71,5 +71,5 @@ func (v *visit) at(offset int) string {
 	u, query := *v.request.URL, v.request.URL.Query()
 	query.Set("offset", strconv.Itoa(offset))
 	u.RawQuery = query.Encode()
-	return v.console.prefix + unsaid(&u)
+	return v.console.prefix + u.RequestURI()
 }

@@ -50,9 +50,9 @@ func invitePeople(v *visit) (next, error) {
 		refused.Errors = ofForm(refused.Errors, drafts)
 	}
 	if mail {
-		return next{said: "invited"}, err
+		return next{said: "Invited: the links are on their way."}, err
 	}
-	return next{said: "unmailed"}, err
+	return next{said: "Invited. No mail is sent: an admin or owner passes each link on."}, err
 }
 
 // ofForm makes faults in drafts, such as 2.target_email, those of the form: of an address, or of a
@@ -84,9 +84,9 @@ func (v *visit) onID(said string, do func(id string) error) (next, error) {
 }
 
 func resendInvite(v *visit) (next, error) {
-	said := "renewed"
+	said := "There is a new link, for an admin or owner to pass on; the one before works no longer."
 	if v.console.Mails {
-		said = "resent"
+		said = "A new link is on its way; the one before works no longer."
 	}
 	return v.onID(said, func(id string) error {
 		_, err := v.organization.ResendInvite(v.ctx(), id)
@@ -95,7 +95,7 @@ func resendInvite(v *visit) (next, error) {
 }
 
 func withdrawInvite(v *visit) (next, error) {
-	return v.onID("withdrawn", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
+	return v.onID("The invite is withdrawn: its link works no longer.", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
 }
 
 // Link shows the link of an invite. Whoever has it becomes the person invited, so no address
@@ -125,14 +125,14 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("level", "Choose a level.")
 	}
-	return v.onID("saved", func(id string) error {
+	return v.onID("The role is changed.", func(id string) error {
 		_, err := v.organization.SetLevel(v.ctx(), id, client.Level(level))
 		return err
 	})
 }
 
 func removeMember(v *visit) (next, error) {
-	return v.onID("removed", func(id string) error { return v.organization.RemoveMember(v.ctx(), id) })
+	return v.onID("They are no member any more.", func(id string) error { return v.organization.RemoveMember(v.ctx(), id) })
 }
 
 func leave(v *visit) (next, error) {
@@ -140,5 +140,5 @@ func leave(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.RemoveMember(v.ctx(), self.UUID)
 	}
-	return next{path: v.console.root(), said: "left", signOut: v.caller.BoundTo != ""}, err // such a key ends with the membership
+	return next{path: v.console.root(), said: "You have left the organization.", signOut: v.caller.BoundTo != ""}, err // such a key ends with the membership
 }

@@ -67,23 +67,26 @@ func (s setting) read(typed string) (json.RawMessage, error) {
 	return json.Marshal(typed)
 }
 
-func (v *visit) placement() (site, app int64, err error) {
-	if site, err = v.siteID(); err == nil {
-		app, err = number(v.request.PathValue("app"))
+// placed is the site that the path names, and the app on it.
+func (v *visit) placed() (site client.Site, appID int64, err error) {
+	id, err := v.siteID()
+	if err != nil {
+		return site, 0, err
 	}
-	return site, app, err
+	if appID, err = number(v.request.PathValue("app")); err != nil {
+		return site, 0, err
+	}
+	site, err = v.organization.GetSite(v.ctx(), id)
+	return site, appID, err
 }
 
 func showPlacement(v *visit) (markup.Page, error) {
-	siteID, appID, err := v.placement()
+	site, appID, err := v.placed()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown := Placed{Frame: v.frame("sites")}
-	if shown.Placement, err = v.organization.GetPlacement(v.ctx(), siteID, appID); err != nil {
-		return markup.Page{}, err
-	}
-	if shown.Site, err = v.organization.GetSite(v.ctx(), siteID); err != nil {
+	shown := Placed{Frame: v.frame("sites"), Site: site}
+	if shown.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
 		return markup.Page{}, err
 	}
 	app, err := v.organization.GetApp(v.ctx(), appID)
@@ -102,8 +105,36 @@ func (p Placed) PinnedTo() string {
 	return strconv.FormatInt(*p.Version, 10)
 }
 
+// placementPatch is what the form says of an app on a site.
+func (v *visit) placementPatch(schema json.RawMessage) (patch client.PlacementPatch, err error) {
+	patch = client.PlacementPatch{
+		Enabled: new(v.line("enabled") == "on"), Paths: append([]string{}, strings.Fields(v.typed("paths"))...),
+		Version: client.Null(), Config: map[string]json.RawMessage{},
+	}
+	if text := v.line("version"); text != "" {
+		n, err := number(text)
+		if err != nil {
+			return patch, wrong("version", "Must be the number of a version, or empty to follow the app.")
+		}
+		patch.Version = json.RawMessage(strconv.FormatInt(n, 10))
+	}
+	if text := v.line("position"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return patch, wrong("position", "Must be a whole number.")
+		}
+		patch.Position = &n
+	}
+	for _, s := range settings(schema, nil) {
+		if patch.Config[s.Key], err = s.read(v.typed("config." + s.Key)); err != nil {
+			return patch, err
+		}
+	}
+	return patch, nil
+}
+
 func savePlacement(v *visit) (next, error) {
-	siteID, appID, err := v.placement()
+	site, appID, err := v.placed()
 	if err != nil {
 		return next{}, err
 	}
@@ -111,37 +142,35 @@ func savePlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch := client.PlacementPatch{
-		Enabled: new(v.line("enabled") == "on"), Paths: append([]string{}, strings.Fields(v.typed("paths"))...),
-		Version: client.Null(), Config: map[string]json.RawMessage{},
+	patch, err := v.placementPatch(app.ConfigSchema)
+	if err != nil {
+		return next{}, err
 	}
-	if text := v.line("version"); text != "" {
-		n, err := number(text)
-		if err != nil {
-			return next{}, wrong("version", "Must be the number of a version, or empty to follow the app.")
-		}
-		patch.Version = json.RawMessage(strconv.FormatInt(n, 10))
+	placed, err := v.organization.UpdatePlacement(v.ctx(), site.ID, appID, patch)
+	return next{said: sentence("%s "+state(placed)+" on %s now.", placed.Name, site.Name)}, err
+}
+
+// state is how an app is on a site, in a sentence.
+func state(p client.Placement) string {
+	switch {
+	case !p.Enabled:
+		return "is off"
+	case p.Running == nil:
+		return "does not run"
+	case p.Held != nil:
+		return "is held at version " + strconv.FormatInt(*p.Running, 10)
 	}
-	if text := v.line("position"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return next{}, wrong("position", "Must be a whole number.")
-		}
-		patch.Position = &n
-	}
-	for _, s := range settings(app.ConfigSchema, nil) {
-		if patch.Config[s.Key], err = s.read(v.typed("config." + s.Key)); err != nil {
-			return next{}, err
-		}
-	}
-	_, err = v.organization.UpdatePlacement(v.ctx(), siteID, appID, patch)
-	return next{said: "saved"}, err
+	return "runs version " + strconv.FormatInt(*p.Running, 10)
 }
 
 func removePlacement(v *visit) (next, error) {
-	siteID, appID, err := v.placement()
-	if err == nil {
-		err = v.organization.DeletePlacement(v.ctx(), siteID, appID)
+	site, appID, err := v.placed()
+	if err != nil {
+		return next{}, err
 	}
-	return next{path: v.home + "/sites/" + strconv.FormatInt(siteID, 10), said: "unplaced"}, err
+	placed, err := v.organization.GetPlacement(v.ctx(), site.ID, appID)
+	if err == nil {
+		err = v.organization.DeletePlacement(v.ctx(), site.ID, appID)
+	}
+	return next{path: v.home + "/sites/" + strconv.FormatInt(site.ID, 10), said: sentence("%s is off %s.", placed.Name, site.Name)}, err
 }

@@ -47,7 +47,7 @@ func (c *Console) signIn(r *http.Request, t ErrorPage) SignIn {
 		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
 		return s
 	}
-	s.Then, s.Sent = unsaid(r.URL), kept(r.PostForm).Encode()
+	s.Then, s.Sent = r.URL.RequestURI(), kept(r.PostForm).Encode()
 	if r.Method == http.MethodPost && (s.Sent == "" || len(s.Sent) > maxForm) {
 		s.Sent, s.Lost = "", true
 	}

@@ -19,7 +19,7 @@ func showSites(v *visit) (markup.Page, error) {
 func createSite(v *visit) (next, error) {
 	name := v.line("name")
 	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: v.origins()})
-	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: "site"}, err
+	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: sentence("%s is there. Put its element into your pages, and an app on it.", made.Name)}, err
 }
 
 // origins are the lines of a form, one origin each.
@@ -82,37 +82,43 @@ func (v *visit) placeable(placed []client.Placement) ([]client.App, error) {
 	return left, err
 }
 
-// onSite does something to the site that the path names.
-func (v *visit) onSite(said string, do func(id int64) error) (next, error) {
+// onSite does something to the site that the path names, and says what.
+func (v *visit) onSite(do func(id int64) (said string, err error)) (next, error) {
 	id, err := v.siteID()
-	if err == nil {
-		err = do(id)
+	if err != nil {
+		return next{}, err
 	}
+	said, err := do(id)
 	return next{said: said}, err
 }
 
 func describeSite(v *visit) (next, error) {
-	return v.onSite("saved", func(id int64) error {
+	return v.onSite(func(id int64) (string, error) {
 		name := v.line("name")
-		_, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Name: &name, Origins: v.origins()})
-		return err
+		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Name: &name, Origins: v.origins()})
+		return sentence("The name and origins of %s are saved.", site.Name), err
 	})
 }
 
 func switchSite(v *visit) (next, error) {
-	on := v.line("on") == "on"
-	said := "off"
+	on, said := v.line("on") == "on", "%s is off: its pages run no app."
 	if on {
-		said = "on"
+		said = "%s is on: its pages run its apps again."
 	}
-	return v.onSite(said, func(id int64) error {
-		_, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &on})
-		return err
+	return v.onSite(func(id int64) (string, error) {
+		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &on})
+		return sentence(said, site.Name), err
 	})
 }
 
 func deleteSite(v *visit) (next, error) {
-	then, err := v.onSite("deleted", func(id int64) error { return v.organization.DeleteSite(v.ctx(), id) })
+	then, err := v.onSite(func(id int64) (string, error) {
+		site, err := v.organization.GetSite(v.ctx(), id)
+		if err != nil {
+			return "", err
+		}
+		return sentence("%s is deleted.", site.Name), v.organization.DeleteSite(v.ctx(), id)
+	})
 	then.path = v.home + "/sites"
 	return then, err
 }
@@ -127,12 +133,13 @@ func placeApp(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("app", "Choose an app.")
 	}
-	then := next{path: v.home + "/sites/" + strconv.FormatInt(id, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "placed"}
+	then := next{path: v.home + "/sites/" + strconv.FormatInt(id, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "%s is on the site, and runs."}
 	draft := client.PlacementDraft{AppID: app}
-	_, err = v.organization.PlaceApp(v.ctx(), id, draft)
+	placed, err := v.organization.PlaceApp(v.ctx(), id, draft)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
-		draft.Enabled, then.said = new(false), "lacking"
-		_, err = v.organization.PlaceApp(v.ctx(), id, draft)
+		draft.Enabled, then.said = new(false), "%s is on the site, but off: give it the values that it needs."
+		placed, err = v.organization.PlaceApp(v.ctx(), id, draft)
 	}
+	then.said = sentence(then.said, placed.Name)
 	return then, err
 }

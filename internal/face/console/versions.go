@@ -159,12 +159,13 @@ func classOf(line string) string {
 }
 
 func returnToVersion(v *visit) (next, error) {
-	then, err := v.onApp("moved", func(id int64) error {
+	then, err := v.onApp(func(id int64) (string, error) {
 		version, err := number(v.request.PathValue("version"))
-		if err == nil {
-			_, err = v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
+		if err != nil {
+			return "", err
 		}
-		return err
+		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
+		return sentence("%s is at version "+strconv.FormatInt(version, 10)+" now.", app.Name), err
 	})
 	then.path = v.appPath()
 	return then, err

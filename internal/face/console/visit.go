@@ -26,6 +26,7 @@ type visit struct {
 	client       *client.Client
 	organization *client.Organization
 	refused      *client.Error // what was wrong with the form
+	told         string        // what was done before
 }
 
 // visit finds out who makes a request. Even with an error it may return one.
@@ -42,7 +43,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), client: asked}
+	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), client: asked, told: c.told(w, r)}
 	if id := r.PathValue("organization"); id != "" {
 		if v.caller, err = c.Keys.Enter(r.Context(), identity, id); err != nil {
 			return v, err
@@ -56,15 +57,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 func (v *visit) ctx() context.Context { return v.request.Context() }
 
 // here is the path of the page itself, as browsers see it.
-func (v *visit) here() string { return v.console.prefix + unsaid(v.request.URL) }
-
-// unsaid is a path with its query, except what was said there.
-func unsaid(u *url.URL) string {
-	bare, query := *u, u.Query()
-	query.Del("said")
-	bare.RawQuery = query.Encode()
-	return bare.RequestURI()
-}
+func (v *visit) here() string { return v.console.prefix + v.request.URL.RequestURI() }
 
 // typed is a field of the form, with line ends as in Go. It may hold anything: what is not UTF-8
 // is replaced.
@@ -183,10 +176,7 @@ type Frame struct {
 func (v *visit) frame(section string) Frame {
 	f := Frame{
 		Root: v.console.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
-		Offer: offer(v.caller),
-	}
-	if v.request.Method != http.MethodPost { // which goes to the address of the page, with what was said there
-		f.Said = said[v.request.URL.Query().Get("said")]
+		Offer: offer(v.caller), Said: v.told,
 	}
 	if v.refused != nil {
 		f.Faults, f.sent = v.refused.Errors, v.request.PostForm
@@ -238,31 +228,4 @@ func (f Frame) Title(name string) string {
 		name += " · " + line(f.OrganizationName)
 	}
 	return name
-}
-
-// said are the texts for what was done.
-var said = map[string]string{
-	"installed": "The app is installed.",
-	"created":   "The app is there. Add its first file.",
-	"site":      "The site is there. Put its element into your pages, and an app on it.",
-	"placed":    "The app is on the site, and runs.",
-	"lacking":   "The app is on the site, but off: give it the values that it needs.",
-	"unplaced":  "The app is off the site.",
-	"on":        "The site is on.",
-	"off":       "The site is off: its pages run no app.",
-	"disabled":  "The app is disabled: pages that are loaded 20 seconds later do not run it.",
-	"enabled":   "The app is enabled.",
-	"checked":   "The newest known tag is below. foyer asks the git host at most every five minutes.",
-	"moved":     "The app is at the version you asked for.",
-	"saved":     "Saved.",
-	"deleted":   "Deleted.",
-	"invited":   "Invited: the links are on their way.",
-	"unmailed":  "Invited. No mail is sent: an admin or owner passes each link on.",
-	"resent":    "A new link is on its way; the one before works no longer.",
-	"renewed":   "There is a new link, for an admin or owner to pass on; the one before works no longer.",
-	"withdrawn": "The invite is withdrawn: its link works no longer.",
-	"removed":   "They are no member any more.",
-	"left":      "You have left the organization.",
-	"revoked":   "The key is revoked.",
-	"ended":     "The session has ended.",
 }

@@ -1,0 +1,54 @@
+package console
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// saidTime is how long the browser keeps what the next page is to say.
+const saidTime = time.Minute
+
+// saidCookie carries what was done to the page that the browser is sent to. It is no part of the
+// address: a link would have our pages say whatever it likes.
+func (c *Console) saidCookie(text string) *http.Cookie {
+	cookie := c.cookie(base64.RawURLEncoding.EncodeToString([]byte(text)))
+	cookie.Name += "-said"
+	cookie.MaxAge = int(saidTime.Seconds())
+	return cookie
+}
+
+// tell has the next page say what was done.
+func (c *Console) tell(w http.ResponseWriter, text string) {
+	if text != "" {
+		http.SetCookie(w, c.saidCookie(text))
+	}
+}
+
+// told is what was done before this page is shown. It is said once.
+func (c *Console) told(w http.ResponseWriter, r *http.Request) string {
+	kept, err := r.Cookie(c.saidCookie("").Name)
+	if err != nil || r.Method != http.MethodGet {
+		return ""
+	}
+	done := c.saidCookie("")
+	done.MaxAge = -1
+	http.SetCookie(w, done)
+	text, err := base64.RawURLEncoding.DecodeString(kept.Value)
+	if err != nil || !utf8.Valid(text) {
+		return ""
+	}
+	return string(text)
+}
+
+// sentence says what was done to things, by their names as they were typed.
+func sentence(format string, names ...string) string {
+	shown := make([]any, len(names))
+	for i, name := range names {
+		shown[i] = line(name)
+	}
+	return strings.TrimSpace(fmt.Sprintf(format, shown...))
+}
