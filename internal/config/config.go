@@ -83,7 +83,7 @@ func (c *Config) SignsInBy(way string) bool {
 // Bootstrap sets what the first start on an empty database makes; what is empty is
 // made at random. Later starts ignore it, so only the first one checks it.
 type Bootstrap struct {
-	Organization, Key, Email string
+	Organization, OrganizationName, Key, Email string
 
 	KeyFile string // "" if Key is set
 }

@@ -146,6 +146,7 @@ var cases = []struct {
 	},
 	{name: "DEMO", field: func(c Config) any { return c.Demo }, unset: true, good: "off", want: false, alsoGood: []string{"on"}, wrong: []string{"no"}},
 	{name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization }, unset: "", good: "acme", want: "acme"},
+	{name: "BOOTSTRAP_ORGANIZATION_NAME", field: func(c Config) any { return c.Bootstrap.OrganizationName }, unset: "", good: "Acme", want: "Acme"},
 	{name: "BOOTSTRAP_KEY", field: firstKey, secret: true, unset: "", good: "foy_0", want: "foy_0"},
 	{name: "BOOTSTRAP_EMAIL", field: func(c Config) any { return c.Bootstrap.Email }, unset: "", good: "ada@example.com", want: "ada@example.com"},
 }

@@ -54,6 +54,7 @@ var Settings = []Setting{
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow })},
 	{"DEMO", "on", "Whether the first start makes a site with an app to look at, if no BOOTSTRAP setting is there: on or off.", false, onOff(func(c *Config) *bool { return &c.Demo })},
 	{"BOOTSTRAP_ORGANIZATION", "", "Id (UUID) of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Organization }, nil)},
+	{"BOOTSTRAP_ORGANIZATION_NAME", "", "Name of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.OrganizationName }, nil)},
 	{bootstrapKey, "", "Key that the first start makes, from `foyer key generate`.", true, text(func(c *Config) *string { return &c.Bootstrap.Key }, nil)},
 	{"BOOTSTRAP_EMAIL", "", "Address of the owner whom the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Email }, nil)},
 }

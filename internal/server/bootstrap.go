@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/plaintext"
@@ -13,11 +14,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// What the first start makes unless told otherwise.
-const (
-	firstOrganization = "My organization"
-	firstOwner        = "owner@foyer.invalid" // RFC 2606: no mail ever goes there
-)
+// firstOrganization is what the first start calls the organization unless told otherwise.
+const firstOrganization = "My organization"
 
 // bootstrap makes an organization, its owner and a key on an empty database, and
 // shows them once.
@@ -32,7 +30,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		return err
 	}
 	key = cmp.Or(key, access.NewKey())
-	email := cmp.Or(given.Email, firstOwner)
+	email := cmp.Or(given.Email, org.NobodysEmail)
 	var made org.Organization
 	var owner org.Membership
 	var exists bool
@@ -40,8 +38,8 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		if exists, err = orgs.Any(ctx, tx); err != nil || exists {
 			return err
 		}
-		if made, err = orgs.Insert(ctx, tx, given.Organization, firstOrganization); err != nil {
-			return bootstrapFault("ORGANIZATION", err)
+		if made, err = orgs.Insert(ctx, tx, given.Organization, cmp.Or(given.OrganizationName, firstOrganization)); err != nil {
+			return bootstrapFault(map[string]string{"id": "ORGANIZATION", "name": "ORGANIZATION_NAME"}[fault.Of(err)[0].Field], err)
 		}
 		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, made.ID, org.User{Email: email}, access.Owner); err != nil {
 			return bootstrapFault("EMAIL", err)
@@ -96,7 +94,7 @@ Welcome to foyer. This first start has made:
   organization  %s   (%s)
   owner         %s
   key           %s
-
+%s
 Try it, in another terminal:
 
   curl -H "Authorization: Bearer %s" %s/api/organizations/%s/pipeline_frontend_apps/
@@ -104,10 +102,26 @@ Try it, in another terminal:
 Every operation is described at %s/docs
 In a browser, sign in with the key at %s/console%s
 
-`, o.ID, o.Name, owner.User.Email, shown, inCommand, baseURL, o.ID, baseURL, baseURL, site)
+`, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, baseURL, site)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
 			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)
 	}
 	return nil
+}
+
+// unnamed says how to set what the first start was not told; "" if it was told.
+func (s Server) unnamed() string {
+	var lacking []string
+	if s.Config.Bootstrap.Email == "" {
+		lacking = append(lacking, "FOYER_BOOTSTRAP_EMAIL=you@example.com")
+	}
+	if s.Config.Bootstrap.OrganizationName == "" {
+		lacking = append(lacking, "FOYER_BOOTSTRAP_ORGANIZATION_NAME='Acme'")
+	}
+	if len(lacking) == 0 {
+		return ""
+	}
+	return "\nInvites name the owner and the organization: set both in the console, under Settings and Profile,\n" +
+		"or start on an empty database with " + strings.Join(lacking, " and ") + ".\n"
 }

@@ -44,6 +44,10 @@ type User struct {
 	CreatedAt       time.Time
 }
 
+// NobodysEmail is the address of the first owner until they give their own. RFC 2606: no mail
+// ever goes there.
+const NobodysEmail = "owner@foyer.invalid"
+
 // FullName is a user's first and last name; "" if neither is known.
 func (u User) FullName() string { return strings.TrimSpace(u.FirstName + " " + u.LastName) }
 
