@@ -113,6 +113,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	}
 	apps.Follow = sites.FollowApp
 	keys, jobs := access.NewKeys(d), job.New(d)
+	keys.KeepAddresses = c.ActivityAddresses
 	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization}
 	signIn, err := signin.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,

@@ -16,11 +16,17 @@ import (
 const (
 	tidyJob   = "tidy"
 	tidyEvery = time.Hour
+
+	failuresJob   = "signin_failures"
+	failuresEvery = time.Minute
 )
 
 // work does jobs until ctx is done.
 func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
-	kinds := map[string]job.Kind{tidyJob: {Do: s.tidy(d), Every: tidyEvery}}
+	kinds := map[string]job.Kind{
+		tidyJob:     {Do: s.tidy(d), Every: tidyEvery},
+		failuresJob: {Do: func(ctx context.Context, _ job.Job) error { return d.SignIn.ReportFailures(ctx) }, Every: failuresEvery},
+	}
 	if s.Config.SMTP != "" {
 		settings, err := mail.Parse(s.Config.SMTP)
 		if err != nil {

@@ -34,6 +34,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"exits":      exits,
 	"api":        api,
 	"until":      until,
+	"shows":      shows,
 	"unfinished": unfinished,
 	"field":      field,
 	"normal":     normal,
@@ -176,6 +177,27 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[3])
 	ts.Check(err)
 	awaitStatus(ts, status, limit, func() (*http.Request, error) { return request(ts, args[1], args[2]) })
+}
+
+// shows DURATION PATH TEXT reads until the answer has TEXT, at most as long.
+func shows(ts *testscript.TestScript, _ bool, args []string) {
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(limit); ; pause() {
+		r, err := request(ts, http.MethodGet, args[1])
+		ts.Check(err)
+		response, err := http.DefaultClient.Do(r)
+		ts.Check(err)
+		body, err := io.ReadAll(response.Body)
+		ts.Check(err)
+		response.Body.Close()
+		if strings.Contains(string(body), args[2]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: still no %q: %s", args[1], args[2], body)
+		}
+	}
 }
 
 func awaitStatus(ts *testscript.TestScript, status int, limit time.Duration, make func() (*http.Request, error)) {

@@ -32,7 +32,8 @@ const (
 // Keys knows whom API keys and sessions belong to. It keeps what it has looked up in memory for
 // as long as access_version does not change.
 type Keys struct {
-	DB *db.DB
+	DB            *db.DB
+	KeepAddresses bool // in the activity: where people sign in from
 
 	cache cached
 }
@@ -107,6 +108,14 @@ func (k *Keys) identify(ctx context.Context, c credential) (*Identity, error) {
 	}
 	k.cache.noteUse(id, now)
 	return id, nil
+}
+
+// OwnerOf is whose key it is, even if it has expired; 0: nobody's.
+func (k *Keys) OwnerOf(ctx context.Context, key string) (userID int64, err error) {
+	if userID, err = ownerOf(ctx, k.DB, hashOf(key)); errors.Is(err, db.ErrNoRow) {
+		return 0, nil
+	}
+	return userID, err
 }
 
 var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")

@@ -68,8 +68,16 @@ func (k *Keys) insert(ctx context.Context, tx *db.Tx, by Caller, key Key, secret
 	return key, k.record(ctx, tx, by, key, activity.Created, changes)
 }
 
-// revoke removes a key, and records that in each organization that it opened.
+// revoke removes a key and ends the sessions that began with it, and records that in each
+// organization that it opened.
 func (k *Keys) revoke(ctx context.Context, tx *db.Tx, by Caller, key Key) error {
+	sessions, err := begunWith(ctx, tx, key.ID)
+	if err != nil {
+		return err
+	}
+	if err := k.end(ctx, tx, by, sessions); err != nil {
+		return err
+	}
 	if err := deleteKey(ctx, tx, key.ID); err != nil {
 		return err
 	}
@@ -77,16 +85,20 @@ func (k *Keys) revoke(ctx context.Context, tx *db.Tx, by Caller, key Key) error 
 }
 
 func (k *Keys) record(ctx context.Context, tx *db.Tx, by Caller, key Key, verb activity.Verb, changes []activity.Change) error {
+	return k.Record(ctx, tx, key, by.Did(activity.Entry{
+		Scope: activity.Key, ItemID: strconv.FormatInt(key.ID, 10), Verb: verb, Name: key.UserEmail, Changes: changes,
+	}))
+}
+
+// Record writes an entry in each organization that a key opens, or would open: of its user,
+// and of that one alone that it is bound to.
+func (k *Keys) Record(ctx context.Context, tx *db.Tx, key Key, e activity.Entry) error {
 	opens, err := opened(ctx, tx, key)
 	if err != nil {
 		return err
 	}
-	for _, organizationID := range opens {
-		err := activity.Record(ctx, tx, by.Did(activity.Entry{
-			OrganizationID: organizationID, Scope: activity.Key, ItemID: strconv.FormatInt(key.ID, 10), Verb: verb,
-			Name: key.UserEmail, Changes: changes,
-		}), k.DB.Now())
-		if err != nil {
+	for _, e.OrganizationID = range opens {
+		if err := activity.Record(ctx, tx, e, k.DB.Now()); err != nil {
 			return err
 		}
 	}

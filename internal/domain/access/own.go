@@ -68,7 +68,7 @@ const maxOwn = 100
 // mayAdd reports whether c may make another key now, and holds that until tx ends. The
 // user's keys that have expired are removed, so that making many does not fill the table.
 func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
-	if err := lockKeys(ctx, tx, c.UserID); err != nil {
+	if _, err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
 	}
 	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {

@@ -62,11 +62,6 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)
 }
 
-func deleteKeys(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1`, userID)
-	return err
-}
-
 func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
 	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
 	return err
@@ -160,9 +155,8 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 
 // lockKeys keeps a user's keys as they are until this transaction ends. The order is that
 // in which FlushUse changes keys.
-func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM keys WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
-	return err
+func lockKeys(ctx context.Context, tx *db.Tx, userID int64) ([]Key, error) {
+	return db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
 }
 
 // findCredential returns ErrNoRow if what a caller was admitted with is no longer there.
@@ -173,6 +167,11 @@ func findCredential(ctx context.Context, tx *db.Tx, c Caller) error {
 	}
 	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM sessions WHERE id = $1`, c.SessionID)
 	return err
+}
+
+// ownerOf is whose key it is that has a hash, whether it has expired or not.
+func ownerOf(ctx context.Context, q db.Querier, h hash) (userID int64, err error) {
+	return db.One(ctx, q, db.Value[int64], `SELECT user_id FROM keys WHERE hash = $1`, h.String())
 }
 
 // findKey returns ErrNoRow if there is no such key.

@@ -69,14 +69,16 @@ func TestKeysAreRecorded(t *testing.T) {
 		}
 		by := fmt.Sprintf(`by %d with %d/1 from "192.0.2.1" in "request"`, userID, first.ID)
 		made := fmt.Sprintf(`Key %d created of ada@x.example by 0 with 0/0 from "" in "": [{"action":"changed","field":"scopes","before":null,"after":["*"]}]`, first.ID)
+		signedIn := fmt.Sprintf(`Session 1 signed_in of ada@x.example by %d with %d/1 from "" in "": [{"action":"changed","field":"method","before":null,"after":"key"}]`, userID, first.ID)
+		ended := `Session 1 ended of ada@x.example by 0 with 0/0 from "" in "": []`
 		revoked := fmt.Sprintf(`Key %d revoked of ada@x.example by 0 with 0/0 from "" in "": []`, first.ID)
 		for in, want := range map[string][]string{
-			"one": {made, revoked},
+			"one": {made, signedIn, ended, revoked},
 			"two": {
-				made,
+				made, signedIn,
 				fmt.Sprintf(`Key %d created of ada@x.example %s: [{"action":"changed","field":"scopes","before":null,"after":["plugin:read"]}]`, bound.ID, by),
 				fmt.Sprintf(`Key %d revoked of ada@x.example %s: []`, bound.ID, by),
-				revoked,
+				ended, revoked,
 			},
 			"not-mine": nil,
 		} {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 )
 
@@ -66,6 +69,16 @@ type SessionDraft struct {
 	KeyID     int64 // that it begins with; 0: none
 	Address   string
 	UserAgent string
+	RequestID string // of the request that signs in; "": none
+}
+
+// By is who signs in, as the activity names them; the session is 0 before there is one.
+func (k *Keys) By(d SessionDraft, sessionID int64) Caller {
+	by := Caller{UserID: d.UserID, KeyID: d.KeyID, SessionID: sessionID, RequestID: d.RequestID}
+	if k.KeepAddresses {
+		by.Address = d.Address
+	}
+	return by
 }
 
 // maxUserAgent is how much is kept of what a browser calls itself, in bytes.
@@ -100,12 +113,21 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
 	}
 	token = newSession()
-	if err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now()); err != nil {
+	id, err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now())
+	if err != nil {
 		return "", err
 	}
-	n, err := deleteOldSessions(ctx, tx, d.UserID, maxSessions)
-	if err == nil && n > 0 {
-		err = countChange(ctx, tx)
+	made, err := findBegun(ctx, tx, d.UserID, id)
+	if err != nil {
+		return "", err
+	}
+	by := k.By(d, id)
+	if err := k.recordSession(ctx, tx, by, made, activity.SignedIn, activity.Changed("method", nil, d.Method)); err != nil {
+		return "", err
+	}
+	old, err := superfluous(ctx, tx, d.UserID, maxSessions)
+	if err == nil && len(old) > 0 {
+		err = errors.Join(countChange(ctx, tx), k.end(ctx, tx, by, old))
 	}
 	return token, err
 }
@@ -140,36 +162,63 @@ func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, err
 // within 2 seconds.
 func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		n, err := deleteSession(ctx, tx, c.UserID, id)
-		if err == nil && n == 0 {
-			return ErrNotFound
+		s, err := findBegun(ctx, tx, c.UserID, id)
+		if err != nil {
+			return OrNotFound(err)
 		}
-		return err
+		return k.end(ctx, tx, c, []begun{s})
 	})
 }
 
 // EndSessions ends all sessions of the caller's user.
 func (k *Keys) EndSessions(ctx context.Context, c Caller) error {
-	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RemoveSessions(ctx, tx, c.UserID) })
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RemoveSessions(ctx, tx, c, c.UserID, 0) })
 }
 
-// RemoveSessions ends all sessions of a user inside Change.
-func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, userID int64) error {
-	if err := lockSessions(ctx, tx, userID); err != nil {
+// RemoveSessions ends all sessions of a user but one, inside Change; with 0, all.
+func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, by Caller, userID, except int64) error {
+	all, err := lockBegun(ctx, tx, userID)
+	if err != nil {
 		return err
 	}
-	return deleteSessions(ctx, tx, userID)
+	return k.end(ctx, tx, by, slices.DeleteFunc(all, func(b begun) bool { return b.id == except }))
 }
 
 // RevokeAll revokes all keys of a user and ends all their sessions, inside Change.
-func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, userID int64) error {
-	if err := lockKeys(ctx, tx, userID); err != nil {
+func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64) error {
+	keys, err := lockKeys(ctx, tx, userID)
+	if err != nil {
 		return err
 	}
-	if err := deleteKeys(ctx, tx, userID); err != nil {
-		return err
+	for _, key := range keys {
+		if err := k.revoke(ctx, tx, by, key); err != nil {
+			return err
+		}
 	}
-	return k.RemoveSessions(ctx, tx, userID)
+	return k.RemoveSessions(ctx, tx, by, userID, 0)
+}
+
+// end ends sessions, and records that in each organization that they opened.
+func (k *Keys) end(ctx context.Context, tx *db.Tx, by Caller, sessions []begun) error {
+	for _, s := range sessions {
+		if err := deleteSession(ctx, tx, s.id); err != nil {
+			return err
+		}
+		verb := activity.Ended
+		if s.id == by.SessionID {
+			verb = activity.SignedOut
+		}
+		if err := k.recordSession(ctx, tx, by, s, verb); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Keys) recordSession(ctx context.Context, tx *db.Tx, by Caller, s begun, verb activity.Verb, changes ...activity.Change) error {
+	return k.Record(ctx, tx, Key{UserID: s.userID, OrganizationID: s.boundTo}, by.Did(activity.Entry{
+		Scope: activity.Session, ItemID: strconv.FormatInt(s.id, 10), Verb: verb, Name: s.email, Changes: changes,
+	}))
 }
 
 // MaySeeSelf reports whether a caller may see what belongs to the person, and not to one

@@ -14,23 +14,47 @@ func (s *Session) fields() []any {
 	return []any{&s.ID, &s.Method, &s.CreatedAt, &s.LastUsedAt, &s.Address, &s.UserAgent, db.Null(&s.keyExpires)}
 }
 
-func insertSession(ctx context.Context, tx *db.Tx, d SessionDraft, h hash, now time.Time) error {
+func insertSession(ctx context.Context, tx *db.Tx, d SessionDraft, h hash, now time.Time) (id int64, err error) {
 	var key any
 	if d.KeyID != 0 {
 		key = d.KeyID
 	}
-	_, err := db.Exec(ctx, tx, `
+	return db.Insert(ctx, tx, `
 		INSERT INTO sessions (user_id, hash, method, key_id, created_at, last_used_at, address, user_agent)
 		VALUES ($1, $2, $3, $4, $5, $5, $6, $7)`,
 		d.UserID, h.String(), string(d.Method), key, now, d.Address, d.UserAgent)
-	return err
 }
 
-// deleteOldSessions leaves a user this many sessions, those that were used last.
-func deleteOldSessions(ctx context.Context, tx *db.Tx, userID int64, leave int) (int64, error) {
-	return db.Exec(ctx, tx, `
-		DELETE FROM sessions WHERE id IN (
-			SELECT id FROM sessions WHERE user_id = $1 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2)`,
+// begun is what must be known of a session to record what is done to it.
+type begun struct {
+	id, userID int64
+	email      string // the user's
+	boundTo    string // the one organization that it opens; "": all of the user's
+}
+
+func (b *begun) fields() []any { return []any{&b.id, &b.userID, &b.email, &b.boundTo} }
+
+const selectBegun = `
+	SELECT id, user_id, (SELECT email FROM users WHERE users.id = user_id),
+		COALESCE((SELECT organization_id FROM keys WHERE keys.id = key_id), '') FROM sessions`
+
+func findBegun(ctx context.Context, tx *db.Tx, userID, id int64) (begun, error) {
+	return db.One(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 AND id = $2`, userID, id)
+}
+
+// lockBegun keeps a user's sessions as they are until this transaction ends. The order is
+// that in which FlushUse changes them.
+func lockBegun(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
+}
+
+func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id`+tx.ForUpdate, keyID)
+}
+
+// superfluous are a user's sessions beyond so many, those that were used longest ago.
+func superfluous(ctx context.Context, tx *db.Tx, userID int64, leave int) ([]begun, error) {
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2`,
 		userID, leave, maxSessions)
 }
 
@@ -57,19 +81,8 @@ func findSession(ctx context.Context, q db.Querier, userID, id int64, now time.T
 	return db.One(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` AND s.id = $5`, append(liveAt(userID, now), id)...)
 }
 
-func deleteSession(ctx context.Context, tx *db.Tx, userID, id int64) (int64, error) {
-	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE user_id = $1 AND id = $2`, userID, id)
-}
-
-// lockSessions keeps a user's sessions as they are until this transaction ends. The order is
-// that in which FlushUse changes them.
-func lockSessions(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM sessions WHERE user_id = $1 ORDER BY id`+tx.ForUpdate, userID)
-	return err
-}
-
-func deleteSessions(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE user_id = $1`, userID)
+func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 	return err
 }
 

@@ -34,7 +34,8 @@ var scopes = []Scope{Plugin, Site, Invite, Membership, Key, Organization, Sessio
 // Verb is what was done.
 type Verb string
 
-// What can be done: to apps, then to invites, members, keys, organizations and sites.
+// What can be done: to apps, then to invites, members, keys, organizations and sites, then to
+// sessions.
 const (
 	Installed     Verb = "installed"
 	Updated       Verb = "updated"
@@ -54,11 +55,17 @@ const (
 	Removed  Verb = "removed"
 	Revoked  Verb = "revoked"
 	Preview  Verb = "previewed"
+
+	SignedIn     Verb = "signed_in"
+	SignedOut    Verb = "signed_out"
+	Ended        Verb = "ended" // otherwise than by signing out in it
+	SignInFailed Verb = "sign_in_failed"
 )
 
 var verbs = []Verb{
 	Installed, Updated, SourceUpdated, Upgraded, Uninstalled, Disabled, Enabled, Withdrawn, Restored,
 	Created, Resent, Declined, Deleted, Added, Removed, Revoked, Preview,
+	SignedIn, SignedOut, Ended, SignInFailed,
 }
 
 // Entry is one change.

@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"crypto/rand"
@@ -114,21 +115,24 @@ func (s Service) Open(ctx context.Context, token string) (email string, err erro
 	return l.email, err
 }
 
+// open finds a link; one that is past its time comes with the fault.
+
 func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string) (link, error) {
 	l, err := findLink(ctx, q, hashOf(token), forUpdate)
 	if err != nil {
 		return link{}, access.OrNotFound(err)
 	}
 	if !s.DB.Now().Before(l.expiresAt) {
-		return link{}, errExpired
+		return l, errExpired
 	}
 	return l, nil
 }
 
 // Use signs in with a link, once: of any number who try, one succeeds.
 func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (session string, err error) {
-	if _, err := s.open(ctx, s.DB, token, ""); err != nil {
-		return "", err // so that a wrong link costs no transaction
+	d.Method = access.ByMail
+	if l, err := s.open(ctx, s.DB, token, ""); err != nil { // so that a wrong link costs no transaction
+		return "", cmp.Or(s.note(ctx, failure{l.userID, expiredLink}, d), err)
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		l, err := s.open(ctx, tx, token, tx.ForUpdate)
@@ -138,7 +142,7 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 		if err := deleteLink(ctx, tx, l.hash); err != nil {
 			return err
 		}
-		d.UserID, d.Method = l.userID, access.ByMail
+		d.UserID = l.userID
 		session, err = s.enter(ctx, tx, d, l.mailed)
 		return err
 	})
@@ -155,7 +159,7 @@ func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, pr
 			return "", err
 		}
 		if u.handed && !u.verified {
-			if err := s.Keys.RevokeAll(ctx, tx, d.UserID); err != nil {
+			if err := s.Keys.RevokeAll(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
 				return "", err
 			}
 		}
@@ -171,46 +175,70 @@ func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, pr
 // ByProvider signs in whom the provider knows: the user who has its subject or, the first
 // time, the address that it has verified. It makes no user.
 func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.SessionDraft) (session string, err error) {
+	d.Method = access.ByProvider
+	var failed failure
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		failed = failure{}
 		userID, err := findIdentity(ctx, tx, p)
 		known := err == nil
 		if errors.Is(err, db.ErrNoRow) {
-			userID, err = s.recognize(ctx, tx, p)
+			userID, failed.reason, err = s.recognize(ctx, tx, p)
 		}
 		if err != nil {
+			failed.userID = userID
 			return err
 		}
-		d.UserID, d.Method = userID, access.ByProvider
+		d.UserID = userID
 		session, err = s.enter(ctx, tx, d, !known)
 		return err
 	})
-	return session, err
+	if err != nil {
+		return "", cmp.Or(s.note(ctx, failed, d), err)
+	}
+	return session, nil
 }
 
-// recognize finds the user of somebody who signs in for the first time, and remembers them.
-func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
-	email, err := org.ParseEmail("email", p.Email)
-	switch {
-	case p.Email == "":
-		return 0, fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
-	case err != nil:
-		return 0, fault.New(fault.Denied, "The identity provider does not know an e-mail address of yours that could be one here: ask whoever runs it.")
-	case !p.EmailVerified:
-		return 0, fault.New(fault.Denied, "The identity provider has not verified that %s is your address: verify it there, or ask whoever runs it.", email)
-	case !s.speaksFor(email):
-		return 0, fault.New(fault.Denied, "On this server the identity provider does not speak for addresses like %s: sign in another way, or ask whoever runs this server.", email)
-	}
-	user, err := findUser(ctx, tx, email)
-	if errors.Is(err, db.ErrNoRow) {
-		return 0, fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
+// ByKey signs in whoever has a key.
+func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (session string, err error) {
+	d.Method = access.ByKey
+	id, err := s.Keys.Identify(ctx, key)
+	if fault.Is(err, fault.AuthenticationFailed) {
+		userID, failed := s.Keys.OwnerOf(ctx, key)
+		return "", cmp.Or(failed, s.note(ctx, failure{userID, expiredKey}, d), err)
 	}
 	if err != nil {
-		return 0, err
+		return "", err
 	}
-	if user.identified {
-		return 0, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
+	d.UserID, d.KeyID = id.UserID, id.KeyID
+	return s.Keys.BeginSession(ctx, d)
+}
+
+// recognize finds the user of somebody who signs in for the first time, and remembers them. A
+// user who cannot sign in so comes with the reason.
+func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, why reason, err error) {
+	if p.Email == "" {
+		return 0, "", fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
 	}
-	return user.id, insertIdentity(ctx, tx, p, user.id, s.DB.Now())
+	email, err := org.ParseEmail("email", p.Email)
+	if err != nil {
+		return 0, "", fault.New(fault.Denied, "The identity provider does not know an e-mail address of yours that could be one here: ask whoever runs it.")
+	}
+	user, err := findUser(ctx, tx, email)
+	none := errors.Is(err, db.ErrNoRow)
+	if err != nil && !none {
+		return 0, "", err
+	}
+	switch {
+	case !p.EmailVerified:
+		return user.id, unverified, fault.New(fault.Denied, "The identity provider has not verified that %s is your address: verify it there, or ask whoever runs it.", email)
+	case !s.speaksFor(email):
+		return user.id, foreignDomain, fault.New(fault.Denied, "On this server the identity provider does not speak for addresses like %s: sign in another way, or ask whoever runs this server.", email)
+	case none:
+		return 0, "", fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
+	case user.identified:
+		return user.id, anotherAccount, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
+	}
+	return user.id, "", insertIdentity(ctx, tx, p, user.id, s.DB.Now())
 }
 
 // speaksFor reports whether the provider is believed about an address.

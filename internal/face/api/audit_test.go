@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"foyer/client"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/face/api"
 )
 
 type audited struct {
@@ -285,4 +287,39 @@ func TestAuditStreamsEnd(t *testing.T) {
 			t.Errorf("%d lines, then %.300s", len(all), last)
 		}
 	})
+}
+
+// The document lists what can be done, and to what.
+func TestDocumentListsActivities(t *testing.T) {
+	t.Parallel()
+	type enum struct {
+		Enum []string `json:"enum"`
+	}
+	var document struct {
+		Components struct {
+			Schemas struct {
+				Verbs  enum `json:"ActivityVerb"`
+				Scopes enum `json:"ActivityScope"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	w := httptest.NewRecorder()
+	api.OpenAPIJSON().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/openapi.json", nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := document.Components.Schemas.Verbs.Enum, texts(activity.Verbs()); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := document.Components.Schemas.Scopes.Enum, texts(activity.Scopes()); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func texts[T ~string](all []T) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = string(one)
+	}
+	return names
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 )
@@ -89,7 +88,7 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.mayKeep(r); err != nil {
 		return err
 	}
-	session, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(r, 0, access.ByMail, 0))
+	session, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(w, r))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/signin"
 )
 
@@ -46,7 +45,7 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	gone := c.flowCookie("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
-	session, then, err := c.SignIn.Finish(r.Context(), back, c.draft(r, 0, access.ByProvider, 0))
+	session, then, err := c.SignIn.Finish(r.Context(), back, c.draft(w, r))
 	if err != nil {
 		return err
 	}

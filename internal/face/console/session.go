@@ -130,12 +130,12 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key := strings.TrimSpace(r.PostForm.Get("key"))
-	identity, err := c.Keys.Identify(r.Context(), key)
+	session, err := c.SignIn.ByKey(r.Context(), key, c.draft(w, r))
 	if err != nil {
 		c.fail(w, r, nil, err)
 		return
 	}
-	session, err := c.Keys.BeginSession(r.Context(), c.draft(r, identity.UserID, access.ByKey, identity.KeyID))
+	identity, err := c.Keys.IdentifySession(r.Context(), session)
 	if err != nil {
 		c.fail(w, r, nil, err)
 		return
@@ -150,8 +150,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 }
 
 // draft is a session of the browser that makes a request.
-func (c *Console) draft(r *http.Request, userID int64, method access.Method, keyID int64) access.SessionDraft {
-	return access.SessionDraft{UserID: userID, Method: method, KeyID: keyID, Address: c.Address(r), UserAgent: r.UserAgent()}
+func (c *Console) draft(w http.ResponseWriter, r *http.Request) access.SessionDraft {
+	return access.SessionDraft{Address: c.Address(r), UserAgent: r.UserAgent(), RequestID: c.RequestID(w)}
 }
 
 // mayKeep refuses to sign in a browser that would not keep the session.
@@ -177,7 +177,7 @@ func cannotKeep(r *http.Request) bool {
 func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 	err := c.fromHere(r)
 	if err == nil {
-		err = c.signOut(r)
+		err = c.signOut(w, r)
 	}
 	if err != nil {
 		c.fail(w, r, nil, err)
@@ -187,14 +187,19 @@ func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 	see(w, c.root())
 }
 
-func (c *Console) signOut(r *http.Request) error {
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	session, err := c.sessionOf(r)
 	if err != nil {
 		return nil //nolint:nilerr // there is none
 	}
 	identity, err := c.Keys.IdentifySession(r.Context(), session)
 	if err == nil {
-		err = c.Keys.EndSession(r.Context(), identity.Caller(), identity.SessionID)
+		by := identity.Caller()
+		by.RequestID = c.RequestID(w)
+		if c.Keys.KeepAddresses {
+			by.Address = c.Address(r)
+		}
+		err = c.Keys.EndSession(r.Context(), by, identity.SessionID)
 	}
 	if err == nil || fault.Is(err, fault.NotAuthenticated) || fault.Is(err, fault.NotFound) {
 		return nil

@@ -1,0 +1,143 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// failuresTime is how long failures of a user are counted together, from the first.
+const failuresTime = time.Hour
+
+// reason is why a sign-in failed, as the activity says it: without an address, since that
+// could not be erased there.
+type reason string
+
+const (
+	expiredLink    reason = "the link is past its time"
+	expiredKey     reason = "the key has expired"
+	unverified     reason = "the identity provider has not verified the address"
+	foreignDomain  reason = "the identity provider does not speak for the address"
+	anotherAccount reason = "the address belongs to another account at the identity provider"
+)
+
+// failure is a sign-in that failed, and whose it would have been; 0: nobody's.
+type failure struct {
+	userID int64
+	reason reason
+}
+
+// note records the first failure of an hour and user at once, and counts the others.
+func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) error {
+	if f.userID == 0 {
+		return nil
+	}
+	now := s.DB.Now()
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, "sign-in failures of "+strconv.FormatInt(f.userID, 10))
+		counted, err := findFailures(ctx, tx, f.userID)
+		switch {
+		case err == nil && now.Before(counted.since.Add(failuresTime)):
+			return addFailure(ctx, tx, f.userID)
+		case err == nil:
+			err = s.reportFailures(ctx, tx, counted)
+		case errors.Is(err, db.ErrNoRow):
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := insertFailures(ctx, tx, failures{f.userID, now, 0}); err != nil {
+			return err
+		}
+		changes := []activity.Change{activity.Changed("method", nil, d.Method), activity.Changed("reason", nil, f.reason)}
+		return s.recordFailure(ctx, tx, d, f.userID, changes)
+	})
+}
+
+// ReportFailures records how many sign-ins failed after the first, of each user whose hour is
+// over.
+func (s Service) ReportFailures(ctx context.Context) error {
+	before := s.DB.Now().Add(-failuresTime)
+	for {
+		due, err := dueFailures(ctx, s.DB, before)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		for _, userID := range due {
+			if err := s.reportDue(ctx, userID, before); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s Service) reportDue(ctx context.Context, userID int64, before time.Time) error {
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, "sign-in failures of "+strconv.FormatInt(userID, 10))
+		counted, err := findFailures(ctx, tx, userID)
+		if errors.Is(err, db.ErrNoRow) || err == nil && counted.since.After(before) {
+			return nil // another server was first
+		}
+		if err != nil {
+			return err
+		}
+		return s.reportFailures(ctx, tx, counted)
+	})
+}
+
+func (s Service) reportFailures(ctx context.Context, tx *db.Tx, counted failures) error {
+	if err := deleteFailures(ctx, tx, counted.userID); err != nil || counted.others == 0 {
+		return err
+	}
+	return s.recordFailure(ctx, tx, access.SessionDraft{}, counted.userID, []activity.Change{activity.Changed("count", nil, counted.others)})
+}
+
+// recordFailure writes an entry under the user whose sign-in it would have been.
+func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionDraft, userID int64, changes []activity.Change) error {
+	u, err := s.Organizations.User(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	d.UserID = userID
+	return s.Keys.Record(ctx, tx, access.Key{UserID: userID}, s.Keys.By(d, 0).Did(activity.Entry{
+		Scope: activity.Session, Verb: activity.SignInFailed, Name: u.Email, Changes: changes,
+	}))
+}
+
+// failures are those of a user that are counted together.
+type failures struct {
+	userID int64
+	since  time.Time
+	others int64
+}
+
+func (f *failures) fields() []any { return []any{&f.userID, &f.since, &f.others} }
+
+func findFailures(ctx context.Context, tx *db.Tx, userID int64) (failures, error) {
+	return db.One(ctx, tx, (*failures).fields, `SELECT user_id, since, others FROM signin_failures WHERE user_id = $1`, userID)
+}
+
+func insertFailures(ctx context.Context, tx *db.Tx, f failures) error {
+	_, err := db.Exec(ctx, tx, `INSERT INTO signin_failures (user_id, since, others) VALUES ($1, $2, $3)`, f.userID, f.since, f.others)
+	return err
+}
+
+func addFailure(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.Exec(ctx, tx, `UPDATE signin_failures SET others = others + 1 WHERE user_id = $1`, userID)
+	return err
+}
+
+func deleteFailures(ctx context.Context, tx *db.Tx, userID int64) error {
+	_, err := db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1`, userID)
+	return err
+}
+
+func dueFailures(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM signin_failures WHERE since <= $1 ORDER BY since LIMIT 500`, before)
+}

@@ -1,0 +1,176 @@
+package signin_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+)
+
+// sessions is what was recorded of sessions, the oldest first, each with the values of its changes.
+func (r *rig) sessions() (all []string) {
+	r.t.Helper()
+	found, err := activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Session}}, page.First)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range slices.Backward(found.Items) {
+		var changes []activity.Change
+		if err := json.Unmarshal([]byte(e.Changes), &changes); err != nil {
+			r.t.Fatal(err)
+		}
+		line := []string{fmt.Sprintf("%s %s of %s by %d in %q from %q", e.ItemID, e.Verb, e.Name, e.User.ID, e.RequestID, e.Address)}
+		for _, c := range changes {
+			line = append(line, fmt.Sprintf("%s %v", c.Field, c.After))
+		}
+		all = append(all, strings.Join(line, ", "))
+	}
+	return all
+}
+
+func (r *rig) wantSessions(want ...string) {
+	r.t.Helper()
+	if got := r.sessions(); !slices.Equal(got, want) {
+		r.t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// Each sign-in and each end of a session is in the activity of the user's organizations.
+func TestSessionsAreRecorded(t *testing.T) {
+	each(t, func(r *rig) {
+		r.Keys.KeepAddresses = true
+		r.join("ada@x.example", false, false)
+		d := access.SessionDraft{RequestID: "request", Address: "192.0.2.1"}
+		use := func() access.Caller {
+			r.now = r.now.Add(time.Second)
+			session, err := r.Use(t.Context(), r.link("ada@x.example"), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := r.Keys.IdentifySession(t.Context(), session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id.Caller()
+		}
+		first, second, third := use(), use(), use()
+		if err := r.Keys.EndSession(t.Context(), first, second.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(time.Second)
+		if err := r.Keys.EndSessions(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		by, from := fmt.Sprintf("of ada@x.example by %d in", first.UserID), `"request" from "192.0.2.1", method mail`
+		r.wantSessions(
+			fmt.Sprintf("%d signed_in %s %s", first.SessionID, by, from),
+			fmt.Sprintf("%d signed_in %s %s", second.SessionID, by, from),
+			fmt.Sprintf("%d signed_in %s %s", third.SessionID, by, from),
+			fmt.Sprintf(`%d ended %s "" from ""`, second.SessionID, by),
+			fmt.Sprintf(`%d signed_out %s "" from ""`, first.SessionID, by),
+			fmt.Sprintf(`%d ended %s "" from ""`, third.SessionID, by),
+		)
+	})
+}
+
+// The first failure of an hour is recorded at once, the others as one more entry when it is over.
+func TestFailuresAreRecorded(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join("ada@x.example", false, false)
+		d := access.SessionDraft{RequestID: "request", Address: "192.0.2.1"}
+		unverified := person("1", "ada@x.example")
+		unverified.EmailVerified = false
+		fail := func(times int) {
+			t.Helper()
+			for range times {
+				if _, err := r.ByProvider(t.Context(), unverified, d); err == nil {
+					t.Fatal("signed in")
+				}
+			}
+		}
+		report := func() {
+			t.Helper()
+			if err := r.ReportFailures(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		failed := func(in, what string) string {
+			return fmt.Sprintf(` sign_in_failed of ada@x.example by %d in %q from "", %s`, ada.ID, in, what)
+		}
+		want := []string{failed("request", "method oidc, reason the identity provider has not verified the address")}
+		fail(5)
+		report()
+		r.wantSessions(want...)
+		r.now = r.now.Add(time.Hour)
+		report()
+		report()
+		want = append(want, failed("", "count 4"))
+		r.wantSessions(want...)
+
+		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, Scope: access.All, ExpiresIn: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := r.link("ada@x.example")
+		r.now = r.now.Add(time.Hour)
+		if _, err := r.ByKey(t.Context(), key, d); err == nil {
+			t.Error("an expired key signs in")
+		}
+		want = append(want, failed("request", "method key, reason the key has expired"))
+		for range 2 { // looking is no try
+			if _, err := r.Open(t.Context(), token); err == nil {
+				t.Error("a link past its time opens")
+			}
+		}
+		if _, err := r.Use(t.Context(), token, d); err == nil {
+			t.Error("a link past its time signs in")
+		}
+		r.now = r.now.Add(2 * time.Hour) // no server has reported meanwhile
+		fail(1)
+		want = append(want, failed("", "count 1"), want[0])
+		r.wantSessions(want...)
+
+		r.now = r.now.Add(time.Hour)
+		report()
+		for _, nobody := range []string{"eve@x.example", ""} {
+			unverified.Email = nobody
+			fail(1)
+		}
+		if _, err := r.ByKey(t.Context(), access.NewKey(), d); err == nil {
+			t.Error("an unknown key signs in")
+		}
+		r.wantSessions(want...)
+		if n := r.count("signin_failures"); n != 0 {
+			t.Errorf("%d counts are left", n)
+		}
+	})
+}
+
+// A failure is recorded in each organization of the user, and in no other.
+func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
+	each(t, func(r *rig) {
+		r.join("ada@x.example", false, false)
+		other, err := r.Organizations.Create(t.Context(), "Other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := person("1", "ada@x.example")
+		p.EmailVerified = false
+		if _, err := r.ByProvider(t.Context(), p, access.SessionDraft{}); err == nil {
+			t.Fatal("signed in")
+		}
+		if n := len(r.sessions()); n != 1 {
+			t.Errorf("%d entries", n)
+		}
+		r.org = other
+		if n := len(r.sessions()); n != 0 {
+			t.Errorf("%d entries elsewhere", n)
+		}
+	})
+}
