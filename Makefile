@@ -48,6 +48,7 @@ budget: # allocations, which the race detector would add to
 measure: # what takes too long, or needs too much, for each run of the tests; Firefox is firefox-esr, WebKit webkit2gtk-driver under xvfb
 	FOYER_ALL_BROWSERS=1 go test -run '^TestInBrowsers$$' -count=1 -v ./internal/domain/site/loader
 	go test -count 1 -run '^TestVerifyNamesTheFirst$$' ./internal/domain/activity -alterations 1000
+	go test -count 1 -run '^TestFindTimes$$' -v ./internal/domain/plugin -million
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

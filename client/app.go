@@ -136,3 +136,46 @@ type Upgrade struct {
 func (o *Organization) UpgradeApp(ctx context.Context, id int64, to Upgrade) (App, error) {
 	return ask[App](ctx, o.at, http.MethodPost, appPath(id)+"/upgrade", nil, to)
 }
+
+// AppFilter narrows a list of apps down; what is zero does not.
+type AppFilter struct {
+	Search     string // part of the name or the description
+	PluginType string
+	IsGlobal   *bool
+	Update     string // available
+	State      string // disabled, broken or edited
+	Site       int64  // on which they are placed
+	Ordering   string // name, created_at or updated_at, with - before it for the other way round; "": by id
+}
+
+func (f AppFilter) addTo(query url.Values) url.Values {
+	set(query, "search", f.Search)
+	set(query, "plugin_type", f.PluginType)
+	if f.IsGlobal != nil {
+		set(query, "is_global", strconv.FormatBool(*f.IsGlobal))
+	}
+	set(query, "update", f.Update)
+	set(query, "state", f.State)
+	if f.Site != 0 {
+		set(query, "site", strconv.FormatInt(f.Site, 10))
+	}
+	set(query, "ordering", f.Ordering)
+	return query
+}
+
+// set sets a parameter, unless it has no value.
+func set(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
+	}
+}
+
+// FindApps reads one page of the apps that a filter leaves.
+func (o *Organization) FindApps(ctx context.Context, f AppFilter, r Range) (Page[App], error) {
+	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, f.addTo(r.addTo(url.Values{})), nil)
+}
+
+// AllFoundApps reads the apps that a filter leaves.
+func (o *Organization) AllFoundApps(ctx context.Context, f AppFilter) iter.Seq2[App, error] {
+	return all[App](ctx, o.at, apps, f.addTo(url.Values{}))
+}

@@ -59,18 +59,13 @@ type InviteFilter struct {
 }
 
 func (f InviteFilter) addTo(query url.Values) url.Values {
-	set := func(name, value string) {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	set("status", strings.Join(f.Status, ","))
-	set("delivery", f.Delivery)
-	set("search", f.Search)
+	set(query, "status", strings.Join(f.Status, ","))
+	set(query, "delivery", f.Delivery)
+	set(query, "search", f.Search)
 	if f.Level != 0 {
-		set("level", strconv.Itoa(int(f.Level)))
+		set(query, "level", strconv.Itoa(int(f.Level)))
 	}
-	set("id", f.ID)
+	set(query, "id", f.ID)
 	return query
 }
 

@@ -156,6 +156,20 @@ func (o *Organization) AllSites(ctx context.Context) iter.Seq2[Site, error] {
 	return all[Site](ctx, o.at, sites, nil)
 }
 
+// SiteFilter narrows a list of sites down; what is zero does not.
+type SiteFilter struct {
+	Search   string // part of the name
+	Ordering string // as in AppFilter
+}
+
+// FindSites reads one page of the sites that a filter leaves.
+func (o *Organization) FindSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
+	query := r.addTo(url.Values{})
+	set(query, "search", f.Search)
+	set(query, "ordering", f.Ordering)
+	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, query, nil)
+}
+
 // CreateSite makes a site; it needs a name.
 func (o *Organization) CreateSite(ctx context.Context, draft SitePatch) (Site, error) {
 	return ask[Site](ctx, o.at, http.MethodPost, sites, nil, draft)

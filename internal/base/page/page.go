@@ -1,6 +1,12 @@
 // Package page is the window a list request looks through.
 package page
 
+import (
+	"strings"
+
+	"foyer/internal/base/fault"
+)
+
 // Limits of a window.
 const (
 	DefaultLimit = 100
@@ -60,3 +66,39 @@ const MaxBytes = 16 << 20
 
 // First is the window of a request that names none.
 var First = Page{Limit: DefaultLimit}
+
+// Order is by what a list is ordered; the zero Order is its own.
+type Order struct {
+	By         string // name, created_at or updated_at
+	Descending bool
+}
+
+// ParseOrder reads an order: a name, with - before it for the other way round.
+func ParseOrder(text string) (o Order, err error) {
+	o.By, o.Descending = strings.CutPrefix(text, "-")
+	switch o.By {
+	case "name", "created_at", "updated_at":
+		return o, nil
+	}
+	return Order{}, fault.Field(fault.InvalidChoice, "ordering", "Must be name, created_at or updated_at, with - before it for the other way round.")
+}
+
+// Columns are those that the order is by, with commas between them: a name has a key, which is
+// ordered byte by byte, and what is equal is ordered by id.
+func (o Order) Columns() string {
+	switch o.By {
+	case "":
+		return "id"
+	case "name":
+		return "name_key, id"
+	}
+	return o.By + ", id"
+}
+
+// SQL is what follows ORDER BY.
+func (o Order) SQL() string {
+	if o.Descending {
+		return strings.ReplaceAll(o.Columns(), ",", " DESC,") + " DESC"
+	}
+	return o.Columns()
+}

@@ -23,6 +23,23 @@ func pattern(expression string) func() *regexp.Regexp {
 // Fold is s as searches compare it: NFKC, in lower case.
 func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
 
+// EscapeLike makes SQL's LIKE … ESCAPE '!' take a text as it is.
+func EscapeLike(s string) string {
+	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
+}
+
+// maxKey is how many bytes of a text an index is sure to take.
+const maxKey = 2000
+
+// Key is the beginning of Fold(s), for an index.
+func Key(s string) string {
+	folded := Fold(s)
+	if len(folded) <= maxKey {
+		return folded
+	}
+	return strings.ToValidUTF8(folded[:maxKey], "")
+}
+
 // Multiline is s for a paragraph: line breaks stay, as \n.
 func Multiline(s string) string { return defang(Visible(s)) }
 

@@ -90,7 +90,7 @@ func (f Filter) from(organizationID string, now time.Time) (text string, args []
 		condition += ` AND mail_state = ` + arg(f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + arg("%"+escapeLike(plaintext.Fold(f.Search))+"%") + ` ESCAPE '!'`
+		condition += ` AND search LIKE ` + arg("%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%") + ` ESCAPE '!'`
 	}
 	if f.Level != 0 {
 		condition += ` AND level = ` + arg(f.Level)
@@ -118,9 +118,4 @@ func (f Filter) from(organizationID string, now time.Time) (text string, args []
 		tables = append(tables, `SELECT `+stored+`, accepted_at FROM accepted_invites`+condition)
 	}
 	return ` FROM (` + strings.Join(tables, ` UNION ALL `) + `) i JOIN users u ON u.id = i.created_by`, args
-}
-
-// escapeLike makes LIKE take a text as it is.
-func escapeLike(text string) string {
-	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
 }

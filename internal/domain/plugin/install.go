@@ -104,8 +104,10 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 	}
 	o.PluginID = p.ID
 	v.Schema = p.ConfigSchema
-	_, err = s.add(ctx, tx, c, &o, Version{}, v, b)
-	return err
+	if _, err = s.add(ctx, tx, c, &o, Version{}, v, b); err != nil {
+		return err
+	}
+	return flagVersion(ctx, tx, *p)
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app from this url is installed already.")

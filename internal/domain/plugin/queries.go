@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/infra/db"
 )
 
@@ -20,25 +21,25 @@ func (p *Plugin) fields() []any {
 }
 
 var insertPlugin = `
-	INSERT INTO plugins (organization_id, version, exports, shared_at, created_at, updated_at, ` +
+	INSERT INTO plugins (organization_id, version, exports, shared_at, created_at, updated_at, name_key, search, ` +
 	eachField(func(name string, _ int) string { return name }) + `)
-	VALUES ($1, $2, $3, $4, $5, $5, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(6+i) }) + `)`
+	VALUES ($1, $2, $3, $4, $5, $5, $6, $7, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(8+i) }) + `)`
 
 // insert stores a plugin, and returns its id.
 func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	args := append([]any{p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt}, p.values()...)
+	args := append([]any{p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, plaintext.Key(p.Name), p.search()}, p.values()...)
 	return db.Insert(ctx, tx, insertPlugin, args...)
 }
 
 var updatePlugin = `
-	UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6, ` +
-	eachField(func(name string, i int) string { return name + " = $" + strconv.Itoa(7+i) }) + `
+	UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6, name_key = $7, search = $8, ` +
+	eachField(func(name string, i int) string { return name + " = $" + strconv.Itoa(9+i) }) + `
 	WHERE organization_id = $1 AND id = $2`
 
 // update writes a plugin that the transaction has locked.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	args := append([]any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt}, p.values()...)
+	args := append([]any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt, plaintext.Key(p.Name), p.search()}, p.values()...)
 	_, err := db.Exec(ctx, tx, updatePlugin, args...)
 	return err
 }
@@ -54,18 +55,22 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 	return err
 }
 
-// visible is the query for a page of what an organization sees. The first ids of its own
-// plugins and of the global ones, each in the order of an index, are merged to find them:
+// visible is the query for a page of what an organization sees. The first of its own plugins
+// and of the global ones of others, each in the order of an index, are merged to find them:
 // without a limit for each, PostgreSQL would sort all there are.
-func visible(condition string) string {
-	const first = ` ORDER BY id LIMIT CAST($2 AS BIGINT) + $3) AS first`
+func visible(condition string, o page.Order) string {
+	part := func(which string) string {
+		return `SELECT * FROM (SELECT ` + o.Columns() + ` FROM plugins WHERE ` + which + condition +
+			` ORDER BY ` + o.SQL() + ` LIMIT CAST($2 AS BIGINT) + $3) AS first`
+	}
+	return selectIn(part(`organization_id = $1`)+` UNION ALL `+part(`is_global AND organization_id <> $1`), o)
+}
+
+// selectIn is the query for a page of the plugins whose ids another query finds.
+func selectIn(ids string, o page.Order) string {
 	return `
-		SELECT ` + columns + ` FROM plugins WHERE id IN (
-			SELECT id FROM (SELECT id FROM plugins WHERE organization_id = $1` + condition + first + `
-			UNION ALL
-			SELECT id FROM (SELECT id FROM plugins WHERE is_global AND organization_id <> $1` + condition + first + `
-			ORDER BY id LIMIT $2 OFFSET $3)
-		ORDER BY id`
+		SELECT ` + columns + ` FROM plugins WHERE id IN (SELECT id FROM (` + ids + `) AS found ORDER BY ` + o.SQL() + ` LIMIT $2 OFFSET $3)
+		ORDER BY ` + o.SQL()
 }
 
 // list is a page of what an organization sees. Most see only their own plugins, which
@@ -73,13 +78,13 @@ func visible(condition string) string {
 func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
 	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
 	if sees.others > 0 {
-		query = visible(` AND id > $4`)
+		query = visible(` AND id > $4`, page.Order{})
 	}
 	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, organizationID, p.Peek(), p.Skip(), after)
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`), organizationID, p.Limit, p.Offset)
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`, page.Order{}), organizationID, p.Limit, p.Offset)
 	return plugins, err
 }
 
@@ -91,6 +96,25 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)`+notPlaced+`
 		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
 	return plugins, err
+}
+
+// search is the text that the plugin is searched for by.
+func (p *Plugin) search() string {
+	return plaintext.Fold(p.Name) + "\n" + plaintext.Fold(p.Description)
+}
+
+// flagVersion keeps what can be filtered for of the current version of a plugin.
+func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
+	_, err := db.Exec(ctx, tx, `
+		UPDATE plugins SET
+			is_broken = EXISTS (
+				SELECT 1 FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
+				JOIN plugin_files f ON f.version_id = v.id WHERE s.plugin_id = plugins.id AND f.status = 'error'),
+			is_edited = EXISTS (
+				SELECT 1 FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
+				WHERE s.plugin_id = plugins.id AND s.url_key IS NOT NULL AND v.commit_name = '')
+		WHERE organization_id = $1 AND id = $2`, p.OrganizationID, p.ID)
+	return err
 }
 
 // visibleNow is how many plugins an organization sees, its own and the global ones

@@ -270,6 +270,9 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 		return err
 	}
 	if len(beside) > 0 || p.Name != before.Name || p.ConfigSchema != before.ConfigSchema || p.IsGlobal != before.IsGlobal {
+		if err := flagVersion(ctx, tx, *p); err != nil {
+			return err
+		}
 		if err := s.follow(ctx, tx, c, p.ID); err != nil {
 			return err
 		}

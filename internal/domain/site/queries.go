@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/cache"
-	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -28,15 +28,15 @@ func (s *Site) fieldsWithApps() []any { return append(s.fields(), &s.apps) }
 
 func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
 	return db.Insert(ctx, tx, `
-		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9)`,
-		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step())
+		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at, name_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9, $11)`,
+		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step(), plaintext.Key(s.Name))
 }
 
 func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
 	_, err := db.Exec(ctx, tx, `
-		UPDATE sites SET name = $3, enabled = $4, origins = $5, updated_at = $6 WHERE organization_id = $1 AND id = $2`,
-		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt)
+		UPDATE sites SET name = $3, enabled = $4, origins = $5, updated_at = $6, name_key = $7 WHERE organization_id = $1 AND id = $2`,
+		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, plaintext.Key(s.Name))
 	return err
 }
 
@@ -55,11 +55,6 @@ func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64)
 func findSite(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Site, error) {
 	return db.One(ctx, q, (*Site).fieldsWithApps,
 		`SELECT `+columns+`, sites.apps FROM sites WHERE organization_id = $1 AND id = $2`+lock, organizationID, id)
-}
-
-func listSites(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Site, error) {
-	return db.All(ctx, q, (*Site).fields,
-		`SELECT `+columns+` FROM sites WHERE organization_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
 }
 
 func countSites(ctx context.Context, q db.Querier, organizationID string) (int, error) {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -95,16 +94,6 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, erro
 	}
 	site, err := findSite(ctx, s.DB, c.Organization.ID, id, "")
 	return site, access.OrNotFound(err)
-}
-
-// List returns a page of the organization's sites, in the order they were made.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Site], error) {
-	if err := plugin.MayRead(c); err != nil {
-		return page.Found[Site]{}, err
-	}
-	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return countSites(ctx, q, c.Organization.ID) },
-		func(q db.Querier) ([]Site, error) { return listSites(ctx, q, c.Organization.ID, p) })
 }
 
 // lockSite locks a site that the caller is going to change, and asks again whether they may: their

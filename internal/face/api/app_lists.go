@@ -13,9 +13,11 @@ import (
 // that app's fields (the first item's, or an empty app's) and the page, in one
 // object.
 func writeAppPage[T any](w http.ResponseWriter, r *http.Request, a *API, first plugin.Plugin, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
+	next := wire.Next(r, a.BaseURL, p, f)
+	wire.Link(w, next)
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
 		b = appendPluginFields(append(b, '{'), first)
-		return append(wire.AppendPage(b, r, a.BaseURL, p, f, item), '}')
+		return append(wire.AppendPage(b, r, a.BaseURL, next, p, f, item), '}')
 	})
 }
 

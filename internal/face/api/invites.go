@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -76,9 +74,11 @@ func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Calle
 }
 
 func readInviteFilter(query url.Values) (invite.Filter, error) {
-	f := invite.Filter{Search: query.Get("search")}
+	var f invite.Filter
 	var faults fault.List
 	var err error
+	f.Search, err = readSearch(query)
+	faults.Add(err)
 	if query.Has("status") {
 		f.Statuses, err = invite.ParseStatuses(query.Get("status"))
 		faults.Add(err)
@@ -96,14 +96,8 @@ func readInviteFilter(query url.Values) (invite.Filter, error) {
 			faults.Add(fault.Field(fault.Invalid, "id", "Must be the id of an invite."))
 		}
 	}
-	if len(f.Search) > maxSearch || !utf8.ValidString(f.Search) || strings.Contains(f.Search, "\x00") {
-		faults.Add(fault.Field(fault.Invalid, "search", "Must be a text of at most %d bytes.", maxSearch))
-	}
 	return f, faults.Err()
 }
-
-// maxSearch bounds what lists are searched for, in bytes.
-const maxSearch = 400
 
 func (a *API) createInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)

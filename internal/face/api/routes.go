@@ -82,7 +82,7 @@ func (a *API) Routes() []Route { return slices.Concat(a.appRoutes(), a.siteRoute
 func (a *API) appRoutes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
 	return []Route{
-		{"GET", apps, readApps, seeApps, list(a, a.Plugins.List, AppendPlugin)},
+		{"GET", apps, readApps, seeApps, a.findPlugins},
 		{"POST", apps, writeApps, changeApps, a.createPlugin},
 		{"GET", apps + "/{id}", readApps, seeApps, a.getPlugin},
 		{"PATCH", apps + "/{id}", writeApps, changeApps, a.updatePlugin},
@@ -109,7 +109,7 @@ func (a *API) appRoutes() []Route {
 func (a *API) siteRoutes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
 	return []Route{
-		{"GET", sites, readApps, seeApps, list(a, a.Sites.List, a.appendSite)},
+		{"GET", sites, readApps, seeApps, a.findSites},
 		{"POST", sites, writeApps, changeApps, a.createSite},
 		{"GET", sites + "/{id}", readApps, seeApps, a.getSite},
 		{"PATCH", sites + "/{id}", writeApps, changeApps, a.updateSite},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
@@ -35,7 +36,16 @@ With --url=-, the url is a line of standard input. Others on the machine see wha
 `
 }
 
-type appList struct{ actor }
+type appList struct {
+	actor
+	Search string `placeholder:"TEXT" help:"Those with this in the name or the description."`
+	Type   string `placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
+	Global *bool  `help:"Those that all organizations see, or those that only their own does."`
+	Update bool   `help:"Those for which a newer tag is known."`
+	State  string `placeholder:"STATE" help:"Those that are disabled, broken or edited."`
+	Site   int64  `placeholder:"ID" help:"Those on a site."`
+	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
+}
 
 // Run lists apps.
 func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
@@ -43,11 +53,33 @@ func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.List(ctx, by, p) })
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.Find(ctx, by, f, p) })
 	if err != nil {
 		return err
 	}
 	return apps.all(out, all)
+}
+
+func (c appList) filter() (f plugin.Filter, err error) {
+	f = plugin.Filter{Search: c.Search, Global: given(c.Global), Update: c.Update, SiteID: c.Site}
+	var faults fault.List
+	if c.Type != "" {
+		f.Type, err = plugin.ParseType(c.Type)
+		faults.Add(err)
+	}
+	if c.State != "" {
+		f.State, err = plugin.ParseState(c.State)
+		faults.Add(err)
+	}
+	if c.Order != "" {
+		f.Order, err = page.ParseOrder(c.Order)
+		faults.Add(err)
+	}
+	return f, faults.Err()
 }
 
 // everyPage collects a list from its pages.

@@ -77,7 +77,11 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-type siteList struct{ actor }
+type siteList struct {
+	actor
+	Search string `placeholder:"TEXT" help:"Those with this in the name."`
+	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round."`
+}
 
 // Run lists sites.
 func (c siteList) Run(ctx context.Context, d *server.Domain, out *output) error {
@@ -85,7 +89,13 @@ func (c siteList) Run(ctx context.Context, d *server.Domain, out *output) error 
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[site.Site], error) { return d.Sites.List(ctx, by, p) })
+	f := site.Filter{Search: c.Search}
+	if c.Order != "" {
+		if f.Order, err = page.ParseOrder(c.Order); err != nil {
+			return err
+		}
+	}
+	all, err := everyPage(func(p page.Page) (page.Found[site.Site], error) { return d.Sites.Find(ctx, by, f, p) })
 	if err != nil {
 		return err
 	}

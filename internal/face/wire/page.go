@@ -87,24 +87,41 @@ func wholeNumber(s string) (n int, ok bool) {
 	return n, s != ""
 }
 
+// Next is the url of the page after one; "" if there is none.
+func Next[T any](r *http.Request, baseURL string, p page.Page, f page.Found[T]) string {
+	if !f.More {
+		return ""
+	}
+	return link(r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
+}
+
+// Link names the next page beside the envelope (RFC 8288); next is its url, or "".
+func Link(w http.ResponseWriter, next string) {
+	if next != "" {
+		w.Header().Set("Link", "<"+next+`>; rel="next"`)
+	}
+}
+
 // AppendPage appends the members of the page envelope: how many items there are
 // in all, the urls of the neighbouring pages on baseURL, and the items of this
-// one, each appended by item.
-func AppendPage[T any](b []byte, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
+// one, each appended by item. next is what Next has.
+func AppendPage[T any](b []byte, r *http.Request, baseURL, next string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
 	b = AppendInt(b, "count", int64(f.Count))
-	b = AppendName(b, "next")
-	if f.More {
-		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: p.Offset + len(f.Items), After: f.Last})
-	} else {
-		b = append(b, "null"...)
-	}
-	b = AppendName(b, "previous")
+	b = appendURL(b, "next", next)
+	previous := ""
 	if p.Offset > 0 {
-		b = appendLink(b, r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
-	} else {
-		b = append(b, "null"...)
+		previous = link(r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
 	}
+	b = appendURL(b, "previous", previous)
 	return AppendList(AppendName(b, "results"), f.Items, item)
+}
+
+// appendURL appends "name": and a url; "" is null.
+func appendURL(b []byte, name, url string) []byte {
+	if url == "" {
+		return AppendJSON(b, name, "")
+	}
+	return AppendField(b, name, url)
 }
 
 // AppendList appends items as an array.
@@ -126,12 +143,15 @@ func WriteList[T any](w http.ResponseWriter, items []T, item func([]byte, T) []b
 
 // WritePage sends one page of a list.
 func WritePage[T any](w http.ResponseWriter, r *http.Request, baseURL string, p page.Page, f page.Found[T], item func([]byte, T) []byte) error {
+	next := Next(r, baseURL, p, f)
+	Link(w, next)
 	return Write(w, http.StatusOK, func(b []byte) []byte {
-		return append(AppendPage(append(b, '{'), r, baseURL, p, f, item), '}')
+		return append(AppendPage(append(b, '{'), r, baseURL, next, p, f, item), '}')
 	})
 }
 
-func appendLink(b []byte, r *http.Request, baseURL string, p page.Page) []byte {
+// link is the url of another page of the list that a request asks for.
+func link(r *http.Request, baseURL string, p page.Page) string {
 	q := r.URL.Query()
 	q.Set("limit", strconv.Itoa(p.Limit))
 	q.Set("offset", strconv.Itoa(p.Offset))
@@ -141,5 +161,5 @@ func appendLink(b []byte, r *http.Request, baseURL string, p page.Page) []byte {
 	if p.After != "" {
 		q.Set("after", strconv.Itoa(p.Offset)+"."+p.After)
 	}
-	return AppendString(b, baseURL+r.URL.EscapedPath()+"?"+q.Encode())
+	return baseURL + r.URL.EscapedPath() + "?" + q.Encode()
 }

@@ -62,6 +62,7 @@ var (
 		"{{clustered}}", "WITHOUT ROWID", // the rows are in the tree of the primary key
 		"{{timestamp}}", "TIMESTAMP",
 		"{{json}}", "TEXT",
+		"{{bytes}}", "COLLATE BINARY", // ordered byte by byte
 		"{{sqlite}}", "",
 		"{{postgres}}", "--",
 	)
@@ -71,6 +72,7 @@ var (
 		"{{clustered}}", "",
 		"{{timestamp}}", "TIMESTAMPTZ",
 		"{{json}}", "JSON",
+		"{{bytes}}", `COLLATE "C"`,
 		"{{sqlite}}", "--",
 		"{{postgres}}", "",
 	)

@@ -1,0 +1,167 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// Filter narrows a list of plugins down, and orders it. The zero Filter is of all, by id.
+type Filter struct {
+	Search string // part of the name or the description
+	Type   Type
+	Global patch.Field[bool]
+	Update bool // a newer tag is known
+	State  State
+	SiteID int64 // on which they are placed
+	Order  page.Order
+}
+
+// State is what may be wrong with a plugin.
+type State string
+
+// The states that plugins are filtered by.
+const (
+	IsDisabled State = "disabled"
+	IsBroken   State = "broken" // a file of its current version does not compile
+	IsEdited   State = "edited" // it is installed, and its files are not as they came
+)
+
+// ParseType reads a type.
+func ParseType(text string) (Type, error) {
+	if !slices.Contains([]Type{Local, Custom, Repository, Source, Inline}, Type(text)) {
+		return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be local, custom, repository, source or inline.")
+	}
+	return Type(text), nil
+}
+
+// ParseState reads a state.
+func ParseState(text string) (State, error) {
+	if !slices.Contains([]State{IsDisabled, IsBroken, IsEdited}, State(text)) {
+		return "", fault.Field(fault.InvalidChoice, "state", "Must be disabled, broken or edited.")
+	}
+	return State(text), nil
+}
+
+// Find returns a page of the plugins that the caller's organization sees and a filter leaves.
+func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (found page.Found[Plugin], err error) {
+	if f == (Filter{}) {
+		return s.List(ctx, c, p)
+	}
+	if err := MayRead(c); err != nil {
+		return found, err
+	}
+	after, err := parseCursor(p.After)
+	if err == nil && after != 0 && f.Order != (page.Order{}) {
+		err = fault.Field(fault.Invalid, "after", "Must be left out with an ordering.")
+	}
+	if err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if err := f.check(ctx, q, c.Organization.ID); err != nil {
+			return err
+		}
+		found, err = f.page(ctx, q, c.Organization.ID, after, p)
+		return err
+	})
+	return found, err
+}
+
+// page reads a page. One that is not full need not be counted: it is the last.
+func (f Filter) page(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) (page.Found[Plugin], error) {
+	counted, err := countVisible(ctx, q, organizationID)
+	if err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	query, args := f.query(organizationID, counted, after, p)
+	plugins, more, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, args...)
+	if err != nil {
+		return page.Found[Plugin]{}, err
+	}
+	n := p.Offset + len(plugins)
+	last := !more && after == 0 && len(plugins) <= p.Limit && (len(plugins) > 0 || p.Offset == 0)
+	if !last {
+		n, err = f.count(ctx, q, organizationID, counted)
+	}
+	name := Plugin.Cursor
+	if f.Order != (page.Order{}) {
+		name = func(Plugin) string { return "" }
+	}
+	found := page.Cut(plugins, p, n, name)
+	found.More = found.More || more
+	return found, err
+}
+
+// check refuses a site that the organization does not have.
+func (f Filter) check(ctx context.Context, q db.Querier, organizationID string) error {
+	if f.SiteID == 0 {
+		return nil
+	}
+	has, err := db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM sites WHERE organization_id = $1 AND id = $2)`, organizationID, f.SiteID)
+	if err == nil && !has {
+		err = fault.Field(fault.Invalid, "site", "The organization has no site with the id %d.", f.SiteID)
+	}
+	return err
+}
+
+// where is what the filter leaves, as conditions after the first ones; args are the arguments
+// so far.
+func (f Filter) where(args []any) (condition string, all []any) {
+	and := func(text string, arg any) {
+		args = append(args, arg)
+		condition += ` AND ` + strings.ReplaceAll(text, "?", "$"+strconv.Itoa(len(args)))
+	}
+	if f.Type != "" {
+		and(`plugin_type = ?`, f.Type)
+	}
+	if f.Search != "" {
+		and(`search LIKE ? ESCAPE '!'`, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+	}
+	if f.SiteID != 0 {
+		and(`id IN (SELECT app_id FROM placements WHERE site_id = ? AND organization_id = $1)`, f.SiteID)
+	}
+	if f.Global.Set {
+		condition += map[bool]string{true: ` AND is_global = TRUE`, false: ` AND is_global = FALSE`}[f.Global.Value]
+	}
+	if f.Update {
+		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
+	}
+	condition += map[State]string{IsDisabled: ` AND disabled_at IS NOT NULL`, IsBroken: ` AND is_broken`, IsEdited: ` AND is_edited`}[f.State]
+	return condition, args
+}
+
+// count is how many the filter leaves.
+func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, sees visibleNow) (int, error) {
+	condition, args := f.where([]any{organizationID})
+	if condition == "" {
+		return sees.count(), nil
+	}
+	query := `(SELECT COUNT(*) FROM plugins WHERE organization_id = $1` + condition + `)`
+	if sees.others > 0 {
+		query += ` + (SELECT COUNT(*) FROM plugins WHERE is_global AND organization_id <> $1` + condition + `)`
+	}
+	return db.One(ctx, q, db.Value[int], `SELECT `+query, args...)
+}
+
+// query is that for a page. Ids are found first: SQLite then searches an index that holds no
+// more than it needs.
+func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page) (query string, args []any) {
+	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
+	if after != 0 {
+		args = append(args, after)
+		condition += ` AND id > $` + strconv.Itoa(len(args))
+	}
+	if sees.others > 0 {
+		return visible(condition, f.Order), args
+	}
+	return selectIn(`SELECT `+f.Order.Columns()+` FROM plugins WHERE organization_id = $1`+condition, f.Order), args
+}

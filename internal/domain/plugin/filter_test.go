@@ -1,0 +1,215 @@
+package plugin
+
+import (
+	"context"
+	goflag "flag"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+var million = goflag.Bool("million", false, "TestFindTimes looks among 1,000,000 apps")
+
+const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
+
+// seedPlugins gives an organization n plugins, of which each filter leaves some.
+func seedPlugins(t *testing.T, d *db.DB, organizationID string, n int) {
+	t.Helper()
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(ctx, tx, `
+			INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+			VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organizationID, d.Now())
+		if err != nil {
+			return err
+		}
+		_, err = db.Exec(ctx, tx, `
+			WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
+			INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at,
+				name_key, search, is_broken, is_edited, config_schema, capabilities)
+			SELECT $1, CASE n % 5 WHEN 0 THEN 'source' WHEN 1 THEN 'custom' ELSE 'local' END, 'App ' || n, 'Forwards events to a warehouse', CASE n % 5 WHEN 1 THEN 'https://git.example.com/' || n ELSE '' END,
+				'https://cdn.example.com/icon.png', 'v1.0.0', CASE n % 1000 WHEN 1 THEN 'v1.1.0' ELSE '' END, FALSE, FALSE, $3, $3,
+				'app ' || n, 'app ' || n || ' forwards events to a warehouse', n % 1000 = 3, n % 1000 = 6,
+				'[{"key":"apiKey","type":"string","secret":true},{"key":"host","type":"string"},{"key":"batch","type":"number"}]',
+				'{"jobs":["sync"],"methods":["onEvent"]}'
+			FROM s`, organizationID, n, d.Now())
+		if err != nil {
+			return err
+		}
+		count(tx, Plugin{OrganizationID: organizationID}, int64(n), 0)
+		_, err = db.Exec(ctx, tx, `UPDATE plugins SET disabled_at = created_at WHERE organization_id = $1 AND id % 1000 = 2`, organizationID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seedPlacements places 20 plugins on each of 20 sites.
+func seedPlacements(t *testing.T, d *db.DB) {
+	t.Helper()
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for site := range 20 {
+			_, err := db.Exec(ctx, tx, `
+				INSERT INTO sites (id, organization_id, name, token, enabled, is_demo, origins, revision, stamp, apps, created_at, updated_at)
+				VALUES ($1, $2, $3, $3, TRUE, FALSE, '[]', 1, 1, '[]', $4, $4)`, site+1, ours, strconv.Itoa(site), d.Now())
+			if err != nil {
+				return err
+			}
+			_, err = db.Exec(ctx, tx, `
+				INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
+					site_values, created_at, updated_at)
+				SELECT CAST($1 AS BIGINT), id, $2, TRUE, 1, 0, 0, 0, '', '[]', '{}', 2, '{}', created_at, created_at FROM plugins WHERE organization_id = $2 AND id % 50 = $1`,
+				site+1, ours)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// analyze has PostgreSQL know what its autovacuum finds out in time.
+func analyze(t *testing.T, d *db.DB) {
+	t.Helper()
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := db.Exec(ctx, tx, `ANALYZE`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var filters = []struct {
+	name, index string
+	many        bool // fit, or a table that is small is read
+	Filter
+}{
+	{"search", "plugins_search", true, Filter{Search: "APP 77"}},
+	{"search, nothing", "plugins_search", true, Filter{Search: "nothing of the kind"}},
+	{"plugin_type", "plugins_type", false, Filter{Type: Inline}},
+	{"is_global=true", "plugins_shared", true, Filter{Global: patch.Of(true)}},
+	{"is_global=false", "plugins_shared", true, Filter{Global: patch.Of(false)}},
+	{"update=available", "plugins_update", false, Filter{Update: true}},
+	{"state=disabled", "plugins_disabled", false, Filter{State: IsDisabled}},
+	{"state=broken", "plugins_broken", false, Filter{State: IsBroken}},
+	{"state=edited", "plugins_edited", false, Filter{State: IsEdited}},
+	{"site", "placements USING", true, Filter{SiteID: 7}},
+	{"ordering=name", "plugins_name", false, Filter{Order: page.Order{By: "name"}}},
+	{"ordering=-name", "plugins_name", false, Filter{Order: page.Order{By: "name", Descending: true}}},
+	{"ordering=created_at", "plugins_created", false, Filter{Order: page.Order{By: "created_at"}}},
+	{"ordering=-created_at", "plugins_created", false, Filter{Order: page.Order{By: "created_at", Descending: true}}},
+	{"ordering=updated_at", "plugins_updated", false, Filter{Order: page.Order{By: "updated_at"}}},
+	{"ordering=-updated_at", "plugins_updated", false, Filter{Order: page.Order{By: "updated_at", Descending: true}}},
+}
+
+// The page of each filter and of each order is read by an index, whether the organization sees
+// apps of others or not.
+func TestFiltersReadAnIndex(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		postgres := !isSQLite(t, d)
+		for i := range 20 {
+			seedPlugins(t, d, "theirs "+strconv.Itoa(i), 1000)
+		}
+		seedPlugins(t, d, ours, 1000)
+		seedPlacements(t, d)
+		analyze(t, d)
+		for _, f := range filters {
+			for _, sees := range []visibleNow{{own: 1000}, {own: 1000, others: 2}} {
+				query, args := f.query(ours, sees, 0, page.First)
+				plan := explain(t, d, postgres, query, args)
+				index := f.index
+				if postgres && f.many {
+					index = "Index Scan using plugins_" // whichever it finds the first of many by
+				}
+				if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan on plugins") || strings.Contains(plan, "SCAN plugins\n") {
+					t.Errorf("%s, %d of others, is not read by %s:\n%s", f.name, sees.others, index, plan)
+				}
+			}
+		}
+	})
+}
+
+func isSQLite(t *testing.T, d *db.DB) bool {
+	t.Helper()
+	_, err := db.One(t.Context(), d, db.Value[string], `SELECT sqlite_version()`)
+	return err == nil
+}
+
+func explain(t *testing.T, d *db.DB, postgres bool, query string, args []any) string {
+	t.Helper()
+	var lines []string
+	var err error
+	if postgres {
+		lines, err = db.All(t.Context(), d, db.Value[string], `EXPLAIN `+query, args...)
+	} else {
+		type step struct {
+			id, parent, unused int
+			detail             string
+		}
+		var steps []step
+		steps, err = db.All(t.Context(), d, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} }, `EXPLAIN QUERY PLAN `+query, args...)
+		for _, s := range steps {
+			lines = append(lines, s.detail)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestFindTimes tells how long each filter takes among 1,000,000 apps of one organization: its
+// page, and its count.
+func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
+	if !*million {
+		t.Skip("ask for it with -million")
+	}
+	for _, engine := range []string{"sqlite", "postgres"} {
+		url := "sqlite:" + t.TempDir() + "/foyer.db"
+		if engine == "postgres" {
+			url = dbtest.Postgres(t)
+		}
+		d := dbtest.Open(t, url)
+		const apps = 1_000_000
+		seedPlugins(t, d, ours, apps)
+		analyze(t, d)
+		for _, f := range filters {
+			sees := visibleNow{own: apps}
+			query, args := f.query(ours, sees, 0, page.First)
+			read := func() error {
+				_, err := db.All(t.Context(), d, (*Plugin).fields, query, args...)
+				return err
+			}
+			total := func() error {
+				_, err := f.count(t.Context(), d, ours, sees)
+				return err
+			}
+			t.Logf("%s %-22s page %8s, count %8s", engine, f.name, fastest(t, read), fastest(t, total))
+		}
+	}
+}
+
+// fastest is the time of the fastest of some runs, on a machine that does other things.
+func fastest(t *testing.T, run func() error) time.Duration {
+	t.Helper()
+	best := time.Hour
+	for range 5 {
+		begun := time.Now()
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(begun))
+	}
+	return best.Round(10 * time.Microsecond)
+}

@@ -1,0 +1,50 @@
+package site
+
+import (
+	"context"
+	"strconv"
+
+	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+)
+
+// Filter narrows a list of sites down, and orders it. The zero Filter is of all, in the order
+// they were made.
+type Filter struct {
+	Search string // part of the name
+	Order  page.Order
+}
+
+// List returns a page of the organization's sites, in the order they were made.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Site], error) {
+	return s.Find(ctx, c, Filter{}, p)
+}
+
+// Find returns a page of the organization's sites that a filter leaves.
+func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (page.Found[Site], error) {
+	if err := plugin.MayRead(c); err != nil {
+		return page.Found[Site]{}, err
+	}
+	from, args := f.from(c.Organization.ID)
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) {
+			return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+from, args...)
+		},
+		func(q db.Querier) ([]Site, error) {
+			window := ` ORDER BY ` + f.Order.SQL() + ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
+			return db.All(ctx, q, (*Site).fields, `SELECT `+columns+from+window, append(args, p.Limit, p.Offset)...)
+		})
+}
+
+// from is where the sites are that the filter leaves.
+func (f Filter) from(organizationID string) (text string, args []any) {
+	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
+	if f.Search != "" {
+		text += ` AND name_key LIKE $2 ESCAPE '!'`
+		args = append(args, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+	}
+	return text, args
+}

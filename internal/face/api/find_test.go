@@ -1,0 +1,144 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+)
+
+// found is the names on all pages of a list, read by next, which is in the Link header too.
+func (r *rig) found(path string) (names []string) {
+	r.t.Helper()
+	for path != "" {
+		got := r.send(r.key, "GET", path, "")
+		var page struct {
+			Count   int    `json:"count"`
+			Next    string `json:"next"`
+			Results []struct {
+				Name string `json:"name"`
+			} `json:"results"`
+		}
+		if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != http.StatusOK {
+			r.t.Fatalf("GET %s: %d %s", path, got.status, got.body)
+		}
+		for _, item := range page.Results {
+			names = append(names, item.Name)
+		}
+		if link := got.header.Get("Link"); page.Next == "" && link != "" || page.Next != "" && link != "<"+page.Next+`>; rel="next"` {
+			r.t.Errorf("GET %s: Link is %q, next is %q", path, link, page.Next)
+		}
+		if path = strings.TrimPrefix(page.Next, baseURL); path == "" && page.Count != len(names) {
+			r.t.Errorf("count is %d of %q", page.Count, names)
+		}
+	}
+	return names
+}
+
+func TestFindApps(t *testing.T) {
+	each(t, func(r *rig) {
+		now := time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)
+		r.db.Now = func() time.Time { now = now.Add(time.Second); return now }
+		site := r.site("shop")
+		ids := map[string]string{}
+		for name, fields := range map[string]string{
+			"Zebra": "", "ärger": `,"description":"100% \\o_O/"`, "Ｆｕｌｌ": `,"is_global":true`, "banner": `,"plugin_type":"inline"`,
+			"broken": `,"plugin_type":"source","source":{"site.ts":"export const"}`,
+		} {
+			ids[name] = r.app(`{"name":"` + name + `"` + fields + `}`)
+		}
+		root := access.RootApps
+		if _, err := r.orgs.Set(r.t.Context(), access.Caller{}, r.other.ID, org.Settings{AppAccess: &root}); err != nil {
+			r.t.Fatal(err)
+		}
+		if got := r.send(r.otherKey, "POST", "/api/organizations/"+r.other.ID+apps, `{"name":"Beacon","is_global":true}`); got.status != http.StatusCreated {
+			r.t.Fatal(got.status, got.body)
+		}
+		r.placed(site, `{"app_id":`+ids["banner"]+`}`)
+		r.send(r.key, "PATCH", apps+ids["Zebra"], `{"description":"stripes"}`)
+		r.send(r.key, "POST", apps+ids["banner"]+"/disable", `{"reason":"why not"}`)
+		byName := []string{"banner", "Beacon", "broken", "Ｆｕｌｌ", "Zebra", "ärger"}
+		for query, want := range map[string][]string{
+			"ordering=name":                            byName,
+			"ordering=-name":                           {"ärger", "Zebra", "Ｆｕｌｌ", "broken", "Beacon", "banner"},
+			"ordering=-updated_at&limit=1&search=a":    nil, // the first is compared below
+			"ordering=name&search=B":                   {"banner", "Beacon", "broken", "Zebra"},
+			"search=ÄRGER":                             {"ärger"},
+			"search=full":                              {"Ｆｕｌｌ"},
+			"search=" + url.QueryEscape(`100% \O_`):    {"ärger"},
+			"search=_":                                 {"ärger"},
+			"search=stripes":                           {"Zebra"},
+			"search=stripes%0Azebra":                   nil,
+			"plugin_type=inline":                       {"banner"},
+			"is_global=true&ordering=name":             {"Beacon", "Ｆｕｌｌ"},
+			"is_global=false&ordering=name":            {"banner", "broken", "Zebra", "ärger"},
+			"update=available":                         nil,
+			"state=disabled":                           {"banner"},
+			"state=broken":                             {"broken"},
+			"state=edited":                             nil,
+			"site=" + site:                             {"banner"},
+			"site=" + site + "&state=broken":           nil,
+			"site=" + site + "&plugin_type=inline":     {"banner"},
+			"plugin_type=local&is_global=false&search": {"Zebra", "ärger"},
+		} {
+			for _, limit := range []string{"", "&limit=1", "&limit=2"} {
+				got := r.found(apps + "?" + query + limit)
+				if strings.HasPrefix(query, "ordering=-updated_at") {
+					got = slices.DeleteFunc(got, func(name string) bool { return name != "Zebra" && name != "banner" })
+					want = []string{"Zebra", "banner"} // Zebra was changed after all had been made
+				}
+				if !strings.Contains(query, "ordering") {
+					slices.Sort(got)
+				}
+				if !slices.Equal(got, want) {
+					r.t.Errorf("%s%s: %q, want %q", query, limit, got, want)
+				}
+			}
+		}
+		for query, attr := range map[string]string{
+			"ordering=id": "ordering", "ordering=": "ordering", "ordering=--name": "ordering", "plugin_type=": "plugin_type", "plugin_type=Local": "plugin_type",
+			"is_global=1": "is_global", "update=": "update", "state=on": "state", "site=0": "site", "site=1000000": "site", "search=%00": "search",
+			"ordering=name&after=0.7": "after",
+		} {
+			if got := r.send(r.key, "GET", apps+"?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
+				r.t.Errorf("%s: %d %s", query, got.status, got.body)
+			}
+		}
+		r.send(r.key, "PATCH", apps+ids["broken"]+"/update_source", `{"source":{"site.ts":"export const n = 1"}}`)
+		if got := r.found(apps + "?state=broken"); got != nil {
+			r.t.Errorf("mended, and still broken: %q", got)
+		}
+	})
+}
+
+func TestFindSites(t *testing.T) {
+	each(t, func(r *rig) {
+		for _, name := range []string{"Shop, production", "blog", "shop_staging", "Über uns"} {
+			r.site(name)
+		}
+		for query, want := range map[string][]string{
+			"":                           {"Shop, production", "blog", "shop_staging", "Über uns"},
+			"?ordering=name":             {"blog", "Shop, production", "shop_staging", "Über uns"},
+			"?ordering=-created_at":      {"Über uns", "shop_staging", "blog", "Shop, production"},
+			"?search=SHOP&limit=1":       {"Shop, production", "shop_staging"},
+			"?search=über":               {"Über uns"},
+			"?search=_&ordering=-name":   {"shop_staging"},
+			"?search=%25":                nil,
+			"?search=s&ordering=-name":   {"Über uns", "shop_staging", "Shop, production"},
+			"?ordering=-updated_at&a=b1": {"Über uns", "shop_staging", "blog", "Shop, production"},
+		} {
+			if got := r.found(strings.TrimSuffix(sites, "/") + query); !slices.Equal(got, want) {
+				r.t.Errorf("%s: %q, want %q", query, got, want)
+			}
+		}
+		if got := r.send(r.key, "GET", sites+"?ordering=size", ""); got.status != 400 || !strings.Contains(got.body, `"attr":"ordering"`) {
+			r.t.Errorf("ordering=size: %d %s", got.status, got.body)
+		}
+	})
+}
