@@ -39,7 +39,7 @@ var right = sync.OnceValue(func() string {
 	if err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("go", "build", "-o", dir, "foyer/cmd/foyer")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "foyer/cmd/foyer")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(string(out))
@@ -72,7 +72,7 @@ func build(t *testing.T, wrong string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", dir, "foyer/cmd/foyer")
+	cmd := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-o", dir, "foyer/cmd/foyer")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

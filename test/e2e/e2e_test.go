@@ -40,7 +40,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(binary)) }()
-	build := exec.Command("go", "build", "-ldflags", "-X foyer/internal/face/cli.version=v0.0.0-test", "-o", binary, "foyer/cmd/foyer")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X foyer/internal/face/cli.version=v0.0.0-test", "-o", binary, "foyer/cmd/foyer")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go build: %w\n%s", err, out)
