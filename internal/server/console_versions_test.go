@@ -30,7 +30,8 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		host.Fail(http.StatusInternalServerError)
 		at := time.Now().Add(-time.Hour)
 		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
+			_, err := db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)

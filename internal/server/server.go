@@ -140,7 +140,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
 	pages := &invitation.Pages{Host: host, Invites: d.Invites}
 	members := &console.Console{
-		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries,
+		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries, Preview: d.Invites.Preview,
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
 	return a.Observe(a.Handler(func(to *wire.Mux) {

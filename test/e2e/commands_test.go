@@ -123,7 +123,8 @@ func sql(ts *testscript.TestScript, _ bool, args []string) {
 	d, err := db.Open(context.Background(), address)
 	ts.Check(err)
 	ts.Check(d.InTx(context.Background(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(context.Background(), tx, args[0])
+		_, err := db.Exec(context.Background(), tx, args[0])
+		return err
 	}))
 	ts.Check(d.Close())
 }

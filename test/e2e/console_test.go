@@ -22,6 +22,7 @@ func open(summary string) step {
 	return chromedp.Click(`//summary[normalize-space()="` + summary + `"]`)
 }
 func fill(id, text string) step    { return chromedp.SetValue(chromedp.CSS("#"+id), text) }
+func person() step                 { return chromedp.Click(chromedp.CSS(".person summary")) }
 func waitFor(selector string) step { return chromedp.WaitVisible(chromedp.CSS(selector)) }
 
 // An admin does by hand what the API can do.
@@ -43,7 +44,7 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	sees("first", "Sign in", nil, chromedp.EmulateViewport(1200, 900), to(i.url+"/console"))
 	sees("wrong", "Sign in", []string{"The API key is not valid"}, fill("key", "foy_wrong"), press("Sign in"), waitFor(".alert"))
-	sees("overview", "My organization", []string{"owner"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	sees("overview", "My organization", []string{"First steps", "created organization"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 
 	sees("no-apps", "Apps", []string{"There are no apps yet."}, follow("Apps"))
 	sees("none-unused", "Unused apps", []string{"There are no unused apps."}, follow("Unused apps"))
@@ -65,19 +66,29 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("gone", "Apps", []string{"is deleted.", "There are no apps yet."}, open("Delete the app"), press("Delete Line on top"))
 
 	sees("invites", "Invites", []string{"There are no pending invites."}, follow("Invites"))
-	sees("invites-wrong", "Invites", []string{"nobody: Must be an e-mail address"}, fill("addresses", "ada@x.example\nnobody"), press("Invite"), waitFor(".alert"))
-	sees("invited", "Invites", []string{"ada@x.example", "eve@x.example", "not mailed", "passes each link on"}, fill("addresses", "ada@x.example\neve@x.example"), press("Invite"), waitFor(".said"))
-	sees("link", "The link to pass on", []string{i.url + "/invite/"}, press("Link"))
+	sees("inviting", "Invite people", nil, follow("Invite people"))
+	sees("inviting-wrong", "Invite people", []string{"nobody: Must be an e-mail address"}, fill("addresses", "nobody"), press("Invite"), waitFor(".alert"))
+	sees("previewed", "Invite people", []string{"The mail to ada@x.example", "Nobody has been invited yet."}, fill("addresses", "ada@x.example"), press("Preview the mail"), waitFor(".letter"))
+	sees("invited", "2 invited, 1 not", []string{"ada@x.example", "eve@x.example", "not mailed", "passes on each link"}, fill("addresses", "ada@x.example\neve@x.example\nnobody"), press("Invite"), waitFor("table"))
+	sees("link", "Invites", []string{i.url + "/invite/", "Copy"}, follow("Invites"), press("Link"), waitFor("#link"))
 	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))
 
 	sees("members", "Members", []string{"grace@acme.example"}, follow("Members"))
-	sees("leave", "Members", []string{"owner"}, open("Leave"), press("Leave the organization"), waitFor(".alert"))
+	sees("role", "Change your own role", []string{"You cannot take this back yourself."}, follow("Change role of grace@acme.example"))
+	sees("leave", "Leave My organization", []string{"You lose access at once"}, follow("Members"), follow("Leave"))
+	sees("last", "Leave My organization", []string{"owner"}, press("Leave My organization"), waitFor(".alert"))
 
-	sees("keys", "Your keys", []string{"signed in with it"}, follow("Keys"))
+	sees("settings", "Settings", []string{"Id"}, follow("Settings"))
+	sees("set", "Settings", []string{"The settings of Acme are changed."}, fill("name", "Acme"), press("Change the settings"), waitFor(".said"))
+	sees("audit", "Activity", []string{"Acme"}, follow("Activity"))
+	sees("overview-later", "Acme", []string{"First steps", "Last done"}, follow("Overview"))
+
+	sees("profile", "Profile", []string{"grace@acme.example"}, person(), follow("Profile"))
+	sees("keys", "Your keys", []string{"signed in with it"}, person(), follow("Your keys"))
 	sees("key-wrong", "Your keys", []string{"Scopes: "}, press("Make the key"), waitFor(".alert"))
 	sees("key", "Your new key", []string{"foy_"}, chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), fill("days", "7"), press("Make the key"))
 
-	sees("out", "Sign in", nil, press("Sign out"))
+	sees("out", "Sign in", nil, person(), press("Sign out"))
 	sees("still-out", "Sign in", nil, to(i.url+"/console/keys"))
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
 	if err != nil {
@@ -107,9 +118,10 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	for page, heading := range map[string]string{
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
 		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
+		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members", "/profile": "Profile", "/sessions": "Where you are signed in",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
-		for _, width := range []int64{640, 360} {
+		for _, width := range []int64{640, 360, 320} {
 			if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900)); err != nil {
 				t.Fatal(err)
 			}

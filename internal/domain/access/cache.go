@@ -65,6 +65,7 @@ type Identity struct {
 	KeyID      int64 // of a session: the key it began with; 0: none
 	SessionID  int64 // 0: no session
 	UserID     int64
+	Person     Person
 	Scope      Scope
 	boundTo    string // the one organization it opens; "": all of the user's
 	expiresAt  time.Time
@@ -162,6 +163,18 @@ func (id *Identity) enter(organizationID string) (Caller, bool) {
 	return Caller{}, false
 }
 
+// Person is what a user is called.
+type Person struct{ FirstName, LastName, Email string }
+
+// Organizations are those that the identity opens, in the order of joining.
+func (id *Identity) Organizations() []Organization {
+	all := make([]Organization, len(id.grants))
+	for i, g := range id.grants {
+		all[i] = g.org
+	}
+	return all
+}
+
 // Caller returns the caller that the identity is outside of organizations.
 func (id *Identity) Caller() Caller {
 	c := Caller{UserID: id.UserID, KeyID: id.KeyID, SessionID: id.SessionID, Scope: id.Scope, BoundTo: id.boundTo}
@@ -183,7 +196,7 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	}
 	key := found[0].key
 	id := &Identity{
-		KeyID: key.ID, SessionID: found[0].sessionID, UserID: key.UserID, Scope: key.Scope, boundTo: key.OrganizationID,
+		KeyID: key.ID, SessionID: found[0].sessionID, UserID: key.UserID, Person: found[0].person, Scope: key.Scope, boundTo: key.OrganizationID,
 		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c,
 	}
 	id.usedAt.Store(key.LastUsedAt.UnixMicro())

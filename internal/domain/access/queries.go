@@ -49,7 +49,8 @@ func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
 }
 
 func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
-	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
+	return err
 }
 
 // opened names the organizations that a key opens.
@@ -62,16 +63,19 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 }
 
 func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
+	return err
 }
 
 func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	return db.Exec(ctx, tx, `
+	_, err := db.Exec(ctx, tx, `
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)
+	return err
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
+	_, err := db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
+	return err
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {
@@ -83,6 +87,7 @@ func version(ctx context.Context, q db.Querier) (int64, error) {
 type grant struct {
 	key       Key   // that of a session has the times of the session, but ends when the key does
 	sessionID int64 // 0: no session
+	person    Person
 	level     Level
 	org       Organization
 }
@@ -92,6 +97,7 @@ func (g *grant) fields() []any {
 		&g.key.ID, &g.sessionID, &g.key.UserID, db.Null(&g.key.OrganizationID),
 		scanScope{&g.key.Scope},
 		db.Null(&g.key.ExpiresAt), &g.key.CreatedAt, db.Null(&g.key.LastUsedAt),
+		&g.person.FirstName, &g.person.LastName, &g.person.Email,
 		&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps,
 	}
 }
@@ -114,9 +120,10 @@ func grants(ctx context.Context, q db.Querier, c credential) ([]grant, error) {
 	}
 	return db.All(ctx, q, (*grant).fields, `
 		SELECT k.id, k.session_id, k.user_id, k.organization_id, k.scopes, k.expires_at, k.created_at, k.last_used_at,
-			COALESCE(m.level, 0), COALESCE(o.id, ''), COALESCE(o.name, ''), COALESCE(o.access_level, 0),
+			u.first_name, u.last_name, u.email, COALESCE(m.level, 0), COALESCE(o.id, ''), COALESCE(o.name, ''), COALESCE(o.access_level, 0),
 			COALESCE(o.members_can_invite, FALSE), COALESCE(o.members_can_manage_apps, FALSE)
 		FROM (`+granting+`) k
+		JOIN users u ON u.id = k.user_id
 		LEFT JOIN memberships m ON m.user_id = k.user_id AND m.organization_id = COALESCE(k.organization_id, m.organization_id)
 		LEFT JOIN organizations o ON o.id = m.organization_id
 		ORDER BY m.joined_at, o.id`, c.hash.String())
@@ -180,7 +187,8 @@ func countKeys(ctx context.Context, tx *db.Tx, userID int64) (int, error) {
 }
 
 func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
+	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
+	return err
 }
 
 func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {

@@ -103,7 +103,8 @@ func TestLostCommits(t *testing.T) {
 			if err := update(r.Context(), tx, lost, p); err != nil {
 				return err
 			}
-			return db.Exec(r.Context(), tx, `UPDATE plugin_counts SET version = 1`)
+			_, err := db.Exec(r.Context(), tx, `UPDATE plugin_counts SET version = 1`)
+			return err
 		})
 		if err != nil {
 			r.Fatal(err)

@@ -146,7 +146,8 @@ func TestLinkOfAnAddressThatChanged(t *testing.T) {
 		ada := r.join("ada@x.example", false, false)
 		token := r.link("ada@x.example")
 		err := r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
+			_, err := db.Exec(ctx, tx, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)

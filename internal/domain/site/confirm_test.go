@@ -62,7 +62,8 @@ func TestRightLostWhileWaiting(t *testing.T) {
 				return err
 			}
 			change()
-			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, r.caller.UserID)
+			_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, r.caller.UserID)
+			return err
 		})
 		if err != nil {
 			r.Fatal(err)

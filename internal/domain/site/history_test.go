@@ -95,7 +95,8 @@ func TestTidyHistory(t *testing.T) {
 			r.Errorf("%d revisions of today, %v", count(), err)
 		}
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
+			_, err := db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
+			return err
 		})
 		if err != nil {
 			r.Fatal(err)

@@ -10,7 +10,6 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -243,10 +242,7 @@ func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID 
 		return Site{}, Placement{}, err
 	}
 	p, err := findPlacement(ctx, tx, id, appID)
-	if err != nil {
-		return Site{}, Placement{}, access.OrNotFound(err)
-	}
-	return site, p, precondition.Check(ctx, p)
+	return site, p, access.OrNotFound(err)
 }
 
 // Remove takes an app off a site.

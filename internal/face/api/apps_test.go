@@ -359,8 +359,9 @@ func TestPagesOfLargeExports(t *testing.T) {
 			r.app(`{"name":"large","capabilities":["x"]}`)
 		}
 		if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(r.t.Context(), tx, `UPDATE plugins SET metrics = $1, config_schema = $2`,
+			_, err := db.Exec(r.t.Context(), tx, `UPDATE plugins SET metrics = $1, config_schema = $2`,
 				`["`+strings.Repeat("x", 700_000)+`"]`, `[{"key":"a","default":"`+strings.Repeat("x", 100_000)+`"}]`)
+			return err
 		}); err != nil {
 			r.t.Fatal(err)
 		}

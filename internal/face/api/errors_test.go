@@ -299,7 +299,8 @@ func TestHostileInput(t *testing.T) {
 func (r *rig) drop(table string) {
 	r.t.Helper()
 	if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(r.t.Context(), tx, "DROP TABLE "+table)
+		_, err := db.Exec(r.t.Context(), tx, "DROP TABLE "+table)
+		return err
 	}); err != nil {
 		r.t.Fatal(err)
 	}

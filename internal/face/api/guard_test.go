@@ -59,7 +59,8 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			}, 404},
 			{"the database fails", r.owner, func(int64) {
 				must(r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					return db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
+					_, err := db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
+					return err
 				}))
 			}, 500},
 		} {

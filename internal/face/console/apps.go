@@ -8,41 +8,12 @@ import (
 	"strings"
 
 	"foyer/client"
-	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 )
 
 func showOrganizations(v *visit) (markup.Page, error) {
 	l, err := list(v, "", v.client.ListOrganizations)
 	return markup.Fill("organizations.html", l), err
-}
-
-// Organization is the first page of an organization.
-type Organization struct {
-	Frame
-	client.OrganizationInfo
-}
-
-// Uses says what the organization may do with apps.
-func (p Organization) Uses() string {
-	switch access.AppAccess(p.AccessLevel) {
-	case access.RootApps:
-		return "installs apps, and may share them with every organization"
-	case access.InstallApps:
-		return "installs apps"
-	case access.ReadApps:
-		return "sees its own apps and those that others share"
-	case access.NoApps:
-	}
-	return "uses no apps"
-}
-
-// Installs reports whether anybody in the organization may change apps.
-func (p Organization) Installs() bool { return access.AppAccess(p.AccessLevel) >= access.InstallApps }
-
-func showOrganization(v *visit) (markup.Page, error) {
-	info, err := v.organization.Get(v.ctx())
-	return markup.Fill("organization.html", Organization{Frame: v.frame("overview"), OrganizationInfo: info}), err
 }
 
 func showApps(v *visit) (markup.Page, error) {

@@ -2,11 +2,15 @@ package console
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"time"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
 	"foyer/internal/face/console/markup"
 )
 
@@ -16,6 +20,7 @@ type Audit struct {
 	Filter AuditForm
 	Scopes []activity.Scope
 	Verbs  []activity.Verb
+	Export string // the path of all of it
 }
 
 // AuditForm is what the page's form has: as typed.
@@ -24,24 +29,100 @@ type AuditForm struct{ Scope, Activity, User, Item, Since, Until string }
 // Any reports whether the list is narrowed down.
 func (f AuditForm) Any() bool { return f != AuditForm{} }
 
-func showAudit(v *visit) (markup.Page, error) {
+func (v *visit) auditFilter() (AuditForm, client.AuditFilter, error) {
 	q := v.request.URL.Query()
 	form := AuditForm{q.Get("scope"), q.Get("activity"), q.Get("user"), q.Get("item"), q.Get("since"), q.Get("until")}
 	filter := client.AuditFilter{Scope: form.Scope, Activity: form.Activity, User: form.User, ItemID: form.Item}
 	var err error
 	if filter.Since, err = day("since", form.Since); err != nil {
-		return markup.Page{}, err
+		return form, filter, err
 	}
 	if filter.Until, err = day("until", form.Until); err != nil {
-		return markup.Page{}, err
+		return form, filter, err
 	}
 	if !filter.Until.IsZero() {
 		filter.Until = filter.Until.AddDate(0, 0, 1) // the day is shown too
 	}
+	return form, filter, nil
+}
+
+func showAudit(v *visit) (markup.Page, error) {
+	form, filter, err := v.auditFilter()
+	if err != nil {
+		return markup.Page{}, err
+	}
 	l, err := list(v, "audit", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
 		return v.organization.ListAudit(ctx, filter, part)
 	})
-	return markup.Fill("audit.html", Audit{l, form, activity.Scopes(), activity.Verbs()}), err
+	export := v.home + "/audit/export"
+	if query := v.request.URL.RawQuery; query != "" {
+		export += "?" + query
+	}
+	return markup.Fill("audit.html", Audit{l, form, activity.Scopes(), activity.Verbs(), export}), err
+}
+
+// Leads is the page of the thing that something was done to; "": it has none.
+func (p Audit) Leads(e client.AuditEntry) string { return leads(p.Home, e) }
+
+func leads(home string, e client.AuditEntry) string {
+	switch id := url.PathEscape(e.ItemID); activity.Scope(e.Scope) {
+	case activity.Plugin:
+		if e.Activity == string(activity.SourceUpdated) || e.Activity == string(activity.Upgraded) {
+			return home + "/apps/" + id + "/versions" // and from there to the difference
+		}
+		return home + "/apps/" + id
+	case activity.Site:
+		return home + "/sites/" + id
+	case activity.Invite:
+		return home + "/invites?status=any&search=" + url.QueryEscape(e.Detail.Name)
+	case activity.Membership:
+		return home + "/members"
+	case activity.Key:
+		return home + "/keys"
+	case activity.Organization:
+		return home + "/settings"
+	case activity.Session, activity.Webhook:
+	}
+	return ""
+}
+
+// exportAudit answers with all that the filter leaves, a line of JSON for each entry. The API
+// writes them as it reads them.
+func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request) {
+	v, err := c.visit(w, r)
+	var filter client.AuditFilter
+	if err == nil {
+		_, filter, err = v.auditFilter()
+	}
+	if err == nil {
+		err = org.MaySeeActivity(v.caller)
+	}
+	if err != nil {
+		c.fail(w, r, v, err)
+		return
+	}
+	query := url.Values{}
+	for name, text := range map[string]string{
+		"scope": filter.Scope, "activity": filter.Activity, "user": filter.User, "item_id": filter.ItemID, "since": instant(filter.Since), "until": instant(filter.Until),
+	} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	session, _ := c.sessionOf(r) // visit has found it
+	inner := r.Clone(access.WithSession(r.Context(), session))
+	inner.URL = &url.URL{Path: "/api/organizations/" + v.caller.Organization.ID + "/activity", RawQuery: query.Encode()}
+	inner.Header = http.Header{"Accept": {"application/x-ndjson"}}
+	w.Header().Set("Content-Disposition", `attachment; filename="activity.ndjson"`)
+	c.api.ServeHTTP(w, inner)
+}
+
+// instant is a time as the API takes it; "": none.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // day reads what a browser sends of a date.

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/console/dedup"
@@ -33,6 +34,8 @@ type Console struct {
 	Provider      string // the name of the identity provider; "": none
 	Mails         bool   // there is a mail server
 	Tries         site.Tries
+	// Preview writes the mail that an invite would become.
+	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
 
 	api    http.Handler
 	prefix string // the base url's path, which browsers see before ours
@@ -79,24 +82,30 @@ func screens() map[string]screen {
 		aSite        = organization + "/sites/{site}"
 	)
 	return map[string]screen{
-		"":                          {show: showOrganizations},
-		"/keys":                     {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
-		"/sessions":                 {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
-		organization:                {show: showOrganization},
-		apps:                        {show: showApps},
-		apps + "/new":               {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
-		apps + "/unused":            {show: showUnused},
-		app:                         {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxAppForm},
-		app + "/source":             {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
-		app + "/versions":           {show: showVersions},
-		app + "/versions/{version}": {show: showVersion, do: map[string]action{"return": returnToVersion}},
-		organization + "/sites":     {show: showSites, do: map[string]action{"create": createSite}},
-		aSite:                       {show: showSite, do: map[string]action{"place": placeApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
-		aSite + "/apps/{app}":       {show: showPlacement, do: map[string]action{"save": savePlacement, "remove": removePlacement}},
-		organization + "/activity":  {show: showActivity},
-		organization + "/audit":     {show: showAudit},
-		organization + "/invites":   {show: showInvites, do: map[string]action{"invite": invitePeople, "resend": resendInvite, "link": linkInvite, "withdraw": withdrawInvite}},
-		organization + "/members":   {show: showMembers, do: map[string]action{"level": setLevel, "remove": removeMember, "leave": leave}},
+		"":                                      {show: showOrganizations},
+		"/keys":                                 {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
+		"/profile":                              {show: showProfile, do: map[string]action{"names": changeNames}},
+		"/sessions":                             {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
+		organization:                            {show: showOverview},
+		apps:                                    {show: showApps},
+		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
+		apps + "/unused":                        {show: showUnused},
+		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "upgrade": upgradeApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxAppForm},
+		app + "/source":                         {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
+		app + "/versions":                       {show: showVersions},
+		app + "/versions/{version}":             {show: showVersion, do: map[string]action{"return": returnToVersion}},
+		organization + "/sites":                 {show: showSites, do: map[string]action{"create": createSite}},
+		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
+		aSite + "/apps/{app}":                   {show: showPlacement, do: map[string]action{"save": savePlacement, "remove": removePlacement}},
+		organization + "/activity":              {show: showActivity},
+		organization + "/audit":                 {show: showAudit},
+		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites}},
+		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail}},
+		organization + "/keys":                  {show: showMemberKeys, do: map[string]action{"revoke": revokeMemberKey}},
+		organization + "/settings":              {show: showSettings, do: map[string]action{"set": changeSettings}},
+		organization + "/members":               {show: showMembers},
+		organization + "/members/{member}/role": {show: showRole, do: map[string]action{"level": setLevel}},
+		organization + "/members/{member}/remove": {show: showRemoval, do: map[string]action{"remove": removeMember}},
 	}
 }
 
@@ -136,6 +145,8 @@ func (c *Console) Register(to *wire.Mux) {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
 	}
 	to.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
+	to.Handle("/console/{organization}/audit/export", private(wire.Get(http.HandlerFunc(c.exportAudit))))
+	to.Handle(markup.ScriptPath, wire.Get(markup.Script()))
 	for path, h := range pages {
 		to.Handle(path, private(h))
 	}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"strconv"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -51,26 +50,27 @@ func (p Keys) Revocable(k client.Key) bool {
 type Key struct {
 	Frame
 	client.NewKey
+	BaseURL string
 }
 
 // maxKeyDays is the longest life of a key made here that ends at all.
 const maxKeyDays = 3650
 
 func makeKey(v *visit) (next, error) {
-	draft := client.KeyDraft{Scopes: v.request.PostForm["scopes"], OrganizationID: v.line("organization")}
+	draft := client.KeyDraft{Name: v.line("name"), Scopes: v.request.PostForm["scopes"], OrganizationID: v.line("organization")}
 	if len(draft.Scopes) == 0 {
 		return next{}, wrong("scopes", "Choose at least one.")
 	}
-	if text := v.line("days"); text != "" {
-		days, err := strconv.Atoi(text)
-		if err != nil || days < 1 || days > maxKeyDays {
-			return next{}, wrong("days", "Must be a whole number from 1 to "+strconv.Itoa(maxKeyDays)+", or empty.")
-		}
+	days, err := v.days("days", maxKeyDays)
+	if err != nil {
+		return next{}, err
+	}
+	if days > 0 {
 		ends := v.console.Keys.Now().AddDate(0, 0, days)
 		draft.ExpiresAt = &ends
 	}
 	key, err := v.client.CreateKey(v.ctx(), draft)
-	return next{page: new(markup.Fill("key.html", Key{v.frame("keys"), key}))}, err
+	return next{page: new(markup.Fill("key.html", Key{v.frame("keys"), key, v.console.BaseURL}))}, err
 }
 
 func revokeKey(v *visit) (next, error) {
@@ -81,5 +81,24 @@ func revokeKey(v *visit) (next, error) {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), signOut: true}, err
 	}
-	return next{said: "The key is revoked."}, err
+	return next{said: "The key is revoked: whoever uses it is refused from now on."}, err
+}
+
+// MemberKeys lists the keys that can see the organization, for its admins.
+type MemberKeys struct{ List[client.MemberKey] }
+
+func showMemberKeys(v *visit) (markup.Page, error) {
+	l, err := list(v, "member keys", v.organization.ListKeys)
+	return markup.Fill("member_keys.html", MemberKeys{l}), err
+}
+
+func revokeMemberKey(v *visit) (next, error) {
+	id, err := number(v.line("id"))
+	if err == nil {
+		err = v.organization.DeleteKey(v.ctx(), id)
+	}
+	if id == v.caller.KeyID {
+		return next{path: v.console.root(), signOut: true}, err
+	}
+	return next{said: "The key is revoked: whoever uses it is refused from now on."}, err
 }

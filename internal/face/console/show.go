@@ -31,7 +31,6 @@ var templates = markup.New(files, template.FuncMap{
 	"json":     short,
 	"indent":   indent,
 	"code":     code,
-	"time":     moment,
 	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"upstream": upstream,
 	"another":  another,
@@ -44,8 +43,9 @@ var labels = map[string]string{
 	"reason":  "Reason",
 	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App",
 	"filename": "File name", "text": "Text", "source": "File",
-	"addresses": "E-mail addresses", "level": "They become", "message": "A message",
-	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it ends",
+	"addresses": "E-mail addresses", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
+	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
+	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

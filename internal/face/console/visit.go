@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/markup"
 )
 
 // visit is a request for a page by somebody who is signed in.
@@ -23,6 +25,8 @@ type visit struct {
 	request      *http.Request
 	home         string        // the path of the organization's pages, or of the first page
 	caller       access.Caller // decides what is offered; the API decides what is done
+	identity     *access.Identity
+	around       access.Caller // in the organization that the navigation leads through: the page's, or another of theirs
 	client       *client.Client
 	organization *client.Organization
 	refused      *client.Error // what was wrong with the form
@@ -43,15 +47,34 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), client: asked, told: c.told(w, r)}
-	if id := r.PathValue("organization"); id != "" {
-		if v.caller, err = c.Keys.Enter(r.Context(), identity, id); err != nil {
-			return v, err
-		}
-		v.home += "/" + url.PathEscape(v.caller.Organization.ID)
-		v.organization = asked.Organization(v.caller.Organization.ID)
+	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), identity: identity, client: asked, told: c.told(w, r)}
+	id := r.PathValue("organization")
+	if id != "" {
+		v.caller, err = c.Keys.Enter(r.Context(), identity, id)
 	}
+	if err != nil || id == "" {
+		v.around = c.elsewhere(r.Context(), identity, r.URL.Query().Get(in))
+		return v, err
+	}
+	v.around = v.caller
+	v.home += "/" + url.PathEscape(v.caller.Organization.ID)
+	v.organization = asked.Organization(v.caller.Organization.ID)
 	return v, nil
+}
+
+// in is the name of a query that says from which organization somebody came to a page that
+// belongs to none.
+const in = "in"
+
+// elsewhere is the caller in an organization that a page does not belong to: the one that was
+// chosen, or the first.
+func (c *Console) elsewhere(ctx context.Context, identity *access.Identity, chosen string) access.Caller {
+	for _, id := range []string{chosen, access.Current} {
+		if around, err := c.Keys.Enter(ctx, identity, id); err == nil {
+			return around
+		}
+	}
+	return identity.Caller()
 }
 
 func (v *visit) ctx() context.Context { return v.request.Context() }
@@ -116,7 +139,7 @@ type Offer struct {
 	Caller                                 access.Caller
 	SeeApps, ChangeApps, ShareApps         bool
 	SeePeople, Invite, SeeLinks, SetLevels bool
-	SeeAudit                               bool
+	SeeAudit, SeeKeys, ChangeSettings      bool
 	SeeSessions, EndSessions               bool
 	Levels                                 []client.Level // up to one's own
 }
@@ -133,7 +156,9 @@ func offer(c access.Caller) Offer {
 		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
 		SeeLinks:   has(access.MemberWrite) && invite.MaySeeLinks(c) == nil,
 		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
+		SeeKeys:    access.MayManageKeys(c) == nil && has(access.All),
 	}
+	o.ChangeSettings = org.MayChangeSettings(c) == nil
 	o.SeeSessions = access.MaySeeSelf(c) == nil
 	o.EndSessions = o.SeeSessions && has(access.All)
 	for _, level := range []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner} {
@@ -167,16 +192,74 @@ type Frame struct {
 	OrganizationName string // "": the page is of none
 	Section          string // of the menu, that the page is in
 	SignedIn         bool
+	Person           access.Person
 	Offer            Offer
+	Around           Around
 	Said             string         // what was done before it is shown
 	Faults           []client.Fault // of the form that was sent
 	sent             url.Values
 }
 
+// Docs is the path of the documentation.
+func (f Frame) Docs() string { return strings.TrimSuffix(f.Root, "/console") + "/docs" }
+
+// Script is the path of the script of all pages.
+func (f Frame) Script() string { return strings.TrimSuffix(f.Root, "/console") + markup.ScriptPath }
+
+// Around is the organization that the navigation leads through, and the ways to the others.
+type Around struct {
+	Name, Home string // "": they are in none
+	Offer      Offer
+	In         string // the query of links to pages that belong to no organization
+	Others     []Way
+	More       bool // there are too many others to list here
+}
+
+// Way leads to another page.
+type Way struct{ Name, Path string }
+
+// maxOthers is how many organizations are listed on each page.
+const maxOthers = 20
+
+// navigation is the organization around a page.
+func (v *visit) navigation() Around {
+	here := v.around.Organization
+	if here.ID == "" {
+		return Around{Offer: offer(v.around)}
+	}
+	a := Around{Name: here.Name, Home: v.console.root() + "/" + here.ID, Offer: offer(v.around)}
+	all := v.identity.Organizations()
+	if len(all) > 1 {
+		a.In = "?" + in + "=" + here.ID
+	}
+	for _, o := range all {
+		if o.ID == here.ID {
+			continue
+		}
+		if len(a.Others) == maxOthers {
+			a.More = true
+			break
+		}
+		a.Others = append(a.Others, Way{o.Name, v.samePage(o.ID)})
+	}
+	return a
+}
+
+// samePage is the path of this page in another organization, or of the list it belongs to.
+func (v *visit) samePage(organizationID string) string {
+	_, below, within := strings.Cut(v.request.Pattern, "/{organization}")
+	if !within && v.request.Pattern != "/console" && v.request.Pattern != "/console/" {
+		return v.console.prefix + v.request.URL.Path + "?" + in + "=" + organizationID
+	}
+	below, _, _ = strings.Cut(below, "/{")
+	return v.console.root() + "/" + organizationID + below
+}
+
 func (v *visit) frame(section string) Frame {
+	around := v.navigation()
 	f := Frame{
-		Root: v.console.root(), Home: v.home, OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
-		Offer: offer(v.caller), Said: v.told,
+		Root: v.console.root(), Home: cmp.Or(around.Home, v.home), OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
+		Person: v.identity.Person, Offer: offer(v.caller), Around: around, Said: v.told,
 	}
 	if v.refused != nil {
 		f.Faults, f.sent = v.refused.Errors, v.request.PostForm

@@ -151,7 +151,8 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM users WHERE id = $1`, id)
+		_, err = db.Exec(ctx, tx, `DELETE FROM users WHERE id = $1`, id)
+		return err
 	})
 	if err != nil {
 		t.Error(err)
@@ -179,7 +180,8 @@ func TestServerThatBecomesAStandby(t *testing.T) {
 	var errs []error
 	for range 3 {
 		errs = append(errs, d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(t.Context(), tx, `DELETE FROM users`)
+			_, err := db.Exec(t.Context(), tx, `DELETE FROM users`)
+			return err
 		}))
 	}
 	if errs[0] == nil || errs[1] != nil || errs[2] != nil {

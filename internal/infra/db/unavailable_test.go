@@ -81,12 +81,12 @@ func TestRefusedByPostgres(t *testing.T) {
 		"disk full":             {`DO $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$`},
 	} {
 		err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := db.Changed(ctx, tx, `LOCK TABLE jobs`); err != nil {
+			if _, err := db.Exec(ctx, tx, `LOCK TABLE jobs`); err != nil {
 				return err
 			}
 			refused := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				for _, s := range statements {
-					if err := db.Exec(ctx, tx, s); err != nil {
+					if _, err := db.Exec(ctx, tx, s); err != nil {
 						return err
 					}
 				}
@@ -100,7 +100,8 @@ func TestRefusedByPostgres(t *testing.T) {
 		}
 	}
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `SELECT nonsense`)
+		_, err := db.Exec(ctx, tx, `SELECT nonsense`)
+		return err
 	})
 	if !fault.Is(err, fault.Internal) {
 		t.Errorf("a wrong query: %v", err)
@@ -112,16 +113,17 @@ func TestRefusedBySQLite(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
+		if _, err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
 			return err
 		}
-		return db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
+		_, err := db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
+		return err
 	})
 	wantUnavailable(t, err, "full")
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		err := db.Exec(ctx, tx, `PRAGMA query_only = ON`)
+		_, err := db.Exec(ctx, tx, `PRAGMA query_only = ON`)
 		if err == nil {
-			err = db.Exec(ctx, tx, `DELETE FROM migrations`)
+			_, err = db.Exec(ctx, tx, `DELETE FROM migrations`)
 		}
 		return err
 	})

@@ -502,7 +502,8 @@ func TestScheduledJobReturns(t *testing.T) {
 func rename(t *testing.T, d *db.DB, from, to string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
+		_, err := db.Exec(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
+		return err
 	})
 	if err != nil {
 		t.Error(err)

@@ -1,5 +1,5 @@
 // Package markup writes the pages that people see: whole HTML documents in one style, which
-// need no script and allow none.
+// need no script, and allow only that of foyer itself.
 package markup
 
 import (
@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"foyer/internal/face/wire"
 )
@@ -39,7 +40,9 @@ var style = mustRead("templates/style.css")
 // page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
 	return Templates{sync.OnceValue(func() *template.Template {
-		all := template.New("").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Funcs(funcs)
+		all := template.New("").Funcs(template.FuncMap{
+			"style": func() template.CSS { return template.CSS(style) }, "time": Time,
+		}).Funcs(funcs)
 		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
 	})}
 }
@@ -61,12 +64,12 @@ func (t Templates) Render(p Page) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// policy allows the page its own style, its own icon and forms to foyer itself.
-// The style is named by its hash, so that no injected one works.
+// policy allows the page its own style, its own icon, and forms, scripts, requests and frames of
+// foyer itself. The style is named by its hash, so that no injected one works.
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
-		"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+		"script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
 // headers keeps a page that holds a secret link or key out of frames and search
@@ -96,4 +99,10 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
 	return nil
+}
+
+// Time shows a time, which the script tells in the reader's own zone.
+func Time(t time.Time) template.HTML {
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 January 2006, 15:04 UTC") + `</time>`) //nolint:gosec // nobody typed it
 }

@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+)
+
+// Invites lists the invites of an organization.
+type Invites struct {
+	List[client.Invite]
+	Filter InviteForm
+	Mails  bool       // there is a mail server
+	Link   LinkOfItem // that was asked for
+}
+
+// InviteForm is what the page's filter has: as typed.
+type InviteForm struct{ Status, Delivery, Search string }
+
+// Any reports whether the list is narrowed down.
+func (f InviteForm) Any() bool { return f != InviteForm{} }
+
+// LinkOfItem is the link of an invite. Whoever has it becomes the person invited, so no address
+// leads to it: it is shown in the list, once, after a click.
+type LinkOfItem struct {
+	ID string
+	client.InviteLink
+}
+
+func showInvites(v *visit) (markup.Page, error) { return v.invites(LinkOfItem{}) }
+
+func (v *visit) invites(link LinkOfItem) (markup.Page, error) {
+	q := v.request.URL.Query()
+	form := InviteForm{q.Get("status"), q.Get("delivery"), q.Get("search")}
+	filter := client.InviteFilter{Delivery: form.Delivery, Search: form.Search}
+	if form.Status != "" {
+		filter.Status = []string{form.Status}
+	}
+	l, err := list(v, "invites", func(ctx context.Context, part client.Range) (client.Page[client.Invite], error) {
+		return v.organization.FindInvites(ctx, filter, part)
+	})
+	return markup.Fill("invites.html", Invites{l, form, v.console.Mails, link}), err
+}
+
+// onEach does something to each of what the form's ids name, and returns what did not work.
+func (v *visit) onEach(do func(id string) error) (done int, failed []string, err error) {
+	ids := v.request.PostForm["id"]
+	if len(ids) == 0 {
+		return 0, nil, wrong("", "Choose at least one.")
+	}
+	if len(ids) > perPage {
+		return 0, nil, wrong("", fmt.Sprintf("Choose at most %d at a time.", perPage))
+	}
+	for _, id := range ids {
+		if uuid.Validate(id) != nil {
+			return done, nil, access.ErrNotFound
+		}
+		err := do(id)
+		refused, ok := errors.AsType[*client.Error](err)
+		switch {
+		case err == nil:
+			done++
+		case !ok || len(ids) == 1 || !correctable(refused.Status):
+			return done, nil, err
+		default:
+			detail := refused.Detail
+			if client.IsNotFound(err) {
+				detail = gone
+			}
+			if !slices.Contains(failed, detail) {
+				failed = append(failed, detail)
+			}
+		}
+	}
+	return done, failed, nil
+}
+
+// onInvites does something to the invites that were chosen, and says of which, or how many.
+func (v *visit) onInvites(one func() string, several string, do func(id string) error) (next, error) {
+	done, failed, err := v.onEach(do)
+	if err != nil {
+		return next{}, err
+	}
+	if len(failed) == 0 && done == 1 {
+		return next{said: one()}, nil
+	}
+	number := strconv.Itoa(done)
+	if len(failed) > 0 {
+		number += " of " + strconv.Itoa(len(v.request.PostForm["id"]))
+	}
+	said := fmt.Sprintf(several, number)
+	if len(failed) > 0 {
+		said += " Not done for others: " + strings.Join(failed, " ")
+	}
+	return next{said: said}, nil
+}
+
+func resendInvites(v *visit) (next, error) {
+	one := "There is a new link for %s, for an admin or owner to pass on; the one before works no longer."
+	several := "%s invites have new links, for an admin or owner to pass on; those before work no longer."
+	if v.console.Mails {
+		one = "A new link is on its way to %s; the one before works no longer."
+		several = "%s invites are sent again; the links before work no longer."
+	}
+	var last client.Invite
+	return v.onInvites(func() string { return sentence(one, last.TargetEmail) }, several, func(id string) (err error) {
+		last, err = v.organization.ResendInvite(v.ctx(), id)
+		return err
+	})
+}
+
+func withdrawInvites(v *visit) (next, error) {
+	one := func() string { return "The invite is withdrawn: its link works no longer." }
+	return v.onInvites(one, "%s invites are withdrawn: their links work no longer.", func(id string) error {
+		return v.organization.DeleteInvite(v.ctx(), id)
+	})
+}
+
+func linkInvite(v *visit) (next, error) {
+	link := LinkOfItem{ID: v.line("id")}
+	if uuid.Validate(link.ID) != nil {
+		return next{}, access.ErrNotFound
+	}
+	var err error
+	if link.InviteLink, err = v.organization.LinkInvite(v.ctx(), link.ID); err != nil {
+		return next{}, err
+	}
+	page, err := v.invites(link)
+	return next{page: &page}, err
+}

@@ -1,0 +1,77 @@
+// What pages can do besides with a script: everything works without it.
+'use strict'
+
+const each = (selector, act) => document.querySelectorAll(selector).forEach(act)
+
+// Buttons that copy the text of the element they name.
+each('button[data-copy]', button => {
+  const label = button.textContent
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    const source = document.getElementById(button.dataset.copy)
+    try {
+      await navigator.clipboard.writeText((source.value ?? source.textContent).trim())
+      button.textContent = 'Copied'
+    } catch { // no https, or not allowed: the browser's own way is left
+      getSelection().selectAllChildren(source)
+      button.textContent = 'Selected'
+    }
+    setTimeout(() => { button.textContent = label }, 2000)
+  })
+})
+
+// Times in the reader's zone, near ones as how long ago or ahead they are.
+const units = [['day', 86400], ['hour', 3600], ['minute', 60]]
+const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long' })
+const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+function inWords(at) {
+  const seconds = (at - Date.now()) / 1000
+  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? []
+  if (!unit) return seconds > 0 ? 'in less than a minute' : 'just now'
+  return Math.abs(seconds) < 7 * 86400 ? relative.format(Math.trunc(seconds / size), unit) : short.format(at)
+}
+
+function tellTimes() {
+  each('time[datetime]', time => {
+    const at = new Date(time.dateTime)
+    if (isNaN(at)) return
+    time.textContent = inWords(at)
+    time.title = exact.format(at)
+  })
+}
+tellTimes()
+setInterval(tellTimes, 60000)
+
+// A box that ticks all of its form.
+each('input[data-all]', all => {
+  all.closest('label').hidden = false
+  all.addEventListener('change', () => {
+    each(`input[type=checkbox][name="${all.dataset.all}"]`, box => { box.checked = all.checked })
+  })
+})
+
+// Fields that show their form anew as soon as one is chosen.
+each('select[data-submit]', field => field.addEventListener('change', () => field.form.requestSubmit()))
+
+// Menus close when something else is clicked, or with Escape.
+const menus = 'details.menu[open]'
+addEventListener('click', event => each(menus, menu => { if (!menu.contains(event.target)) menu.open = false }))
+
+// Keys: / searches, Ctrl+S saves, ? lists them.
+const keys = document.getElementById('shortcuts')
+const typing = target => target.closest('input, textarea, select, [contenteditable]') !== null
+
+addEventListener('keydown', event => {
+  if (event.key === 'Escape') each(menus, menu => { menu.open = false; menu.querySelector('summary').focus() })
+  if ((event.ctrlKey || event.metaKey) && event.key === 's') {
+    const save = document.querySelector('button[data-save]')
+    if (save) { event.preventDefault(); save.click() }
+    return
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return
+  const search = document.querySelector('input[type=search]')
+  if (event.key === '/' && search) { event.preventDefault(); search.focus(); search.select() }
+  if (event.key === '?' && keys) { event.preventDefault(); keys.showModal() }
+})

@@ -1,0 +1,110 @@
+package console
+
+import (
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/console/markup"
+)
+
+func showMembers(v *visit) (markup.Page, error) {
+	l, err := list(v, "members", v.organization.ListMembers)
+	return markup.Fill("members.html", l), err
+}
+
+// Membership is the page on which a member's role is changed, or they are removed.
+type Membership struct {
+	Frame
+	Member       client.Member
+	Organization client.OrganizationInfo
+}
+
+// Oneself reports whether it is one's own membership.
+func (p Membership) Oneself() bool { return p.Offer.Is(p.Member.User) }
+
+// May reports whether the role may be changed, or the member removed.
+func (p Membership) May() bool {
+	return p.Offer.SetLevels && p.Offer.Reaches(p.Member.Level)
+}
+
+// name is what somebody is called in a sentence.
+func name(u client.User) string {
+	if u.FirstName != "" {
+		return u.FirstName
+	}
+	return u.Email
+}
+
+// Name is what the member is called in a sentence.
+func (p Membership) Name() string { return name(p.Member.User) }
+
+// member reads the member that the path names.
+func (v *visit) member() (client.Member, error) {
+	id := v.request.PathValue("member")
+	for m, err := range v.organization.AllMembers(v.ctx()) {
+		if err != nil || m.ID == id {
+			return m, err
+		}
+	}
+	return client.Member{}, access.ErrNotFound
+}
+
+func showRole(v *visit) (markup.Page, error)    { return v.membership("role.html") }
+func showRemoval(v *visit) (markup.Page, error) { return v.membership("removal.html") }
+
+func (v *visit) membership(template string) (markup.Page, error) {
+	member, err := v.member()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	organization, err := v.organization.Get(v.ctx())
+	p := Membership{v.frame("members"), member, organization}
+	if err == nil && !p.May() && !p.Oneself() { // neither is offered
+		err = org.MayChange(v.caller.Level, access.Level(member.Level))
+		if err == nil {
+			err = org.MayManageMembers(v.caller)
+		}
+	}
+	return markup.Fill(template, p), err
+}
+
+func setLevel(v *visit) (next, error) {
+	level, err := strconv.Atoi(v.line("level"))
+	if err != nil {
+		return next{}, wrong("level", "Choose a role.")
+	}
+	member, err := v.organization.SetLevel(v.ctx(), v.request.PathValue("member"), client.Level(level))
+	if err != nil {
+		return next{}, err
+	}
+	said := sentence("%s is now %s.", name(member.User), withArticle(member.Level))
+	if offer(v.caller).Is(member.User) {
+		said = sentence("You are now %s.", withArticle(member.Level))
+	}
+	return next{path: v.home + "/members", said: said}, nil
+}
+
+// withArticle is a role in a sentence.
+func withArticle(l client.Level) string {
+	if l == client.LevelMember {
+		return "a member"
+	}
+	return "an " + access.Level(l).String()
+}
+
+func removeMember(v *visit) (next, error) {
+	member, err := v.member()
+	if err == nil {
+		err = v.organization.RemoveMember(v.ctx(), member.ID)
+	}
+	if err != nil {
+		return next{}, err
+	}
+	if offer(v.caller).Is(member.User) { // a key that is bound to the organization ends with the membership
+		said := sentence("You have left %s.", v.caller.Organization.Name)
+		return next{path: v.console.root(), said: said, signOut: v.caller.BoundTo != ""}, nil
+	}
+	return next{path: v.home + "/members", said: sentence("%s is no longer a member.", name(member.User))}, nil
+}

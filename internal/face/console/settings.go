@@ -1,0 +1,73 @@
+package console
+
+import (
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/face/console/markup"
+)
+
+// Settings shows what an organization is set to, and lets owners change it.
+type Settings struct {
+	Frame
+	client.OrganizationInfo
+}
+
+// Uses says what the organization may do with apps.
+func (p Settings) Uses() string {
+	switch access.AppAccess(p.AccessLevel) {
+	case access.RootApps:
+		return "installs apps, and may share them with every organization"
+	case access.InstallApps:
+		return "installs apps"
+	case access.ReadApps:
+		return "sees its own apps and those that others share"
+	case access.NoApps:
+	}
+	return "uses no apps"
+}
+
+// Installs reports whether anybody in the organization may change apps.
+func (p Settings) Installs() bool { return access.AppAccess(p.AccessLevel) >= access.InstallApps }
+
+// Domains are those whose addresses may join, as they are typed.
+func (p Settings) Domains() string { return strings.Join(p.AllowedDomains, ", ") }
+
+const daySeconds = 24 * 60 * 60
+
+// InviteDays is how long invites live, in days; "": as long as the server says.
+func (p Settings) InviteDays() string {
+	if p.InviteTTL == nil {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*p.InviteTTL)/daySeconds, 'f', -1, 64)
+}
+
+func showSettings(v *visit) (markup.Page, error) {
+	info, err := v.organization.Get(v.ctx())
+	return markup.Fill("settings.html", Settings{v.frame("settings"), info}), err
+}
+
+func changeSettings(v *visit) (next, error) {
+	invites, apps := v.typed("members_can_invite") == "on", v.typed("members_can_manage_apps") == "on"
+	patch := client.OrganizationPatch{Name: v.edited("name"), MembersCanInvite: &invites, MembersCanManageApps: &apps}
+	if text := v.edited("allowed_domains"); text != nil {
+		domains := strings.FieldsFunc(*text, func(r rune) bool { return strings.ContainsRune(", ;", r) })
+		patch.AllowedDomains = &domains
+	}
+	if text := v.edited("invite_days"); text != nil {
+		var seconds int64 // 0: as the server says
+		if *text != "" {
+			days, err := strconv.ParseFloat(strings.Replace(*text, ",", ".", 1), 64)
+			if err != nil || days <= 0 || days > maxInviteDays {
+				return next{}, wrong("invite_ttl", "Must be a number of days, at most "+strconv.Itoa(maxInviteDays)+", or empty.")
+			}
+			seconds = int64(days * daySeconds)
+		}
+		patch.InviteTTL = &seconds
+	}
+	changed, err := v.organization.Change(v.ctx(), patch)
+	return next{said: sentence("The settings of %s are changed.", changed.Name)}, err
+}

@@ -1,0 +1,278 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/infra/mail/mailtest"
+)
+
+const (
+	invitesPage  = "/console/@current/invites"
+	invitingPage = "/console/@current/invites/new"
+	membersPage  = "/console/@current/members"
+)
+
+func countInvites(t *testing.T, s *running) int {
+	t.Helper()
+	return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Count
+}
+
+func secondMember(t *testing.T, s *running) client.Member {
+	t.Helper()
+	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
+}
+
+// Whoever can be invited is, whatever is wrong with others; what all share is refused once.
+func TestConsoleInviting(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		send := func(do, addresses, message string) shown {
+			return v.post(invitingPage, "do", do, "level", "1", "addresses", addresses, "message", message)
+		}
+		long := send("invite", "\"Doe, Jane\" <jane@x.example>\nrick@x.example", strings.Repeat("x", 5001))
+		v.want(400, "<li>A message: Must be at most 5000", long)
+		v.want(400, "Nobody was invited.", long)
+		if strings.Count(long.body, "Must be at most 5000") != 1 || strings.Contains(long.body, "@x.example: ") {
+			t.Error(long.body)
+		}
+		v.want(400, "<li>E-mail addresses: Rick Roe: Must be an e-mail address", send("invite", "Rick Roe", ""))
+		preview := send("preview", "jane@x.example", "Come in!")
+		v.want(200, "Nobody has been invited yet.", preview)
+		v.want(200, "invites you to join My organization as a member", preview)
+		v.want(200, "> Come in!", preview)
+		v.want(200, "\nCome in!</textarea>", preview)
+		if n := countInvites(t, s); n != 0 {
+			t.Errorf("%d invites", n)
+		}
+		some := send("invite", "jane@x.example\nRick Roe\njane@x.example", "")
+		v.want(200, "1 invited, 2 not", some)
+		v.want(200, "Must be an e-mail address", some)
+		v.want(200, "Appears twice", some)
+		v.want(200, "spellcheck=\"false\" autocapitalize=\"none\">\nRick Roe\njane@x.example\n</textarea>", some)
+		v.want(200, "2 invited", send("invite", "Name\tE-mail\nJane Doe\tjane@x.example\u00a0\nRick Roe\tmailto:rick@x.example", ""))
+		if n := countInvites(t, s); n != 2 {
+			t.Errorf("%d invites", n)
+		}
+		v.want(400, "Days until it expires: Must be a whole number from 1 to 30", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "a@x.example", "expires_days", "31"))
+	})
+}
+
+// What the buttons on the pages of invites do, seen by the API.
+func TestConsoleInvites(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		v.want(200, "not mailed", v.post(invitingPage, "do", "invite", "level", "8", "addresses", "ada@x.example", "message", "Hello", "send_email", "on"))
+		invite := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results[0]
+		if invite.Level != client.LevelAdmin || invite.Message != "Hello" {
+			t.Errorf("%+v", invite)
+		}
+		link := func() string {
+			page := v.post(invitesPage, "do", "link", "id", invite.ID)
+			v.want(200, `data-copy="link"`, page)
+			v.want(200, "Whoever has it becomes the person invited", page)
+			return regexp.MustCompile(`/invite/[\w-]{64}`).FindString(page.body)
+		}
+		first := link()
+		v.want(200, "There is a new link for ada@x.example", v.post(invitesPage, "do", "resend", "id", invite.ID))
+		if again := link(); first == "" || again == first {
+			t.Errorf("%q, then %q", first, again)
+		}
+		second := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example"}))
+		v.want(400, "Choose at least one.", v.post(invitesPage, "do", "resend"))
+		v.want(200, "2 invites have new links", v.post(invitesPage, "do", "resend", "id", invite.ID, "id", second.ID))
+		v.want(200, "1 of 2 invites are withdrawn: their links work no longer. Not done for others: It is gone", v.post(invitesPage, "do", "withdraw", "id", second.ID, "id", nobody))
+		for query, found := range map[string]bool{"?search=ADA": true, "?search=eve": false, "?status=pending": true, "?status=expired": false, "?delivery=failed": false, "?status=any&delivery=none": true} {
+			if page := v.get(invitesPage + query); page.status != http.StatusOK || strings.Contains(page.body, `aria-label="Choose ada@x.example"`) != found {
+				t.Errorf("%s: %d:\n%s", query, page.status, page.body)
+			}
+		}
+		v.want(200, "The invite is withdrawn", v.post(invitesPage, "do", "withdraw", "id", invite.ID))
+		v.want(200, "There are no pending invites.", v.get(invitesPage))
+	})
+}
+
+// A mail that is refused is shown as refused, in the mail server's words.
+func TestConsoleRefusedMail(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	mails.Always(mailtest.RefuseRecipient(550, "no such user"))
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	v := visit(t, s, s.key)
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	for !strings.Contains(v.get(invitesPage+"?delivery=failed").body, "by the mail server") {
+		if t.Context().Err() != nil {
+			t.Fatal("never shown as refused")
+		}
+	}
+	v.want(200, "no such user", v.get(invitesPage))
+	v.want(200, "1 refused", v.get("/console/@current"))
+}
+
+// A change of role and a removal each have a page that says what they mean; the next says what
+// happened.
+func TestConsoleMembers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
+		member := secondMember(t, s)
+		role, removal := membersPage+"/"+member.ID+"/role", membersPage+"/"+member.ID+"/remove"
+		v.want(200, "Change the role of <bdi>ada@x.example</bdi>", v.get(role))
+		v.want(200, "ada@x.example is now an admin.", v.post(role, "do", "level", "level", "8"))
+		if got := secondMember(t, s); got.Level != client.LevelAdmin {
+			t.Errorf("%+v", got)
+		}
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Level: client.LevelOwner}))
+		if page := ada.get(invitesPage).body; !strings.Contains(page, `value="withdraw"`) || strings.Contains(page, `value="link"`) || strings.Contains(ada.get(invitingPage).body, ">owner</option>") {
+			t.Errorf("what an admin is offered of an owner's invite:\n%s", page)
+		}
+		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[0]
+		if page := ada.get(membersPage).body; strings.Contains(page, owner.ID) || !strings.Contains(page, member.ID+"/remove") {
+			t.Errorf("what an admin is offered of an owner:\n%s", page)
+		}
+		ada.want(403, "That did not work", ada.get(membersPage+"/"+owner.ID+"/role"))
+		ada.want(200, "You cannot take this back yourself.", ada.get(role))
+		ada.want(200, "You are now a member.", ada.post(role, "do", "level", "level", "1"))
+		ada.want(200, "Leave <bdi>My organization</bdi>", ada.get(removal))
+		v.want(200, "You cannot take this back yourself.", v.get(membersPage+"/"+owner.ID+"/role"))
+		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1"))
+		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
+		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))
+		v.want(200, "ada@x.example is no longer a member.", v.post(removal, "do", "remove"))
+		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Count; n != 1 {
+			t.Errorf("%d members", n)
+		}
+		v.want(404, "Not found", v.get(role))
+	})
+}
+
+// Owners change the settings of their organization, and everybody their name.
+func TestConsoleSettings(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
+		const page = "/console/@current/settings"
+		set := func(form ...string) shown {
+			return v.post(page, append([]string{"do", "set", "members_can_invite", "on", "name_was", "My organization", "allowed_domains_was", "", "invite_days_was", ""}, form...)...)
+		}
+		v.want(200, "The settings of Acme are changed.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
+		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+		if got.Name != "Acme" || len(got.AllowedDomains) != 2 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
+			t.Errorf("%+v", got)
+		}
+		v.want(200, `value="x.example, y.example"`, v.get(page))
+		v.want(400, `name="name" aria-invalid="true"`, set("name", ""))
+		v.want(400, `name="invite_days" aria-invalid="true"`, set("name", "Acme", "invite_days", "x"))
+		v.want(200, "Owners can change these.", ada.get(page))
+		ada.want(403, "That did not work", ada.post(page, "do", "set", "name", "Mine"))
+		v.want(200, "You are now called Grace.", v.post("/console/profile", "do", "names", "first_name", "Grace", "last_name", "Hopper"))
+		v.want(200, `<bdi>Grace</bdi></summary>`, v.get(page))
+		ada.want(200, "To change your name, sign in by another way", ada.get("/console/profile"))
+	})
+}
+
+// Admins see the keys that can see their organization, and revoke those that are bound to it.
+func TestConsoleMemberKeys(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
+		const page = "/console/@current/keys"
+		shown := v.get(page)
+		v.want(200, "ada@x.example", shown)
+		if strings.Count(shown.body, `value="revoke"`) != 1 {
+			t.Errorf("not one key can be revoked:\n%s", shown.body)
+		}
+		ada.want(403, "That did not work", ada.get(page))
+		id := regexp.MustCompile(`name="id" value="(\d+)"`).FindStringSubmatch(shown.body)[1]
+		v.want(200, "The key is revoked", v.post(page, "do", "revoke", "id", id))
+		ada.want(401, "Your session is over", ada.get("/console"))
+	})
+}
+
+// A key is shown once, with its name and a line to try it.
+func TestConsoleNewKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	made := v.post("/console/keys", "do", "make", "scopes", "plugin:read", "name", "deploy script")
+	v.want(200, "Your new key: <bdi>deploy script</bdi>", made)
+	v.want(200, `curl -H "Authorization: Bearer foy_`, made)
+	v.want(200, `data-copy="curl"`, made)
+	v.want(200, "<bdi>deploy script</bdi>", v.get("/console/keys"))
+}
+
+// The navigation stays, on error pages and on those that belong to no organization; the switcher
+// leads to the same page of another one.
+func TestConsoleNavigation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + dir + "/foyer.db"}
+	s := start(t, cfg)
+	o := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+	v := visit(t, s, s.key)
+	for _, page := range []string{"/keys", "/sessions", "/profile", "", "/" + nobody + "/apps", "/@current/nothing/here", "/@current/apps/12345"} {
+		if got := v.get("/console" + page); !strings.Contains(got.body, `<a href="/console/`+o.ID+`/members"`) {
+			t.Errorf("%s: %d has no navigation:\n%s", page, got.status, got.body)
+		}
+	}
+	v.want(200, "<bdi>owner@foyer.invalid</bdi></summary>", v.get("/console"))
+	member := visit(t, s, join(t, s))
+	for _, page := range []string{"/@current", "/@current/members", "/@current/keys"} {
+		if got := member.get("/console" + page).body; strings.Contains(got, `/audit"`) || strings.Contains(got, o.ID+`/keys"`) {
+			t.Errorf("a member is offered on %s what they may not do:\n%s", page, got)
+		}
+	}
+	elsewhere, unbound := joinElsewhere(t, cfg, "ada@x.example")
+	member = visit(t, s, unbound)
+	for page, same := range map[string]string{
+		"/" + o.ID + "/members": "/" + elsewhere + "/members", "/" + o.ID + "/apps/new": "/" + elsewhere + "/apps/new", "/" + o.ID + "/apps/5": "/" + elsewhere + "/apps",
+		"/sessions": "/sessions?in=" + elsewhere, "": "/" + elsewhere,
+	} {
+		if got := member.get("/console" + page).body; !strings.Contains(got, `<li><a href="/console`+same+`">`) {
+			t.Errorf("%s does not lead to %s:\n%s", page, same, got)
+		}
+	}
+	if got := member.get("/console/profile?in=" + elsewhere).body; !strings.Contains(got, `<a href="/console/`+elsewhere+`/members"`) {
+		t.Errorf("leads through another organization:\n%s", got)
+	}
+}
+
+// The script is ours alone, small, and kept by browsers.
+func TestConsoleScript(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	got := browse(t, http.MethodGet, s.URL+markup.ScriptPath, nil)
+	if got.status != 200 || len(got.body) > 10<<10 || got.header.Get("Content-Type") != "text/javascript; charset=utf-8" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
+		t.Errorf("%d, %d bytes, %v", got.status, len(got.body), got.header)
+	}
+	page := browse(t, http.MethodGet, s.URL+"/console", nil)
+	if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "; script-src 'self'; connect-src 'self'; frame-src 'self'; ") || !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
+		t.Error(policy)
+	}
+}
+
+// All of the activity can be had as lines, as far as the filter leaves it.
+func TestConsoleExport(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
+		page := v.get("/console/@current/audit?scope=OrganizationMembership")
+		export := regexp.MustCompile(`href="([^"]*/audit/export[^"]*)"`).FindStringSubmatch(page.body)[1]
+		got := v.get(export)
+		if lines := strings.Count(got.body, "\n"); got.status != 200 || lines != strings.Count(got.body, `"scope":"OrganizationMembership"`) || lines == 0 || !strings.Contains(got.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%d %v: %s", got.status, got.header, got.body)
+		}
+		ada.want(403, "Only admins and owners", ada.get(export))
+		stranger := visit(t, s, "")
+		stranger.want(401, "Sign in", stranger.get(export))
+		v.want(400, "Must be a date", v.get("/console/@current/audit/export?since="+url.QueryEscape("x")))
+	})
+}
