@@ -23,7 +23,7 @@ setup: # PostgreSQL's server programs, Chromium, Node.js, git, curl, jq
 lint:
 	go mod tidy -diff
 	go vet -tags drill ./test/drill
-	$(TOOL) golangci-lint run
+	$(TOOL) golangci-lint run --build-tags drill
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@2.77.0 lint --format=stylish internal/face/api/openapi.yaml
 
 fmt:
@@ -35,8 +35,8 @@ unit: # on both engines, the end-to-end scripts among them
 rehearse: # each transaction on SQLite is undone once and run again: batches do that to those beside one that fails
 	CGO_ENABLED=1 go test -race -timeout 20m -tags rehearse ./internal/domain/...
 
-drill: # kills, cut connections, rolling restarts, damaged backups; wrong programs, which it must find
-	go test -tags drill -count 1 -timeout 2h ./test/drill
+drill: # what the program stands on is killed, cut, locked and copied; wrong programs, which it must find
+	go test -tags drill -count 1 -parallel 4 -timeout 2h ./test/drill
 
 fuzz: # each target for FUZZTIME: a count, since at the end of a time Go 1.26 may call it failed (go.dev/issue/75804)
 	scripts/fuzz $(FUZZTIME)

@@ -1,7 +1,11 @@
 // Package drill runs the built program under load while what it stands on fails, and finds
 // out whether anything that was acknowledged is lost, or anything that was refused is there.
 //
-// Each request carries an id of its own. The activity says which of them happened; a model
-// replays exactly those and compares with what the server has at the end: apps, invites,
-// counts, mails. Its tests are run by `make drill`, for which they have a build tag.
+// There is one load, in which each request carries an id of its own; one table of faults; and
+// one model. The activity says which requests happened: the model replays exactly those and
+// compares with what the server has at the end, which is apps, invites, members, keys, counts
+// and mails. Nothing is timed: whatever should come is waited for, up to three minutes.
+//
+// The tests are run by `make drill`, and for longer with DRILL=long. They have a build tag,
+// and need Linux.
 package drill

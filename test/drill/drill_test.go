@@ -3,13 +3,19 @@
 package drill
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -24,113 +30,258 @@ func times(short, longer int) int {
 	return short
 }
 
-const clients = 8
-
-func (f *fleet) ready(i int) bool {
-	res, err := http.Get(f.url(i) + "/readyz")
-	if err != nil {
-		return false
-	}
-	res.Body.Close()
-	return res.StatusCode == http.StatusOK
+// fault is what goes wrong while clients change things.
+type fault struct {
+	name        string
+	fleet       func(t *testing.T) *fleet
+	short, long int  // how often it goes wrong, in a drill and in a long one
+	again       int  // how many mails may be sent again, each time
+	strict      bool // no request may fail
+	happens     func(t *testing.T, f *fleet, l *load, round int)
 }
 
-// under runs faults while clients change things, and checks what is there at the end.
-func (f *fleet) under(t *testing.T, again int, faults func()) *load {
-	t.Helper()
-	l := &load{t: t, key: f.key, url: f.balanced}
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		l.run(clients, stop)
-		close(ended)
-	}()
-	faults()
-	time.Sleep(time.Second) // all is well again
-	close(stop)
-	<-ended
-	for i := range f.servers {
-		f.await(t, i)
-	}
-	f.report(t, l, f.check(t, l, again))
-	return l
+// atOnce is how many mails a server sends at a time.
+const atOnce = 16
+
+const soakTime = 10 * time.Minute
+
+var faults = []fault{
+	{"SQLite, killed", onSQLite, 6, 100, atOnce, false, killed},
+	{"SQLite, its file away", onSQLite, 2, 20, 0, false, fileAway},
+	{"SQLite, images", onSQLite, 1, 10, atOnce, false, imageOfSQLite},
+	{"PostgreSQL, servers killed", onPostgres(1), 6, 100, atOnce, false, killed},
+	{"PostgreSQL, away", onCluster(1), 4, 40, atOnce, false, postgresAway},
+	{"PostgreSQL, images", onCluster(1), 0, 10, 0, true, imageOfPostgres},
+	{"PostgreSQL, failover", onCluster(2), 1, 5, atOnce, false, failover},
+	{"rolling restarts", onPostgres(3), 3, 30, 0, true, restarted},
+	{"a locked table", onPostgres(2), 1, 5, 0, false, locked},
+	{"few connections", onFew, 1, 10, 0, true, nothing},
+	{"silent mail servers", onSQLite, 1, 5, atOnce, false, silentMail},
+	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
+	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
 }
 
-// some is a time in which things happen.
-func some() time.Duration { return 200*time.Millisecond + rand.N(600*time.Millisecond) }
-
-func TestKills(t *testing.T) {
+func TestFaults(t *testing.T) {
 	t.Parallel()
-	program := right()
-	kills := times(6, 100)
-	for name, database := range map[string]string{"sqlite": "", "postgres": dbtest.Postgres(t)} {
-		t.Run(name, func(t *testing.T) {
+	for _, x := range faults {
+		n := times(x.short, x.long)
+		if n == 0 {
+			continue
+		}
+		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, program, database, 1)
-			f.under(t, 16*kills, func() {
-				for range kills {
-					time.Sleep(some())
-					f.kill(0)
-					f.start(t, 0)
+			f := x.fleet(t)
+			l := f.load()
+			end := l.start()
+			defer end() // also if the test is given up
+			for round := range n {
+				l.await(t, done, 50+rand.Int64N(100))
+				x.happens(t, f, l, round)
+			}
+			l.await(t, done, 50) // all is well again
+			end()
+			for _, check := range l.images {
+				l.wrong = append(l.wrong, check()...)
+			}
+			for _, r := range l.requests {
+				if x.strict && r.verdict != done && r.kind.verb != "accept" {
+					l.sees("%s %s %s failed: %d", r.id, r.kind.verb, r.kind.what, r.status)
 				}
-			})
+			}
+			f.report(t, l, f.check(t, l, x.again*n))
 		})
 	}
 }
 
-// PostgreSQL's connections are cut, or it says nothing: clients are told so, nearly always
-// that nothing has happened.
-func TestPostgresAway(t *testing.T) {
-	t.Parallel()
-	url, relays := dbtest.Relayed(t, 1)
-	f := newFleet(t, right(), url, 1)
-	l := f.under(t, 100, func() {
-		for range times(6, 60) {
-			time.Sleep(some())
-			relays[0].Cut()
-			time.Sleep(some())
-			relays[0].Mend()
-		}
-	})
-	unsure := 0
-	for _, r := range l.requests {
-		if r.verdict == unknown {
-			unsure++
-		}
-	}
-	if l.refused < 20 || unsure*5 > l.refused {
-		t.Errorf("%d requests were told that nothing has happened, %d that it may have", l.refused, unsure)
+func onSQLite(t *testing.T) *fleet { return newFleet(t, right(), "", 1) }
+
+func onPostgres(servers int) func(t *testing.T) *fleet {
+	return func(t *testing.T) *fleet { return newFleet(t, right(), dbtest.Postgres(t), servers) }
+}
+
+// onCluster has servers on a PostgreSQL of their own, behind a relay.
+func onCluster(servers int) func(t *testing.T) *fleet {
+	return func(t *testing.T) *fleet {
+		cluster := dbtest.NewCluster(t)
+		relay, url := cluster.Relay(t)
+		f := newFleet(t, right(), url, servers)
+		f.cluster, f.relay = cluster, relay
+		return f
 	}
 }
 
-// Three servers, each request at the next one, restarted in turn: no request fails, and what a
-// client has seen done on one is there on the others.
-func TestRollingRestarts(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, right(), dbtest.Postgres(t), 3)
-	l := f.under(t, 0, func() {
-		for i := range times(3, 12) {
-			time.Sleep(some())
-			f.stop(t, i%3)
-			f.start(t, i%3)
+// some is a time in which things happen.
+func some() time.Duration { return 100*time.Millisecond + rand.N(400*time.Millisecond) }
+
+func killed(t *testing.T, f *fleet, _ *load, _ int) {
+	f.kill(0)
+	f.start(t, 0)
+}
+
+func fileAway(t *testing.T, f *fleet, l *load, _ int) {
+	path := filepath.Join(f.dir, "foyer.db")
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	f.await(t, 0, false)
+	l.await(t, refused, 20)
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	f.await(t, 0, true)
+}
+
+// postgresAway has PostgreSQL unreachable in each of the ways there are, in turn.
+func postgresAway(t *testing.T, f *fleet, l *load, round int) {
+	before := l.ended[unknown].Load()
+	switch round % 4 {
+	case 0:
+		f.relay.Cut()
+		l.await(t, refused, 20)
+		f.relay.Mend()
+	case 1: // it answers into the void
+		f.relay.Silent.Store(true)
+		<-f.relay.Heard
+		time.Sleep(some())
+		f.relay.Cut()
+		f.relay.Silent.Store(false)
+		f.relay.Mend()
+	case 2:
+		f.cluster.Stop(t)
+		l.await(t, refused, 20)
+		f.cluster.Start(t)
+	case 3:
+		f.cluster.Kill(t)
+		l.await(t, refused, 20)
+		f.cluster.Start(t)
+	}
+	f.await(t, 0, true)
+	// Clients are told whether it has happened, but of the commits that were under way.
+	if unsure := l.ended[unknown].Load() - before; unsure > 2*clients {
+		t.Errorf("%d requests may have happened or not", unsure)
+	}
+}
+
+func failover(t *testing.T, f *fleet, l *load, _ int) {
+	replica := f.cluster.Replica(t)
+	l.await(t, done, 50)
+	f.cluster.Kill(t)
+	replica.Promote(t)
+	f.relay.To(replica)
+	f.relay.Cut() // what hangs at the old one
+	f.relay.Mend()
+	f.cluster = replica
+	for i := range f.servers {
+		f.await(t, i, true)
+	}
+}
+
+func restarted(t *testing.T, f *fleet, _ *load, round int) {
+	i := round % len(f.servers)
+	f.stop(t, i)
+	f.start(t, i)
+}
+
+// locked has somebody at a prompt keep a table: what does not need it goes on.
+func locked(t *testing.T, f *fleet, l *load, round int) {
+	unlock := dbtest.Lock(t, f.url, "plugins")
+	defer unlock()
+	c := l.client(fmt.Sprintf("beside-%d", round))
+	for range 20 {
+		for _, k := range []kind{createInvite, deleteInvite} {
+			if r := c.step(k); r.verdict != done {
+				t.Fatalf("%s %s %s failed: %d", r.id, k.verb, k.what, r.status)
+			}
 		}
-	})
-	for _, r := range l.requests {
-		if r.verdict != done {
-			t.Errorf("%s %s failed: %d", r.id, r.kind, r.status)
+	}
+}
+
+// onFew has three servers on a database that gives fewer connections than they want.
+func onFew(t *testing.T) *fleet {
+	few, all := dbtest.Few(t, 12)
+	f := newFleet(t, right(), few+"&pool_max_conns=5", 3)
+	f.env = append(f.env, "FOYER_DATABASE="+all) // of commands
+	return f
+}
+
+func nothing(t *testing.T, _ *fleet, l *load, _ int) { l.await(t, done, 1000) }
+
+// silentMail has as many mail servers as are asked at a time take a connection and say nothing:
+// others get their mails meanwhile.
+func silentMail(t *testing.T, f *fleet, l *load, _ int) {
+	f.post.Silent.Store(true)
+	eventually(t, "all mail waits", func() bool { return f.post.Connections() >= atOnce })
+	l.await(t, done, 100)
+	f.post.Silent.Store(false)
+	sent := len(f.smtp.Mails())
+	eventually(t, "mails are sent", func() bool { return len(f.smtp.Mails()) >= sent+2*atOnce })
+	if n := f.post.Connections(); n < atOnce/2 {
+		t.Errorf("they went once %d had been given up", atOnce-n)
+	}
+	f.post.Cut()
+	f.post.Mend()
+}
+
+// imageOfSQLite copies the files as they are at one moment, as a power failure leaves them.
+func imageOfSQLite(t *testing.T, f *fleet, l *load, _ int) {
+	at, dir := time.Now(), t.TempDir()
+	pid := f.servers[0].cmd.Process.Pid
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("cp", "-a", f.dir+"/.", dir).CombinedOutput()
+	if err = errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l.images = append(l.images, func() []string { return f.checkImage(t, l, at, "", dir) })
+}
+
+func imageOfPostgres(t *testing.T, f *fleet, l *load, _ int) {
+	at := time.Now()
+	image := f.cluster.Image(t)
+	l.images = append(l.images, func() []string { return f.checkImage(t, l, at, image.URL(), t.TempDir()) })
+}
+
+// checkImage starts a server on a copy: it has all that was acknowledged when it was made.
+func (f *fleet) checkImage(t *testing.T, l *load, at time.Time, database, dir string) []string {
+	t.Helper()
+	image := prepare(t, f.program, database, dir, f.key, 1)
+	image.start(t, 0)
+	defer image.kill(0)
+	_, _, wrong := image.compare(t, l.asOf(at))
+	return wrong
+}
+
+// soak goes on for long, in which no server may need ever more memory.
+func soak(t *testing.T, f *fleet, _ *load, _ int) {
+	time.Sleep(soakTime)
+	for _, p := range f.servers {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
 		}
+		_, rest, _ := strings.Cut(string(status), "VmRSS:")
+		var kb int
+		if _, err := fmt.Sscan(rest, &kb); err != nil || kb > 300<<10 {
+			t.Errorf("a server has %d MB: %v", kb>>10, err)
+		}
+		t.Logf("a server has %d MB", kb>>10)
 	}
 }
 
 // A backup that is taken under load is whole, and is refused once a byte of it is another.
 func TestBackups(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, right(), "", 1)
-	var backup string
-	f.under(t, 0, func() {
-		time.Sleep(time.Second)
-		backup = filepath.Join(t.TempDir(), "backup.db")
-		f.command(t, "backup", backup)
-	})
+	f := onSQLite(t)
+	l := f.load()
+	end := l.start()
+	l.await(t, done, 200)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	_, err := f.run("backup", backup)
+	end()
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(backup)
 	if err != nil {
 		t.Fatal(err)
@@ -147,12 +298,44 @@ func TestBackups(t *testing.T) {
 		if err := os.WriteFile(damaged, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if other.restores(damaged) {
+		if _, err := other.run("restore", damaged, "--force"); err == nil {
 			t.Fatal("a damaged backup was restored")
 		}
 	}
-	if !other.restores(backup) {
-		t.Error("the backup itself is refused")
+	if _, err := other.run("restore", backup, "--force"); err != nil {
+		t.Error("the backup itself is refused", err)
+	}
+}
+
+// A migration that is killed is finished by the next start.
+func TestMigrateKilled(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(t *testing.T) string{
+		"SQLite": func(*testing.T) string { return "" }, "PostgreSQL": func(t *testing.T) string { return dbtest.Postgres(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, right(), database(t), t.TempDir(), access.NewKey(), 1)
+			killed := 0
+			for wait := 5 * time.Millisecond; ; wait += wait / 4 {
+				ctx, cancel := context.WithTimeout(t.Context(), wait)
+				cmd := exec.CommandContext(ctx, f.program, "migrate")
+				cmd.Env = f.env
+				err := cmd.Run()
+				cancel()
+				if err == nil {
+					break
+				}
+				killed++
+			}
+			t.Logf("killed %d times", killed)
+			f.start(t, 0)
+			l := f.load()
+			end := l.start()
+			l.await(t, done, 50)
+			end()
+			f.report(t, l, f.check(t, l, 0))
+		})
 	}
 }
 
@@ -163,11 +346,10 @@ func TestWrongPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, build(t, name), "", 1)
-			l := &load{t: t, key: f.key, url: f.url}
-			stop := make(chan struct{})
-			time.AfterFunc(2*time.Second, func() { close(stop) })
-			l.tolerant = true
-			l.run(clients, stop)
+			l := f.load()
+			end := l.start()
+			l.await(t, done, 800)
+			end()
 			wrong := f.check(t, l, 0)
 			if len(wrong) == 0 {
 				t.Error("the drill finds nothing wrong")

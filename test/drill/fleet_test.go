@@ -4,13 +4,11 @@ package drill
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"os"
+	"net/http"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,65 +18,9 @@ import (
 	"time"
 
 	"foyer/internal/domain/access"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
-
-// wrongs are changes to the program that a drill must find, by name.
-var wrongs = map[string]struct{ file, from, to string }{
-	"acknowledged and not committed": {
-		"internal/infra/db/writer.go", "return afterCommit(w.exec(`COMMIT`))",
-		"if n := w.conn.TotalChanges(); n > 500 && n%17 == 0 {\n\t\treturn w.exec(`ROLLBACK`)\n\t}\n\treturn afterCommit(w.exec(`COMMIT`))",
-	},
-	"a mail sent twice":  {"internal/domain/invite/post.go", "err = p.SMTP.Send(ctx, m)", "_ = p.SMTP.Send(ctx, m)\n\terr = p.SMTP.Send(ctx, m)"},
-	"a count off by one": {"internal/domain/plugin/service.go", "count(tx, p, -1, -one(p.IsGlobal))", "count(tx, p, 0, -one(p.IsGlobal))"},
-}
-
-// right is the program as it is.
-var right = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "foyer-drill-")
-	if err != nil {
-		panic(err)
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "foyer/cmd/foyer")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(string(out))
-	}
-	return filepath.Join(dir, "foyer")
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	_ = os.RemoveAll(filepath.Dir(right()))
-	os.Exit(code)
-}
-
-// build makes the program with the change that wrong names.
-func build(t *testing.T, wrong string) string {
-	t.Helper()
-	dir := t.TempDir()
-	w := wrongs[wrong]
-	path, err := filepath.Abs(filepath.Join("../..", w.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil || strings.Count(string(text), w.from) != 1 {
-		t.Fatalf("%s does not have %q once: %v", w.file, w.from, err)
-	}
-	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	err = errors.Join(err, os.WriteFile(changed, []byte(strings.Replace(string(text), w.from, w.to, 1)), 0o600), os.WriteFile(overlay, replace, 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-o", dir, "foyer/cmd/foyer")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return filepath.Join(dir, "foyer")
-}
 
 // fleet is servers that share a database, a mail server and settings.
 type fleet struct {
@@ -86,6 +28,10 @@ type fleet struct {
 	key     string
 	dir     string
 	env     []string
+	url     string          // of the database; "": SQLite
+	cluster *dbtest.Cluster // that has the database, if it is the fleet's own
+	relay   *dbtest.Relay   // to the cluster
+	post    *dbtest.Relay   // to the mail server
 	smtp    *mailtest.Server
 	servers []*process
 	log     bytes.Buffer
@@ -100,12 +46,24 @@ type process struct {
 	left    atomic.Bool // a proxy sends it nothing
 }
 
+// newFleet starts servers on a database: a url of PostgreSQL, or "" for SQLite.
 func newFleet(t *testing.T, program, database string, servers int) *fleet {
 	t.Helper()
-	f := &fleet{program: program, key: access.NewKey(), dir: t.TempDir(), smtp: mailtest.Start(t, mailtest.Config{})}
+	f := prepare(t, program, database, t.TempDir(), access.NewKey(), servers)
+	for i := range f.servers {
+		f.start(t, i)
+	}
+	return f
+}
+
+// prepare is newFleet without a start.
+func prepare(t *testing.T, program, database, dir, key string, servers int) *fleet {
+	t.Helper()
+	f := &fleet{program: program, key: key, dir: dir, url: database, smtp: mailtest.Start(t, mailtest.Config{})}
+	f.post = dbtest.StartRelay(t, "tcp", f.smtp.Addr())
 	f.env = []string{
-		"FOYER_DATA_DIR=" + f.dir, "FOYER_BASE_URL=https://foyer.example", "FOYER_SMTP=" + f.smtp.URL(), "FOYER_BOOTSTRAP_KEY=" + f.key,
-		"FOYER_INVITE_LIMIT=off", "FOYER_RATE_LIMIT=off",
+		"FOYER_DATA_DIR=" + dir, "FOYER_BASE_URL=https://foyer.example", "FOYER_SMTP=smtp+plain://" + f.post.Address,
+		"FOYER_BOOTSTRAP_KEY=" + key, "FOYER_INVITE_LIMIT=off", "FOYER_RATE_LIMIT=off",
 	}
 	if database != "" {
 		f.env = append(f.env, "FOYER_DATABASE="+database, "FOYER_SECRET=0123456789abcdef0123456789abcdef")
@@ -118,13 +76,9 @@ func newFleet(t *testing.T, program, database string, servers int) *fleet {
 		f.servers = append(f.servers, &process{address: ln.Addr().String()})
 		ln.Close()
 	}
-	for i := range f.servers {
-		f.start(t, i)
-	}
 	t.Cleanup(func() {
-		for _, p := range f.servers {
-			_ = p.cmd.Process.Kill()
-			<-p.ended
+		for i := range f.servers {
+			f.kill(i)
 		}
 		if t.Failed() {
 			t.Logf("the end of the log:\n%s", f.log.Bytes()[max(0, f.log.Len()-4000):])
@@ -140,85 +94,93 @@ func (f *fleet) Write(text []byte) (int, error) {
 	return f.log.Write(text)
 }
 
-func (f *fleet) url(i int) string { return "http://" + f.servers[i%len(f.servers)].address }
+func (f *fleet) at(i int) string { return "http://" + f.servers[i%len(f.servers)].address }
 
 // balanced is the url of the next server that a proxy would take.
 func (f *fleet) balanced(n int) string {
 	for i := range f.servers {
 		if !f.servers[(n+i)%len(f.servers)].left.Load() {
-			return f.url(n + i)
+			return f.at(n + i)
 		}
 	}
-	return f.url(n)
+	return f.at(n)
 }
 
 // start starts a server and returns once it is ready.
 func (f *fleet) start(t *testing.T, i int) {
 	t.Helper()
 	p := f.servers[i]
-	p.cmd, p.ended = exec.Command(f.program, "serve", "--listen="+p.address), make(chan struct{})
-	p.cmd.Env, p.cmd.Stderr = f.env, f
-	if err := p.cmd.Start(); err != nil {
+	cmd, ended := exec.Command(f.program, "serve", "--listen="+p.address), make(chan struct{})
+	cmd.Env, cmd.Stderr = f.env, f
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func(cmd *exec.Cmd, ended chan struct{}) {
+	p.cmd, p.ended = cmd, ended
+	go func() {
 		_ = cmd.Wait() // says how it ended, which the log does too
 		close(ended)
-	}(p.cmd, p.ended)
-	f.await(t, i)
+	}()
+	f.await(t, i, true)
 	p.left.Store(false)
 }
 
-func (f *fleet) await(t *testing.T, i int) {
+func (f *fleet) ready(i int) bool {
+	res, err := http.Get(f.at(i) + "/readyz")
+	if err != nil {
+		return false
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
+
+// await returns once a server is ready, or is not.
+func (f *fleet) await(t *testing.T, i int, ready bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for tick := time.Tick(20 * time.Millisecond); !f.ready(i); <-tick {
+	eventually(t, fmt.Sprintf("a server says that it is ready: %t", ready), func() bool { return f.ready(i) == ready })
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(3 * time.Minute)
+	for tick := time.Tick(20 * time.Millisecond); !is(); <-tick {
 		if time.Now().After(deadline) {
-			t.Fatal("a server is not ready")
+			t.Fatalf("not within 3 minutes: %s", what)
 		}
 	}
 }
 
 // kill ends a server as a crash would, and stop as a service manager would.
 func (f *fleet) kill(i int) {
-	_ = f.servers[i].cmd.Process.Kill()
-	<-f.servers[i].ended
+	if p := f.servers[i]; p.cmd != nil {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
 }
 
 func (f *fleet) stop(t *testing.T, i int) {
 	t.Helper()
-	if err := f.servers[i].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	p := f.servers[i]
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	time.Sleep(500 * time.Millisecond) // a proxy asks four times a second whether it is ready
-	if f.ready(i) {
-		t.Error("a server that stops says that it is ready")
-	}
-	f.servers[i].left.Store(true)
-	<-f.servers[i].ended
-	if code := f.servers[i].cmd.ProcessState.ExitCode(); code != 0 {
+	f.await(t, i, false) // as a proxy asks
+	p.left.Store(true)
+	<-p.ended
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("a server that was stopped exits with %d", code)
 	}
 }
 
-func (f *fleet) command(t *testing.T, args ...string) []byte {
-	t.Helper()
+// run runs a command of the program and returns what it prints.
+func (f *fleet) run(args ...string) ([]byte, error) {
 	cmd := exec.Command(f.program, args...)
 	cmd.Env = f.env
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("foyer %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("foyer %s: %w\n%s", strings.Join(args, " "), err, failed.Stderr)
 	}
-	return out
-}
-
-// restores reports whether a backup is restored.
-func (f *fleet) restores(backup string) bool {
-	cmd := exec.Command(f.program, "restore", backup, "--force")
-	cmd.Env = f.env
-	return cmd.Run() == nil
+	return out, err
 }
 
 var panics = regexp.MustCompile(`panic|DATA RACE`)
@@ -234,12 +196,5 @@ func (f *fleet) report(t *testing.T, l *load, wrong []string) {
 	for _, w := range wrong[:min(len(wrong), 20)] {
 		t.Error(w)
 	}
-	verdicts := map[verdict]int{}
-	for _, r := range l.requests {
-		verdicts[r.verdict]++
-	}
-	t.Logf("%d acknowledged, %d refused, %d unknown; %d wrong", verdicts[done], verdicts[refused], verdicts[unknown], len(wrong))
-	if verdicts[done] < 50 {
-		t.Errorf("only %d requests were acknowledged: the drill has tried nothing", verdicts[done])
-	}
+	t.Logf("%d acknowledged, %d refused, %d unknown; %d wrong", l.ended[done].Load(), l.ended[refused].Load(), l.ended[unknown].Load(), len(wrong))
 }

@@ -5,12 +5,16 @@ package drill
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -21,153 +25,307 @@ type verdict int
 const (
 	unknown verdict = iota // the connection broke, or a 500: it may have happened
 	done                   // acknowledged
-	refused                // a 503: it surely has not happened
+	refused                // a 503, or too late: it surely has not happened
 )
 
 // request is one change that a client asked for.
 type request struct {
+	n       int    // of its client
 	id      string // X-Request-Id
-	kind    string // create, describe, delete, invite, withdraw
-	item    string // the app's or invite's id; of what is made, once it is known
+	kind    kind
+	item    string // the id of what is changed; of what is made, once it is known
 	text    string // name, description or address
 	verdict verdict
 	status  int
+	ended   time.Time
 }
 
 // load is clients that change what they have made, until told to stop.
 type load struct {
-	t   *testing.T
-	key string
-	url func(n int) string // of the server for a client's n-th request
-
-	tolerant bool // of refusals, which a wrong program gives
+	key   string
+	url   func(n int) string // of the server for a client's n-th request
+	pause time.Duration      // of a client, between requests
 
 	mu       sync.Mutex
 	requests []*request
-	refused  int
+	images   []func() []string // say what is wrong with copies of the database, once the load has ended
+	wrong    []string          // what clients have seen
+	ended    [3]atomic.Int64   // requests by verdict
+	stop     chan struct{}
 }
 
-// run has clients change things until stop is closed.
-func (l *load) run(clients int, stop <-chan struct{}) {
+const clients = 8
+
+// load returns clients of all servers.
+func (f *fleet) load() *load {
+	return &load{key: f.key, url: f.balanced, pause: 5 * time.Millisecond}
+}
+
+// start has clients change things until end is called, which waits for them.
+func (l *load) start() (end func()) {
+	l.stop = make(chan struct{})
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			c := actor{load: l, name: i, http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2}}}
+			c := l.client(fmt.Sprintf("drill-%d", i))
 			defer c.http.CloseIdleConnections()
 			for {
 				select {
-				case <-stop:
+				case <-l.stop:
 					return
-				default:
-					c.step()
+				case <-time.After(l.pause):
+					c.step(c.any())
 				}
 			}
 		})
 	}
-	all.Wait()
+	return sync.OnceFunc(func() {
+		close(l.stop)
+		all.Wait()
+	})
 }
 
-// actor is a client that changes what it has made itself.
-type actor struct {
+// asOf is what clients knew of their requests at a time.
+func (l *load) asOf(at time.Time) (then []*request) {
+	for _, r := range l.requests {
+		copied := *r
+		if copied.verdict == done && copied.ended.After(at) {
+			copied.verdict = unknown
+		}
+		then = append(then, &copied)
+	}
+	return then
+}
+
+// await returns once n more requests have ended with a verdict.
+func (l *load) await(t *testing.T, v verdict, n int64) {
+	t.Helper()
+	n += l.ended[v].Load()
+	eventually(t, fmt.Sprintf("%d requests with verdict %d", n, v), func() bool { return l.ended[v].Load() >= n })
+}
+
+// client changes what it has made itself.
+type client struct {
 	*load
-	name, n       int
-	http          *http.Client
-	apps, invites []string
+	name string
+	n    int
+	http *http.Client
+	has  map[string][]string // ids by what they are of
 }
 
-func (c *actor) step() {
-	c.n++
-	r := &request{id: fmt.Sprintf("drill-%d-%d", c.name, c.n)}
-	pick := func(from []string) string { return from[rand.N(len(from))] }
-	const apps, invites = "/pipeline_frontend_apps/", "/invites/"
-	switch what := rand.N(10); {
-	case what < 3 || len(c.apps) == 0:
-		r.kind, r.text = "create", r.id
-		c.send(r, "POST", apps, fmt.Sprintf(`{"name":%q}`, r.text))
-		c.apps = c.keep(c.apps, r)
-	case what < 6:
-		r.kind, r.item, r.text = "describe", pick(c.apps), r.id
-		c.send(r, "PATCH", apps+r.item, fmt.Sprintf(`{"description":%q}`, r.text))
-	case what < 7:
-		r.kind, r.item = "delete", pick(c.apps)
-		c.send(r, "DELETE", apps+r.item, "")
-		c.apps = drop(c.apps, r)
-	case what < 9 || len(c.invites) == 0:
-		r.kind, r.text = "invite", r.id+"@drill.example"
-		c.send(r, "POST", invites, fmt.Sprintf(`{"target_email":%q}`, r.text))
-		c.invites = c.keep(c.invites, r)
-	default:
-		r.kind, r.item = "withdraw", pick(c.invites)
-		c.send(r, "DELETE", invites+r.item, "")
-		c.invites = drop(c.invites, r)
+func (l *load) client(name string) *client {
+	return &client{
+		load: l, name: name, has: map[string][]string{},
+		http: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 10}},
 	}
 }
 
-func (c *actor) keep(items []string, r *request) []string {
-	if r.verdict == done {
-		items = append(items, r.item)
-	}
-	return items
+// kind is a change that clients ask for.
+type kind struct {
+	verb  string // create, change, delete, accept
+	what  string // app, invite, key
+	often int
 }
 
-// drop forgets what was removed, or may have been.
-func drop(items []string, r *request) []string {
-	if r.verdict == refused {
-		return items
+var (
+	createInvite = kind{"create", "invite", 24}
+	deleteInvite = kind{"delete", "invite", 12}
+	kinds        = []kind{
+		{"create", "app", 36},
+		{"change", "app", 36},
+		{"delete", "app", 12},
+		createInvite, deleteInvite,
+		{"accept", "invite", 1},
+		{"create", "key", 6},
+		{"delete", "key", 3},
 	}
-	var left []string
-	for _, item := range items {
-		if item != r.item {
-			left = append(left, item)
+	paths = map[string]string{
+		"app": "/api/organizations/@current/pipeline_frontend_apps/", "invite": "/api/organizations/@current/invites/", "key": "/api/users/@me/keys/",
+	}
+	scopes = map[string]string{"app": "Plugin", "invite": "OrganizationInvite", "member": "OrganizationMembership", "key": "Key"}
+)
+
+// may reports whether a client can ask for a change.
+func (c *client) may(k kind) bool {
+	has := len(c.has[k.what])
+	if k.verb != "create" {
+		return has > 0
+	}
+	return k.what != "key" || has < 10 // a user has a hundred at most
+}
+
+// any picks a kind of change, each as often as it says.
+func (c *client) any() kind {
+	var all []kind
+	for _, k := range kinds {
+		if c.may(k) {
+			all = append(all, slices.Repeat([]kind{k}, k.often)...)
 		}
 	}
-	return left
+	return all[rand.N(len(all))]
+}
+
+// step makes a change, and reads on the next server what it has changed.
+func (c *client) step(k kind) *request {
+	r := c.request(k)
+	if k.verb != "create" {
+		r.item = c.has[k.what][rand.N(len(c.has[k.what]))]
+	}
+	switch k.verb {
+	case "create":
+		r.text = r.id
+		if k.what == "invite" {
+			r.text += "@drill.example"
+		}
+		c.send(r, "POST", paths[k.what], map[string]string{
+			"app": fmt.Sprintf(`{"name":%q}`, r.text), "invite": fmt.Sprintf(`{"target_email":%q}`, r.text),
+			"key": fmt.Sprintf(`{"name":%q,"scopes":["plugin:read"]}`, r.text),
+		}[k.what])
+		if r.verdict == done {
+			c.has[k.what] = append(c.has[k.what], r.item)
+		}
+	case "change":
+		r.text = r.id
+		c.send(r, "PATCH", paths[k.what]+r.item, fmt.Sprintf(`{"description":%q}`, r.text))
+		if r.verdict == done {
+			c.read(r)
+		}
+	case "delete":
+		c.send(r, "DELETE", paths[k.what]+r.item, "")
+	case "accept":
+		c.accept(r)
+	}
+	if k.verb == "accept" || k.verb == "delete" && r.verdict != refused {
+		c.has[k.what] = slices.DeleteFunc(c.has[k.what], func(item string) bool { return item == r.item })
+	}
+	return r
+}
+
+// accept has nine accept an invite at the same time: one can.
+func (c *client) accept(first *request) {
+	first.verdict, first.kind.what = refused, "link" // it changes nothing
+	link := c.ask(first.n, first.id, "POST", paths["invite"]+first.item+"/link", "")
+	var found struct {
+		URL string `json:"url"`
+	}
+	if link.status != http.StatusOK || json.Unmarshal(link.body, &found) != nil {
+		return
+	}
+	token := found.URL[strings.LastIndex(found.URL, "/")+1:]
+	requests := make([]*request, 9)
+	var all sync.WaitGroup
+	for i := range requests {
+		r := c.request(kind{verb: "accept", what: "member"})
+		r.text = first.item
+		requests[i] = r
+	}
+	for _, r := range requests {
+		all.Go(func() { c.send(r, "POST", "/api/signup/"+token, "{}") })
+	}
+	all.Wait()
+	verdicts := [3]int{}
+	for _, r := range requests {
+		verdicts[r.verdict]++
+	}
+	if verdicts[done] > 1 {
+		c.sees("%d have accepted an invite", verdicts[done])
+	}
+}
+
+// sees takes note of something wrong.
+func (l *load) sees(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
+}
+
+// request returns the next one of a client.
+func (c *client) request(k kind) *request {
+	c.n++
+	r := &request{n: c.n, id: fmt.Sprintf("%s-%d", c.name, c.n), kind: k}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, r)
+	return r
+}
+
+// read fails if the next server does not know of a change that was acknowledged.
+func (c *client) read(r *request) {
+	got := c.ask(r.n+1, "", "GET", paths[r.kind.what]+r.item, "")
+	var app struct {
+		Description string `json:"description"`
+	}
+	if got.status == http.StatusOK && (json.Unmarshal(got.body, &app) != nil || app.Description != r.text) {
+		c.sees("%s was acknowledged, and then not there: %s", r.id, got.body)
+	}
 }
 
 // send makes a request, and waits a little where it is told to.
-func (c *actor) send(r *request, method, path, body string) {
-	c.mu.Lock()
-	c.requests = append(c.requests, r)
-	c.mu.Unlock()
-	req, err := http.NewRequest(method, c.url(c.n)+"/api/organizations/@current"+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Error(err)
-		return
-	}
-	req.Header = http.Header{"Authorization": {"Bearer " + c.key}, "X-Request-Id": {r.id}}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		time.Sleep(20 * time.Millisecond) // the server is being started
-		return
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	r.status = res.StatusCode
+func (c *client) send(r *request, method, path, body string) {
+	got := c.ask(r.n, r.id, method, path, body)
+	r.status = got.status
 	switch {
-	case res.StatusCode < 300 && err == nil:
+	case got.status == 0:
+		time.Sleep(20 * time.Millisecond) // the server is being started
+	case got.status < 300:
 		r.verdict = done
 		var made struct {
-			ID json.RawMessage `json:"id"`
+			ID   json.RawMessage `json:"id"`
+			User struct {
+				UUID string `json:"uuid"`
+			} `json:"user"`
 		}
-		if r.item == "" && json.Unmarshal(text, &made) == nil {
-			r.item = string(bytes.Trim(made.ID, `"`))
+		if r.item == "" && json.Unmarshal(got.body, &made) == nil {
+			r.item = string(bytes.Trim(made.ID, `"`)) + made.User.UUID
 		}
-	case res.StatusCode == http.StatusServiceUnavailable:
-		if res.Header.Get("Retry-After") == "" {
-			c.t.Errorf("%s: 503 without Retry-After", r.id)
-		}
+	case got.status == http.StatusServiceUnavailable:
 		r.verdict = refused
-		c.mu.Lock()
-		c.refused++
-		c.mu.Unlock()
+		if got.retryAfter == "" {
+			c.sees("%s: 503 without Retry-After", r.id)
+		}
 		time.Sleep(50 * time.Millisecond)
-	case res.StatusCode < 500:
+	case got.status < 500:
 		r.verdict = refused
-		if !c.tolerant {
-			c.t.Errorf("%s %s: %d %s", r.id, r.kind, res.StatusCode, text)
+		if r.kind.verb != "accept" {
+			c.sees("%s %s %s: %d %s", r.id, r.kind.verb, r.kind.what, got.status, got.body)
 		}
 	}
+	r.ended = time.Now()
+	c.ended[r.verdict].Add(1)
+}
+
+// answer is what a server says; the status is 0 if it says nothing.
+type answer struct {
+	status     int
+	body       []byte
+	retryAfter string
+}
+
+// ask sends a request to the n-th server, as a proxy does: to another one if that cannot be
+// reached.
+func (c *client) ask(n int, id, method, path, body string) (a answer) {
+	for again := range 3 {
+		req, err := http.NewRequest(method, c.url(n+again)+path, strings.NewReader(body))
+		if err != nil {
+			c.sees("%v", err)
+			return a
+		}
+		req.Header = http.Header{"Authorization": {"Bearer " + c.key}, "X-Request-Id": {id}}
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		res, err := c.http.Do(req)
+		if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
+			continue
+		}
+		if err != nil {
+			return a
+		}
+		defer res.Body.Close()
+		if a.body, err = io.ReadAll(res.Body); err == nil {
+			a.status, a.retryAfter = res.StatusCode, res.Header.Get("Retry-After")
+		}
+		return a
+	}
+	return a
 }

@@ -3,7 +3,6 @@
 package drill
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,79 +10,77 @@ import (
 	"testing"
 	"time"
 
-	"foyer/client"
+	api "foyer/client"
 )
 
 // entry is one of the activity, as `foyer activity` tells it.
 type entry struct {
-	ID        int64  `json:"id"`
-	Activity  string `json:"activity"`
 	Scope     string `json:"scope"`
 	ItemID    string `json:"item_id"`
 	RequestID string `json:"request_id"`
 }
 
-// state is what a server has, or should have.
-type state struct {
-	apps    map[string]string // descriptions by id
-	invites map[string]string // addresses by id
-	invited map[string]bool   // addresses that ever were
-}
+// state is what a server has, or should have: by what it is and by id, what clients set.
+type state map[string]map[string]string
 
-// check returns what is wrong at the end of a drill. Mails may have been sent again as often
-// as servers were killed.
+func newState() state { return state{"app": {}, "invite": {}, "member": {}, "key": {}} }
+
+// check returns what is wrong at the end of a drill. Some mails may have been sent again.
 func (f *fleet) check(t *testing.T, l *load, again int) (wrong []string) {
 	t.Helper()
-	entries := f.activity(t)
-	want, wrong := replay(l.requests, entries)
+	want, invited, wrong := f.compare(t, l.requests)
+	return slices.Concat(l.wrong, wrong, f.checkMails(want["invite"], invited, again))
+}
+
+// compare holds what a server has against what its activity says was done, and that against
+// what clients know. It returns what should be there, and who ever was invited.
+func (f *fleet) compare(t *testing.T, requests []*request) (want state, invited map[string]bool, wrong []string) {
+	t.Helper()
+	want, invited, wrong = replay(requests, f.activity(t))
 	got, counts := f.state(t)
-	for _, pair := range []struct {
-		what       string
-		want, have map[string]string
-		counted    int
-	}{{"app", want.apps, got.apps, counts[0]}, {"invite", want.invites, got.invites, counts[1]}} {
-		if pair.counted != len(pair.want) {
-			wrong = append(wrong, fmt.Sprintf("%d %ss are counted, there are %d", pair.counted, pair.what, len(pair.want)))
+	for what := range want {
+		if counts[what] != len(want[what]) {
+			wrong = append(wrong, fmt.Sprintf("%d %ss are counted, there are %d", counts[what], what, len(want[what])))
 		}
-		for id, text := range pair.want {
-			if have, ok := pair.have[id]; !ok || have != text {
-				wrong = append(wrong, fmt.Sprintf("%s %s is %q (there: %t), want %q", pair.what, id, have, ok, text))
+		for id, text := range want[what] {
+			if have, ok := got[what][id]; !ok || have != text {
+				wrong = append(wrong, fmt.Sprintf("%s %s is %q (there: %t), want %q", what, id, have, ok, text))
 			}
 		}
-		for id := range pair.have {
-			if _, ok := pair.want[id]; !ok {
-				wrong = append(wrong, fmt.Sprintf("%s %s should not be there", pair.what, id))
+		for id := range got[what] {
+			if _, ok := want[what][id]; !ok {
+				wrong = append(wrong, fmt.Sprintf("%s %s should not be there", what, id))
 			}
 		}
 	}
-	return append(wrong, f.checkMails(t, want, again)...)
+	return want, invited, wrong
 }
 
 // replay does again what the activity says was done, and holds it against what clients know.
-func replay(requests []*request, entries []entry) (s state, wrong []string) {
-	s = state{map[string]string{}, map[string]string{}, map[string]bool{}}
+func replay(requests []*request, entries []entry) (s state, invited map[string]bool, wrong []string) {
+	s, invited = newState(), map[string]bool{}
 	asked, happened := map[string]*request{}, map[string]int{}
 	for _, r := range requests {
 		asked[r.id] = r
 	}
 	for _, e := range entries {
 		r := asked[e.RequestID]
-		if r == nil {
-			continue // what the first start made
+		if r == nil || scopes[r.kind.what] != e.Scope {
+			continue // what the first start made, or what came with it, such as a new member's key
 		}
 		happened[r.id]++
-		switch r.kind {
-		case "create":
-			s.apps[e.ItemID] = ""
-		case "describe":
-			s.apps[e.ItemID] = r.text
+		switch r.kind.verb {
+		case "create", "change":
+			s[r.kind.what][e.ItemID] = r.text
+			invited[r.text] = invited[r.text] || r.kind.what == "invite"
 		case "delete":
-			delete(s.apps, e.ItemID)
-		case "invite":
-			s.invites[e.ItemID] = r.text
-			s.invited[r.text] = true
-		case "withdraw":
-			delete(s.invites, e.ItemID)
+			delete(s[r.kind.what], e.ItemID)
+		case "accept":
+			if s["invite"][r.text] == "" {
+				wrong = append(wrong, r.id+" accepted an invite that was not there")
+			}
+			s["member"][e.ItemID] = s["invite"][r.text]
+			delete(s["invite"], r.text)
 		}
 		if r.item != "" && r.item != e.ItemID {
 			wrong = append(wrong, fmt.Sprintf("%s changed %s, not %s", r.id, e.ItemID, r.item))
@@ -92,14 +89,14 @@ func replay(requests []*request, entries []entry) (s state, wrong []string) {
 	for id, r := range asked {
 		switch n := happened[id]; {
 		case r.verdict == done && n != 1:
-			wrong = append(wrong, fmt.Sprintf("%s %s was acknowledged, and happened %d times", id, r.kind, n))
+			wrong = append(wrong, fmt.Sprintf("%s %s %s was acknowledged, and happened %d times", id, r.kind.verb, r.kind.what, n))
 		case r.verdict == refused && n != 0:
-			wrong = append(wrong, fmt.Sprintf("%s %s was refused with %d, and happened", id, r.kind, r.status))
+			wrong = append(wrong, fmt.Sprintf("%s %s %s was refused with %d, and happened", id, r.kind.verb, r.kind.what, r.status))
 		case n > 1:
-			wrong = append(wrong, fmt.Sprintf("%s %s happened %d times", id, r.kind, n))
+			wrong = append(wrong, fmt.Sprintf("%s %s %s happened %d times", id, r.kind.verb, r.kind.what, n))
 		}
 	}
-	return s, wrong
+	return s, invited, wrong
 }
 
 // activity is all there is, the oldest first.
@@ -108,9 +105,12 @@ func (f *fleet) activity(t *testing.T) []entry {
 	var all []entry
 	for {
 		var some []entry
-		text := f.command(t, "--json", "activity", "--limit=1000", "--offset="+strconv.Itoa(len(all)))
-		if err := json.Unmarshal(text, &some); err != nil {
-			t.Fatalf("%v: %.300s", err, text)
+		text, err := f.run("--json", "activity", "--limit=1000", "--offset="+strconv.Itoa(len(all)))
+		if err == nil {
+			err = json.Unmarshal(text, &some)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		all = append(all, some...)
 		if len(some) < 1000 {
@@ -120,66 +120,78 @@ func (f *fleet) activity(t *testing.T) []entry {
 	}
 }
 
-func (f *fleet) state(t *testing.T) (s state, counts [2]int) {
+// state is what a server lists, and counts, without what the first start has made.
+func (f *fleet) state(t *testing.T) (s state, counts map[string]int) {
 	t.Helper()
-	s = state{map[string]string{}, map[string]string{}, map[string]bool{}}
-	c, err := client.New(f.url(0), f.key)
+	s = newState()
+	c, err := api.New(f.at(0), f.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := c.Organization(client.Current)
-	for app, err := range o.AllApps(t.Context()) {
+	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.apps[strconv.FormatInt(app.ID, 10)] = app.Description
+	}
+	o, one := c.Organization(api.Current), api.Range{Limit: 1}
+	for app, err := range o.AllApps(t.Context()) {
+		must(err)
+		s["app"][strconv.FormatInt(app.ID, 10)] = app.Name
+		if app.Description != "" {
+			s["app"][strconv.FormatInt(app.ID, 10)] = app.Description
+		}
 	}
 	for i, err := range o.AllInvites(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
+		must(err)
+		s["invite"][i.ID] = i.TargetEmail
+	}
+	for m, err := range o.AllMembers(t.Context()) {
+		must(err)
+		if m.Level != api.LevelOwner {
+			s["member"][m.User.UUID] = m.User.Email
 		}
-		s.invites[i.ID] = i.TargetEmail
 	}
-	apps, err := o.ListApps(t.Context(), client.Range{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
+	for k, err := range c.AllKeys(t.Context()) {
+		must(err)
+		if k.ID != 1 {
+			s["key"][strconv.FormatInt(k.ID, 10)] = k.Name
+		}
 	}
-	invites, err := o.ListInvites(t.Context(), client.Range{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, [2]int{apps.Count, invites.Count}
+	apps, err := o.ListApps(t.Context(), one)
+	must(err)
+	invites, err := o.ListInvites(t.Context(), one)
+	must(err)
+	members, err := o.ListMembers(t.Context(), one)
+	must(err)
+	keys, err := c.ListKeys(t.Context(), one)
+	must(err)
+	return s, map[string]int{"app": apps.Count, "invite": invites.Count, "member": members.Count - 1, "key": keys.Count - 1}
 }
 
 // checkMails waits until each pending invite was mailed, and counts how often.
-func (f *fleet) checkMails(t *testing.T, want state, again int) (wrong []string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a lease and a pause
-	defer cancel()
-	for seen := 0; ; {
+func (f *fleet) checkMails(pending map[string]string, invited map[string]bool, again int) (wrong []string) {
+	for deadline, tick := time.Now().Add(3*time.Minute), time.Tick(100*time.Millisecond); ; <-tick {
 		sent := map[string]int{}
 		for _, m := range f.smtp.Mails() {
 			sent[m.To[0]]++
 		}
 		missing := 0
-		for _, address := range want.invites {
+		for _, address := range pending {
 			if sent[address] == 0 {
 				missing++
 			}
 		}
+		if missing > 0 && time.Now().Before(deadline) {
+			continue
+		}
 		if missing > 0 {
-			mails, err := f.smtp.Wait(ctx, seen+1)
-			if err == nil {
-				seen = len(mails)
-				continue
-			}
 			wrong = append(wrong, fmt.Sprintf("%d invites were not mailed", missing))
 		}
 		extra := 0
 		for address, n := range sent {
 			extra += n - 1
-			if !want.invited[address] {
-				wrong = append(wrong, fmt.Sprintf("%s was mailed, and is not invited", address))
+			if !invited[address] {
+				wrong = append(wrong, address+" was mailed, and is not invited")
 			}
 		}
 		if extra > again {

@@ -35,53 +35,70 @@ func Postgres(tb testing.TB) string {
 		tb.Fatalf("starting PostgreSQL: %v", err)
 	}
 	name := fmt.Sprintf("test_%d", c.databases.Add(1))
-	if _, err := c.admin.Exec("CREATE DATABASE " + name + " TEMPLATE template0"); err != nil {
-		tb.Fatalf("creating a database: %v", err)
-	}
-	tb.Cleanup(func() {
-		if _, err := c.admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
-			tb.Errorf("dropping the database: %v", err)
-		}
-	})
+	c.Exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
+	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
 	return c.url(name)
 }
 
 // sharedCluster is one per test binary. Sharing it between the binaries of a run
 // would save a second each, and cost a count of users that survives kill -9.
-var sharedCluster = sync.OnceValues(startCluster)
+var sharedCluster = sync.OnceValues(func() (*Cluster, error) { return startCluster(initdb, forgetful) })
 
-// cluster is a running PostgreSQL server and the folder that holds all it has.
-type cluster struct {
-	dir       string
-	admin     *sql.DB
-	lifeline  io.Closer // while it is open, the server runs
-	databases atomic.Int64
+// Cluster is a PostgreSQL server and the folder that holds all it has.
+type Cluster struct {
+	dir        string
+	programs   string
+	credential *syscall.Credential
+	admin      *sql.DB
+	lifeline   io.Closer // while it is open, the server runs
+	keeper     *exec.Cmd
+	databases  atomic.Int64
 }
 
 // url names a database of the cluster completely, so that no PG* variable of
 // the environment matters.
-func (c *cluster) url(database string) string {
+func (c *Cluster) url(database string) string {
 	query := url.Values{"host": {c.dir}, "port": {"5432"}, "sslmode": {"disable"}}
 	return "postgres://postgres@/" + database + "?" + query.Encode()
 }
 
-// keeper starts a server in the current folder, says so, and waits for its
+// socket is where the server listens.
+func (c *Cluster) socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
+
+// Exec runs a statement as the superuser.
+func (c *Cluster) Exec(tb testing.TB, query string) {
+	tb.Helper()
+	if _, err := c.admin.Exec(query); err != nil {
+		tb.Errorf("%s: %v", query, err)
+	}
+}
+
+const initdb = "initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync"
+
+// What a cluster survives: nothing, or that its processes are killed.
+const (
+	robust = `
+		max_connections = 300
+		shared_buffers = 32MB
+		fsync = off
+		timezone = UTC`
+	forgetful = robust + `
+		synchronous_commit = off
+		full_page_writes = off
+		autovacuum = off`
+)
+
+// keeper makes a server in the current folder, starts it, says so, and waits for its
 // standard input to end, which the kernel sees to when the test binary dies:
 // then it stops the server and removes the folder. It ignores the signals that
 // would keep it from that.
 const keeper = `
 trap '' HUP INT TERM PIPE
-initdb -D data -U postgres -A trust -E UTF8 --no-locale --no-sync >log 2>&1 &&
+eval "$MAKE" >log 2>&1 &&
 cat >>data/postgresql.conf <<-END &&
 	listen_addresses = ''
 	unix_socket_directories = '$PWD'
-	max_connections = 300
-	shared_buffers = 32MB
-	fsync = off
-	synchronous_commit = off
-	full_page_writes = off
-	autovacuum = off
-	timezone = UTC
+	$SETTINGS
 END
 pg_ctl -D data -l log -w start >/dev/null 2>&1 && echo ready || cat log
 exec >/dev/null 2>&1
@@ -90,7 +107,8 @@ pg_ctl -D data -m immediate stop
 rm -rf "$PWD"
 `
 
-func startCluster() (*cluster, error) {
+// startCluster runs a server whose folder data a command makes.
+func startCluster(command, settings string) (*Cluster, error) {
 	programs, err := findPrograms()
 	if err != nil {
 		return nil, err
@@ -103,20 +121,17 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("/bin/sh", "-c", keeper)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "LC_ALL=C"}
-	// A session of its own, so that Ctrl-C reaches the tests and not the server.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: credential}
-	lifeline, err := cmd.StdinPipe()
+	c := &Cluster{dir: dir, programs: programs, credential: credential}
+	c.keeper = c.command("/bin/sh", "-c", keeper)
+	c.keeper.Env = append(c.keeper.Env, "MAKE="+command, "SETTINGS="+settings)
+	if c.lifeline, err = c.keeper.StdinPipe(); err != nil {
+		return nil, err
+	}
+	output, err := c.keeper.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
+	if err := c.keeper.Start(); err != nil {
 		return nil, err
 	}
 	said, err := io.ReadAll(output)
@@ -124,11 +139,20 @@ func startCluster() (*cluster, error) {
 		return nil, err
 	}
 	if !bytes.Equal(said, []byte("ready\n")) {
-		return nil, errors.Join(errors.New(string(said)), lifeline.Close(), cmd.Wait())
+		return nil, errors.Join(errors.New(string(said)), c.lifeline.Close(), c.keeper.Wait())
 	}
-	c := &cluster{dir: dir, lifeline: lifeline}
 	c.admin, err = sql.Open("pgx", c.url("postgres"))
 	return c, err
+}
+
+// command runs in the cluster's folder, as its user.
+func (c *Cluster) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = c.dir
+	cmd.Env = []string{"PATH=" + c.programs + ":" + os.Getenv("PATH"), "LC_ALL=C"}
+	// A session of its own, so that Ctrl-C reaches the tests and not the server.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.credential}
+	return cmd
 }
 
 // findPrograms returns the folder of the newest PostgreSQL server programs.

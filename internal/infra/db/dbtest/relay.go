@@ -19,10 +19,11 @@ type Relay struct {
 	Silent  atomic.Bool
 	Heard   chan struct{} // something came and was not passed on
 
-	socket string
-	mu     sync.Mutex
-	isCut  bool
-	open   map[net.Conn]bool
+	mu      sync.Mutex
+	network string // of the server, with its address
+	server  string
+	isCut   bool
+	open    map[net.Conn]bool
 }
 
 // Relayed returns the url of an empty PostgreSQL database behind relays, which are its hosts.
@@ -34,19 +35,20 @@ func Relayed(tb testing.TB, n int) (string, []*Relay) {
 	}
 	relays, addresses := make([]*Relay, n), make([]string, n)
 	for i := range relays {
-		relays[i] = startRelay(tb, path.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
+		relays[i] = StartRelay(tb, "unix", path.Join(u.Query().Get("host"), ".s.PGSQL.5432"))
 		addresses[i] = relays[i].Address
 	}
 	return "postgres://postgres@" + strings.Join(addresses, ",") + u.Path + "?sslmode=disable", relays
 }
 
-func startRelay(tb testing.TB, socket string) *Relay {
+// StartRelay runs a relay to a server until the test ends.
+func StartRelay(tb testing.TB, network, server string) *Relay {
 	tb.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &Relay{Address: ln.Addr().String(), Heard: make(chan struct{}, 1), socket: socket, open: map[net.Conn]bool{}}
+	r := &Relay{Address: ln.Addr().String(), Heard: make(chan struct{}, 1), network: network, server: server, open: map[net.Conn]bool{}}
 	tb.Cleanup(func() {
 		ln.Close()
 		r.Cut()
@@ -81,12 +83,29 @@ func (r *Relay) Mend() {
 	r.isCut = false
 }
 
+// To has new connections go to another server.
+func (r *Relay) To(c *Cluster) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.network, r.server = "unix", c.socket()
+}
+
+// Connections is how many are open.
+func (r *Relay) Connections() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) / 2
+}
+
 func (r *Relay) connect(client net.Conn) {
-	if r.refuses() { // without bothering the server
+	r.mu.Lock()
+	network, address, refuses := r.network, r.server, r.isCut
+	r.mu.Unlock()
+	if refuses { // without bothering the server
 		client.Close()
 		return
 	}
-	server, err := net.Dial("unix", r.socket)
+	server, err := net.Dial(network, address)
 	if err != nil {
 		client.Close()
 		return
@@ -101,12 +120,6 @@ func (r *Relay) connect(client net.Conn) {
 	r.open[client], r.open[server] = true, true
 	go r.pass(client, server)
 	go r.pass(server, client)
-}
-
-func (r *Relay) refuses() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.isCut
 }
 
 func (r *Relay) pass(from, to net.Conn) {
