@@ -138,11 +138,11 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, SignIn: d.SignIn, InFlight: inflight.New(s.Config.InFlightLimit),
 	}
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
-	pages := &invitation.Pages{Host: host, Invites: d.Invites}
 	members := &console.Console{
 		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries, Preview: d.Invites.Preview,
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
+	pages := &invitation.Pages{Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep}
 	return a.Observe(a.Handler(func(to *wire.Mux) {
 		s.pages(ctx, to, d.db, baseURL)
 		pages.Register(to)

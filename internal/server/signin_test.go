@@ -108,3 +108,60 @@ func TestSignInPage(t *testing.T) {
 		t.Errorf("a link cut off: %d %s", got.status, got.body)
 	}
 }
+
+// Whoever accepts a mailed invite is signed in at once where there is another way in than keys,
+// from old browsers too, and a link that was handed on still shows a key.
+func TestAcceptedInABrowser(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+		v := visit(t, s, "")
+		for _, origin := range []string{"https://evil.example", "null"} {
+			if got := v.send("POST", path, "answer=accept", "Origin", origin); got.status != 403 || !strings.Contains(got.body, "another site") {
+				t.Errorf("%s: %d %s", origin, got.status, got.body)
+			}
+		}
+		accepted := v.send("POST", path, "answer=accept", "Origin", s.URL)
+		if accepted.status != 200 || strings.Contains(accepted.body, "foy_") || !strings.Contains(accepted.body, "You are in") {
+			t.Errorf("%d %s", accepted.status, accepted.body)
+		}
+		v.want(200, "ada@x.example", v.get("/console/profile"))
+		v.want(200, "link in a mail", v.get("/console/sessions"))
+		if keys := v.get("/console/keys").body; strings.Contains(keys, `value="revoke"`) {
+			t.Errorf("a key is made that nobody asked for:\n%s", keys)
+		}
+
+		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		if handed := visit(t, s, "").post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept"); !strings.Contains(handed.body, "foy_") || handed.header.Get("Set-Cookie") != "" {
+			t.Errorf("%d %v %s", handed.status, handed.header, handed.body)
+		}
+	})
+}
+
+// A browser that sends no Sec-Fetch-Site says by Origin where a form comes from.
+func TestSignInFromAnOldBrowser(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+	v := visit(t, s, "")
+	if page := v.get("/console").body; strings.Index(page, "autofocus") < strings.Index(page, `id="email"`) || strings.Count(page, "autofocus") != 1 {
+		t.Errorf("the first way is not focused alone:\n%s", page)
+	}
+	v.send("POST", "/console/session/mail", "email=ada@x.example", "Origin", s.URL)
+	path := mailed(t, mails, 1)
+	if page := v.get(path).body; !strings.Contains(page, `<meta name="referrer" content="same-origin">`) { // else Origin would be null
+		t.Error(page)
+	}
+	for _, origin := range []string{"https://evil.example", "null"} {
+		if got := v.send("POST", path, "", "Origin", origin); got.status != 403 || !strings.Contains(got.body, "another site") {
+			t.Errorf("%s: %d %s", origin, got.status, got.body)
+		}
+	}
+	v.want(200, "overview", v.send("POST", path, "", "Origin", s.URL))
+}

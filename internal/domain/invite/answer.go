@@ -44,8 +44,9 @@ type Accepted struct {
 	User         org.User
 	Organization org.Organization
 	Level        access.Level
-	APIKey       string // shown this once
+	APIKey       string // shown this once; "": none was made
 	Scope        access.Scope
+	Session      string // that signs the browser in; "": none
 }
 
 // Open returns the invite behind a link. If it can no longer be answered, because it
@@ -125,6 +126,40 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 // Accept makes whoever holds the link a member, and a user if their address is
 // new. Of any number who try at the same time, one succeeds; the others find nothing.
 func (s Service) Accept(ctx context.Context, token string, names Names, requestID string) (Accepted, error) {
+	return s.accept(ctx, token, names, requestID, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) error {
+		return s.firstKey(ctx, tx, requestID, o, a)
+	})
+}
+
+// AcceptInBrowser is Accept where people sign in by other ways than keys. A mailed link makes
+// none: a new user is signed in, and one who was there signs in as ever, since the link is not
+// proof enough for all of their organizations.
+func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft) (Accepted, error) {
+	return s.accept(ctx, token, names, d.RequestID, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
+		switch {
+		case o.way == handed:
+			return s.firstKey(ctx, tx, d.RequestID, o, a)
+		case o.KnownUser:
+			return nil
+		}
+		d.UserID, d.Method = a.User.ID, access.ByMail
+		a.Session, err = s.Keys.InsertSession(ctx, tx, d)
+		return err
+	})
+}
+
+// firstKey makes the key of a new member.
+func (s Service) firstKey(ctx context.Context, tx *db.Tx, requestID string, o Opened, a *Accepted) error {
+	a.APIKey, a.Scope = access.NewKey(), scopeOf(a.Level, o.Organization)
+	_, err := s.Keys.Insert(ctx, tx, access.Draft{
+		UserID: a.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: access.Caller{UserID: a.User.ID, RequestID: requestID},
+	}, a.APIKey)
+	return err
+}
+
+func (s Service) accept(
+	ctx context.Context, token string, names Names, requestID string, admit func(context.Context, *db.Tx, Opened, *Accepted) error,
+) (Accepted, error) {
 	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
 	if err != nil {
 		return Accepted{}, err
@@ -133,7 +168,7 @@ func (s Service) Accept(ctx context.Context, token string, names Names, requestI
 	if err != nil {
 		return Accepted{}, err
 	}
-	a := Accepted{APIKey: access.NewKey()}
+	var a Accepted
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		o, err := s.use(ctx, tx, token)
 		if err != nil {
@@ -147,11 +182,8 @@ func (s Service) Accept(ctx context.Context, token string, names Names, requestI
 		if err != nil {
 			return err
 		}
-		a.User, a.Organization, a.Level, a.Scope = m.User, o.Organization, m.Level, scopeOf(m.Level, o.Organization)
-		_, err = s.Keys.Insert(ctx, tx, access.Draft{
-			UserID: m.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: access.Caller{UserID: m.User.ID, RequestID: requestID},
-		}, a.APIKey)
-		return err
+		a = Accepted{User: m.User, Organization: o.Organization, Level: m.Level}
+		return admit(ctx, tx, o, &a)
 	})
 	if err != nil {
 		return Accepted{}, err

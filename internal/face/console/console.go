@@ -40,7 +40,6 @@ type Console struct {
 	api    http.Handler
 	prefix string // the base url's path, which browsers see before ours
 	secure bool   // they come by https
-	origin *http.CrossOriginProtection
 	forms  *dedup.Forms[next]
 }
 
@@ -126,10 +125,6 @@ func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
 	c.forms = dedup.New[next]()
-	c.origin = http.NewCrossOriginProtection()
-	if err := c.origin.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
-		panic(err)
-	}
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
@@ -205,7 +200,7 @@ func (c *Console) button(s screen) http.Handler {
 }
 
 func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visit, next, error) {
-	if err := c.fromHere(r); err != nil {
+	if err := c.FromHere(r); err != nil {
 		return nil, next{}, err
 	}
 	v, err := c.visit(w, r)
@@ -232,15 +227,6 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 		return do(v)
 	})
 	return v, then, err
-}
-
-// fromHere refuses a form that is not from a page of ours: a browser sends the session along,
-// whoever made the form.
-func (c *Console) fromHere(r *http.Request) error {
-	if err := c.origin.Check(r); err != nil {
-		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
-	}
-	return nil
 }
 
 // read reads a form of at most limit bytes.

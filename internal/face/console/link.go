@@ -33,7 +33,7 @@ type NoLink struct {
 func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
 	err := c.Limit(w, r)
 	if err == nil {
-		err = c.fromHere(r)
+		err = c.FromHere(r)
 	}
 	if err == nil {
 		err = read(w, r, maxForm)
@@ -82,7 +82,7 @@ func (c *Console) showLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
-	if err := c.fromHere(r); err != nil {
+	if err := c.FromHere(r); err != nil {
 		return err
 	}
 	if err := c.mayKeep(r); err != nil {
@@ -94,6 +94,9 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 	}
 	return c.enter(w, r, session, "")
 }
+
+// Keep gives the browser a session.
+func (c *Console) Keep(w http.ResponseWriter, session string) { http.SetCookie(w, c.cookie(session)) }
 
 // enter gives the browser its session, and leads on to a page.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request, session, then string) error {

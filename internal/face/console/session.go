@@ -114,7 +114,7 @@ func fieldsOf(form url.Values) []field {
 func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 	err := c.Check(w, r)
 	if err == nil {
-		err = c.fromHere(r)
+		err = c.FromHere(r)
 	}
 	if err == nil {
 		err = read(w, r, maxSessionForm)
@@ -175,7 +175,7 @@ func cannotKeep(r *http.Request) bool {
 
 // end signs out. A session that is over, or never was one, needs no end.
 func (c *Console) end(w http.ResponseWriter, r *http.Request) {
-	err := c.fromHere(r)
+	err := c.FromHere(r)
 	if err == nil {
 		err = c.signOut(w, r)
 	}

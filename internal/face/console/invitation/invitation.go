@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/face/console/dedup"
@@ -22,13 +23,17 @@ import (
 type Pages struct {
 	markup.Host
 	Invites invite.Service
+	// Keyless reports that people sign in by other ways than keys, too.
+	Keyless bool
+	// Keep gives the browser the session that signs it in.
+	Keep func(w http.ResponseWriter, session string)
 
-	accepted *dedup.Forms[markup.Page]
+	accepted *dedup.Forms[invite.Accepted]
 }
 
 // Register adds the pages to a mux.
 func (p *Pages) Register(to *wire.Mux) {
-	p.accepted = dedup.New[markup.Page]()
+	p.accepted = dedup.New[invite.Accepted]()
 	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -78,6 +83,9 @@ func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error
 // answer accepts or declines, and answers with the page that says so: a redirect
 // could not carry the key, which must not stay in a browser's history.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, error) {
+	if err := p.FromHere(r); err != nil {
+		return markup.Page{}, err
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
 	if err := r.ParseForm(); err != nil {
 		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
@@ -86,28 +94,39 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	switch r.PostForm.Get("answer") {
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
-		accept := func(ctx context.Context) (markup.Page, error) { return p.accept(ctx, token, names, id) }
-		page, err := p.accepted.Do(r.Context(), token, form, "", accept)
-		if err == nil { // it has a form for the console, which must know where that comes from
-			w.Header().Set("Referrer-Policy", "strict-origin")
+		accept := func(ctx context.Context) (invite.Accepted, error) {
+			return p.accept(r.WithContext(ctx), token, names, id)
 		}
-		return page, err
+		made, err := p.accepted.Do(r.Context(), token, form, "", accept)
+		if err != nil {
+			return markup.Page{}, err
+		}
+		if made.Session != "" {
+			p.Keep(w, made.Session)
+		}
+		w.Header().Set("Referrer-Policy", "strict-origin") // it has a form for the console, which must know where that comes from
+		return markup.Fill("accepted.html", p.welcome(made)), nil
 	case "decline":
 		return p.decline(r.Context(), token, id)
 	}
 	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
 }
 
-func (p *Pages) accept(ctx context.Context, token string, names invite.Names, id string) (markup.Page, error) {
-	o, err := p.Invites.Open(ctx, token)
+func (p *Pages) accept(r *http.Request, token string, names invite.Names, id string) (invite.Accepted, error) {
+	o, err := p.Invites.Open(r.Context(), token)
 	if err != nil {
-		return markup.Page{}, failure{error: err, opened: o}
+		return invite.Accepted{}, failure{error: err, opened: o}
 	}
-	made, err := p.Invites.Accept(ctx, token, names, id)
+	var made invite.Accepted
+	if p.Keyless {
+		made, err = p.Invites.AcceptInBrowser(r.Context(), token, names, access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: id})
+	} else {
+		made, err = p.Invites.Accept(r.Context(), token, names, id)
+	}
 	if err != nil {
-		return markup.Page{}, failure{error: err, opened: o, names: &names}
+		return invite.Accepted{}, failure{error: err, opened: o, names: &names}
 	}
-	return markup.Fill("accepted.html", p.welcome(made)), nil
+	return made, nil
 }
 
 func (p *Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
@@ -174,7 +193,7 @@ func (p *Pages) welcome(made invite.Accepted) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: p.Base().EscapedPath(),
+		Prefix: p.Base().EscapedPath(), SignedIn: made.Session != "",
 	}
 }
 

@@ -65,7 +65,7 @@ func (p Invitation) Fault(field string) string {
 	return p.Faults[i].Detail
 }
 
-// Accepted says what the new member can do now, and shows the key only now.
+// Accepted says what the new member can do now, and shows the key, if one was made, only now.
 type Accepted struct {
 	OrganizationName string
 	OrganizationID   string
@@ -73,10 +73,14 @@ type Accepted struct {
 	Level            string // member, admin or owner
 	Apps             access.AppAccess
 	APIKey           string
+	SignedIn         bool
 	Scope            access.Scope // of the key
 	BaseURL          string       // without a slash at the end
 	Prefix           string       // the path of BaseURL
 }
+
+// Script is the path of the script that copies.
+func (p Accepted) Script() string { return p.Prefix + markup.ScriptPath }
 
 // SeesApps reports whether the key can read apps there.
 func (p Accepted) SeesApps() bool {

@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -38,4 +39,18 @@ func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status 
 		h.Report(w, r, err)
 		http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))
 	}
+}
+
+// FromHere refuses a form that is not from a page of ours: what a browser keeps for us it sends
+// along, whoever made the form. Browsers that do not say where a form comes from by Sec-Fetch-Site
+// say it by Origin.
+func (h Host) FromHere(r *http.Request) error {
+	base, protection := h.Base(), http.NewCrossOriginProtection()
+	if err := protection.AddTrustedOrigin(base.Scheme + "://" + base.Host); err != nil {
+		return fmt.Errorf("base url: %w", err)
+	}
+	if protection.Check(r) != nil {
+		return fault.New(fault.Denied, "The form comes from another site, or the proxy changes the name of this one: open the page here.")
+	}
+	return nil
 }
