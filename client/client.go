@@ -48,6 +48,7 @@ type Client struct {
 	key       string
 	http      *http.Client
 	userAgent string
+	asks      []Ask
 }
 
 // Option changes how a Client calls.
@@ -132,6 +133,11 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, newError(response, text)
 	}
+	for _, a := range e.client.asks {
+		if a.answer != nil {
+			a.answer(response.Header)
+		}
+	}
 	if answer == nil {
 		return response.Header, nil
 	}
@@ -174,6 +180,11 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 	request.Header.Set("User-Agent", e.client.userAgent)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, a := range e.client.asks {
+		if a.request != nil {
+			a.request(request)
+		}
 	}
 	return request, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 )
@@ -162,6 +163,15 @@ func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, err
 // within 2 seconds.
 func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if precondition.Given(ctx) {
+			s, err := findSession(ctx, tx, c.UserID, id, k.DB.Now())
+			if err != nil {
+				return OrNotFound(err)
+			}
+			if err := precondition.Check(ctx, s); err != nil {
+				return err
+			}
+		}
 		s, err := findBegun(ctx, tx, c.UserID, id)
 		if err != nil {
 			return OrNotFound(err)

@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -107,6 +108,21 @@ func atItem(i int, err error) error {
 	return faults
 }
 
+// Own returns one invite, of any status, that the caller may delete.
+func (s Service) Own(ctx context.Context, c access.Caller, id string) (Invite, error) {
+	if id == "" {
+		return Invite{}, access.ErrNotFound
+	}
+	found, err := s.Find(ctx, c, Filter{ID: id, Statuses: []Status{IsPending, IsExpired, IsAccepted}}, page.Page{Limit: 1})
+	if err != nil {
+		return Invite{}, err
+	}
+	if len(found.Items) == 0 {
+		return Invite{}, access.ErrNotFound
+	}
+	return found.Items[0], MayDelete(c, found.Items[0].CreatedBy.ID)
+}
+
 // Delete deletes an invite. One that was accepted is forgotten.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
@@ -119,6 +135,15 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 		}
 		if err := MayDelete(c, p.createdBy); err != nil {
 			return err
+		}
+		if precondition.Given(ctx) {
+			i, err := find(ctx, tx, c.Organization.ID, id)
+			if err != nil {
+				return err
+			}
+			if err := precondition.Check(ctx, i); err != nil {
+				return err
+			}
 		}
 		return s.remove(ctx, tx, c, p)
 	})
@@ -160,6 +185,9 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 		return Invite{}, access.OrNotFound(err)
 	}
 	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
+		return Invite{}, err
+	}
+	if err := precondition.Check(ctx, i); err != nil {
 		return Invite{}, err
 	}
 	if i, err = s.renew(ctx, tx, c, i); err != nil {

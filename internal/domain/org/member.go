@@ -6,6 +6,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -81,7 +82,7 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 	var m Membership
 	err := s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) (err error) {
 		m = member
-		if err := MayChange(self.Level, member.Level); err != nil || !level.Set {
+		if err := mayChange(ctx, self, member); err != nil || !level.Set {
 			return err
 		}
 		if wanted > self.Level {
@@ -101,13 +102,40 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 // Expel is RemoveMember for a caller, who may always leave.
 func (s Service) Expel(ctx context.Context, c access.Caller, userUUID string) error {
 	return s.onMember(ctx, c, userUUID, func(tx *db.Tx, self, member Membership) error {
-		if member.User.ID != self.User.ID {
-			if err := MayChange(self.Level, member.Level); err != nil {
-				return err
-			}
+		if err := mayExpel(ctx, self, member); err != nil {
+			return err
 		}
 		return s.remove(ctx, tx, c, member)
 	})
+}
+
+// Member returns a member of the caller's organization who may be changed or, to leave,
+// removed.
+func (s Service) Member(ctx context.Context, c access.Caller, userUUID string, leave bool) (Membership, error) {
+	m, err := findMemberByUUID(ctx, s.DB, c.Organization.ID, userUUID)
+	if err != nil {
+		return Membership{}, access.OrNotFound(err)
+	}
+	self := Membership{Level: c.Level, User: User{ID: c.UserID}}
+	if leave {
+		return m, mayExpel(ctx, self, m)
+	}
+	return m, mayChange(ctx, self, m)
+}
+
+func mayChange(ctx context.Context, self, member Membership) error {
+	if err := MayChange(self.Level, member.Level); err != nil {
+		return err
+	}
+	return precondition.Check(ctx, member)
+}
+
+// mayExpel is mayChange, but anyone may leave.
+func mayExpel(ctx context.Context, self, member Membership) error {
+	if member.User.ID == self.User.ID {
+		return precondition.Check(ctx, member)
+	}
+	return mayChange(ctx, self, member)
 }
 
 // MayChange reports whether a member of level own may change one of another level.

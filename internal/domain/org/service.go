@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -93,6 +94,9 @@ func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string
 	before, err := findOrganization(ctx, tx, id)
 	if err != nil {
 		return Organization{}, notFound(err, "There is no organization %s.", id)
+	}
+	if err := precondition.Check(ctx, before); err != nil {
+		return Organization{}, err
 	}
 	after := before
 	if err := set.apply(&after, s.MaxInviteTTL); err != nil {

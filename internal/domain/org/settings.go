@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/plaintext"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -77,6 +78,9 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {
 			return access.OrNotFound(err)
+		}
+		if err := precondition.Check(ctx, u); err != nil {
+			return err
 		}
 		if p.FirstName.Set {
 			u.FirstName = first

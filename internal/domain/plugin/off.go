@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -68,6 +69,7 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 			return err
 		}
 		p.UpdatedAt = s.DB.Now()
+		p.Revision += cache.Step()
 		if err := updateDisabled(ctx, tx, p, to); err != nil {
 			return err
 		}

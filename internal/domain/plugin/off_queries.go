@@ -24,8 +24,8 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 
 func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) error {
 	_, err := db.Exec(ctx, tx, `
-		UPDATE plugins SET disabled_at = $3, disabled_by = $4, disabled_reason = $5 WHERE organization_id = $1 AND id = $2`,
-		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason)
+		UPDATE plugins SET version = $6, disabled_at = $3, disabled_by = $4, disabled_reason = $5 WHERE organization_id = $1 AND id = $2`,
+		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason, p.Revision)
 	return err
 }
 

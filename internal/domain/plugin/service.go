@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -337,7 +338,12 @@ func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int6
 	if p.OrganizationID != c.Organization.ID {
 		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, and only that one may change it.")
 	}
-	return p, nil
+	return p, precondition.Check(ctx, p)
+}
+
+// Own returns one plugin of the caller's organization, which may be changed.
+func (s Service) Own(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
+	return s.own(ctx, s.DB, c, id, "")
 }
 
 // ownWithOrigin is own, and where the plugin comes from.

@@ -104,7 +104,7 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 		if err != nil {
 			return err
 		}
-		if site, err = s.lockSite(ctx, tx, c, id); err != nil {
+		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
 			return err
 		}
 		if err := s.replace(ctx, tx, w, site, old); err != nil {

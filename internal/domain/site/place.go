@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -242,7 +243,10 @@ func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID 
 		return Site{}, Placement{}, err
 	}
 	p, err := findPlacement(ctx, tx, id, appID)
-	return site, p, access.OrNotFound(err)
+	if err != nil {
+		return Site{}, Placement{}, access.OrNotFound(err)
+	}
+	return site, p, precondition.Check(ctx, p)
 }
 
 // Remove takes an app off a site.

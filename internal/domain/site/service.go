@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -107,6 +108,15 @@ func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id in
 	return site, err
 }
 
+// ownSite is lockSite for the site that a request names.
+func (s Service) ownSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
+	site, err := s.lockSite(ctx, tx, c, id)
+	if err != nil {
+		return Site{}, err
+	}
+	return site, precondition.Check(ctx, site)
+}
+
 // Update changes the fields that the draft names.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (site Site, err error) {
 	if err := plugin.MayManage(c); err != nil {
@@ -117,7 +127,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	}
 	defer s.Manifests.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if site, err = s.lockSite(ctx, tx, c, id); err != nil {
+		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
 			return err
 		}
 		before := site
@@ -164,7 +174,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	}
 	defer s.Manifests.forget()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		site, err := s.lockSite(ctx, tx, c, id)
+		site, err := s.ownSite(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}

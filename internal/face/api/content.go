@@ -2,11 +2,10 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/face/wire"
 )
 
 // content is what clients may keep, and ask about again by its tag.
@@ -23,12 +22,12 @@ type content struct {
 func (c content) write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	etag := `"` + c.tag + `"`
-	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !names(wanted, etag) {
+	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !wire.Names(wanted, etag) {
 		return fault.New(fault.PreconditionFailed, "If-Match does not name what is here.")
 	}
 	h.Set("ETag", etag)
 	h.Set("Cache-Control", c.cacheControl)
-	if names(r.Header.Values("If-None-Match"), etag, "W/"+etag) {
+	if wire.Names(r.Header.Values("If-None-Match"), etag, "W/"+etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -41,16 +40,4 @@ func (c content) write(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(c.body) // fails if the client has gone
 	return nil
-}
-
-// names reports whether a condition names any of the tags, or is *. Tags of others may
-// have commas: no part of such a tag is one of ours.
-func names(condition []string, tags ...string) bool {
-	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
-		one = strings.Trim(one, " \t")
-		if one == "*" || slices.Contains(tags, one) {
-			return true
-		}
-	}
-	return false
 }

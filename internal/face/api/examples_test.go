@@ -77,6 +77,7 @@ func TestExamplesOfErrors(t *testing.T) {
 			"MethodNotAllowed":     {405, r.send(r.key, "PUT", apps, "")},
 			"Gone":                 {410, r.send("", "GET", r.gone(), "")},
 			"PreconditionFailed":   {412, r.send("", "GET", r.bundle(), "", "If-Match", `"x"`)},
+			"Stale":                {412, r.send(r.key, "PATCH", apps+id, "", "If-Match", `"x"`)},
 			"TooLarge":             {413, r.send(r.key, "PATCH", apps+id, `"`+strings.Repeat("x", 1<<20)+`"`)},
 			"UnsupportedMediaType": {415, r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded")},
 			"Throttled":            {429, r.throttled()},

@@ -40,12 +40,16 @@ func (a *API) protect(route Route) http.Handler {
 
 // do lets a route's handler answer an admitted caller.
 func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
+	r, err := a.expect(r, route, caller)
+	if err != nil {
+		return err
+	}
 	if route.may == nil || r.ContentLength == 0 {
 		return route.do(w, r, caller)
 	}
 	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.Now()}
 	r.Body = body
-	err := route.do(w, r, caller)
+	err = route.do(w, r, caller)
 	return cmp.Or(body.refused, err)
 }
 

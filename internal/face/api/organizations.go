@@ -40,7 +40,11 @@ func (a *API) getOrganization(w http.ResponseWriter, r *http.Request, c access.C
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendOrganization(b, o) })
+	return writeOrganization(w, o)
+}
+
+func writeOrganization(w http.ResponseWriter, o org.Mine) error {
+	return wire.WriteTagged(w, http.StatusOK, organizationTag(o.Organization), func(b []byte) []byte { return appendOrganization(b, o) })
 }
 
 func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -56,7 +60,7 @@ func (a *API) updateOrganization(w http.ResponseWriter, r *http.Request, c acces
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendOrganization(b, changed) })
+	return writeOrganization(w, changed)
 }
 
 // readSettings reads what owners may set; access_level is the operator's.

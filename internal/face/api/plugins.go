@@ -64,7 +64,7 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
-	return wire.Write(w, status, func(b []byte) []byte { return AppendPlugin(b, p) })
+	return wire.WriteTagged(w, status, appTag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
 }
 
 func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

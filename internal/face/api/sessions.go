@@ -23,6 +23,9 @@ func sessionFields(c access.Caller) func([]byte, access.Session) []byte {
 	}
 }
 
+// sessionTag is the same for all who see the session, be it their current one or not.
+func sessionTag(s access.Session) wire.Tag { return wire.TagOf(sessionFields(access.Caller{})(nil, s)) }
+
 func (a *API) listSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	return list(a, a.Keys.OwnSessions, sessionFields(c))(w, r, c)
 }
@@ -32,7 +35,7 @@ func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return sessionFields(c)(b, s) })
+	return wire.WriteTagged(w, http.StatusOK, sessionTag(s), func(b []byte) []byte { return sessionFields(c)(b, s) })
 }
 
 func (a *API) deleteSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {

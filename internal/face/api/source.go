@@ -54,7 +54,7 @@ func readEdits(o wire.Object) []plugin.Edit {
 }
 
 func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+	return wire.WriteTagged(w, http.StatusOK, appTag(s.Plugin), func(b []byte) []byte {
 		b = appendPluginFields(append(b, '{'), s.Plugin)
 		b = append(wire.AppendName(b, "source"), '{')
 		for i, f := range s.Files {

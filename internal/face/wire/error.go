@@ -71,7 +71,7 @@ func WriteError(w http.ResponseWriter, err error) error {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = append(AppendError(buf.b, err), '\n')
-	return buf.send(w, SetHeaders(w, err))
+	return buf.send(w, SetHeaders(w, err), Tag{})
 }
 
 // AppendError appends the body that the faults inside err have.

@@ -12,17 +12,26 @@ type Holder struct {
 	Request *inflight.Request
 	Change  bool // the request may have made a change: its answer is not refused any more
 	Gzip    bool // the client takes it compressed
+
+	noneMatch []string // what If-None-Match names, of a request that reads
 }
 
 // NewHolder returns that of the answer to a request.
 func NewHolder(r *http.Request) Holder {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	return Holder{Request: inflight.From(r.Context()), Change: !reads, Gzip: AcceptsGzip(r)}
+	h := Holder{Request: inflight.From(r.Context()), Change: !reads, Gzip: AcceptsGzip(r)}
+	if reads {
+		h.noneMatch = r.Header["If-None-Match"]
+	}
+	return h
 }
 
-func (h Holder) acceptsGzip() bool { return h.Gzip }
+func (h *Holder) holder() *Holder { return h }
 
-func (h Holder) hold(n int) error {
+// has reports whether the client has what a tag names.
+func (h *Holder) has(tag Tag) bool { return h.noneMatch != nil && tag.In(h.noneMatch, true) }
+
+func (h *Holder) hold(n int) error {
 	if h.Change {
 		h.Request.Add(n)
 		return nil

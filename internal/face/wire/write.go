@@ -8,31 +8,63 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Write sends the JSON that body appends, and a line feed. If the server holds too much
-// already, nothing is sent and the error is a fault of kind Busy.
+// Write sends the JSON that body appends, and a line feed; its ETag is a digest of it. If the
+// server holds too much already, nothing is sent and the error is a fault of kind Busy.
 func Write(w http.ResponseWriter, status int, body func(b []byte) []byte) error {
+	return WriteTagged(w, status, Tag{}, body)
+}
+
+// WriteTagged is Write with another ETag than the digest.
+func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte) []byte) error {
 	buf := getBuffer()
 	defer buf.put()
-	buf.b = append(body(buf.b[:0]), '\n')
+	buf.b = body(buf.b[:0])
+	if tag == (Tag{}) && status <= http.StatusCreated {
+		tag = TagOf(buf.b)
+	}
+	buf.b = append(buf.b, '\n')
 	if err := Hold(w, len(buf.b)); err != nil {
 		return err
 	}
-	return buf.send(w, status)
+	return buf.send(w, status, tag)
 }
 
-// send answers with what is in the buffer.
-func (buf *buffer) send(w http.ResponseWriter, status int) error {
+// send answers with what is in the buffer; without a tag if it is zero, or no cache may keep it.
+func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
 	h := w.Header()
+	from, _ := w.(interface{ holder() *Holder })
+	coding := ""
 	if len(buf.b) >= minGzip {
 		h.Add("Vary", "Accept-Encoding")
-		if a, ok := w.(interface{ acceptsGzip() bool }); ok && a.acceptsGzip() {
-			buf.compress()
-			h.Set("Content-Encoding", "gzip")
+		if from != nil && from.holder().Gzip {
+			coding = gzipCoding
 		}
+	}
+	tagged := tag != (Tag{}) && h["Cache-Control"] == nil
+	if tagged && from != nil && from.holder().has(tag) {
+		h["Etag"] = []string{string(tag.append(nil, coding))}
+		h["Cache-Control"] = privateNoCache
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if coding != "" {
+		buf.compress()
+		h.Set("Content-Encoding", coding)
+	}
+	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one text and one slice for two headers
+	digits := len(both)
+	if tagged {
+		both = tag.append(both, coding)
+	}
+	text := string(both)
+	values := []string{text[:digits], text[digits:]}
+	if tagged {
+		h["Etag"] = values[1:2:2]
+		h["Cache-Control"] = privateNoCache
 	}
 	h["Content-Type"] = jsonType
 	h["X-Content-Type-Options"] = noSniff
-	h["Content-Length"] = []string{strconv.Itoa(len(buf.b))}
+	h["Content-Length"] = values[0:1:1]
 	w.WriteHeader(status)
 	_, err := w.Write(buf.b)
 	return err
@@ -41,6 +73,8 @@ func (buf *buffer) send(w http.ResponseWriter, status int) error {
 var (
 	jsonType = []string{"application/json"}
 	noSniff  = []string{"nosniff"}
+
+	privateNoCache = []string{"private, no-cache"}
 )
 
 // WriteNothing sends 204.

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/base/precondition"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+// appTag names a state of an app: the same for the app alone and with its source.
+func appTag(p plugin.Plugin) wire.Tag {
+	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
+	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
+	return wire.TagOf(append(append(text, ' '), p.OrganizationName...))
+}
+
+// organizationTag is the same for all members, who see their own level in it.
+func organizationTag(o org.Organization) wire.Tag {
+	return wire.TagOf(appendOrganization(nil, org.Mine{Organization: o}))
+}
+
+// tagOf is the tag that a GET of an object has: by default a digest of what is written of it.
+func (a *API) tagOf(object any) wire.Tag {
+	switch o := object.(type) {
+	case plugin.Plugin:
+		return appTag(o)
+	case org.Organization:
+		return organizationTag(o)
+	case org.User:
+		return wire.TagOf(AppendUser(nil, o))
+	case org.Membership:
+		return wire.TagOf(appendMember(nil, o))
+	case site.Site:
+		return wire.TagOf(a.appendSite(nil, o))
+	case site.Placement:
+		return wire.TagOf(AppendPlacement(nil, o))
+	case invite.Invite:
+		return wire.TagOf(InviteAppender(a.Keys.Now())(nil, o))
+	case access.Session:
+		return sessionTag(o)
+	}
+	return wire.Tag{}
+}
+
+// objectOf finds the object that a request is going to change, unless its caller may not; nil:
+// it has no ETag. What changes it must ask precondition.Check once it is locked.
+func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, error) {
+	at := func(path string) bool { return route.Path == path || strings.HasPrefix(route.Path, path+"/") }
+	switch ctx := r.Context(); {
+	case at(apps + "/{id}"):
+		return a.Plugins.Own(ctx, c, pluginID(r))
+	case at(placed + "/{app_id}"):
+		return a.Sites.App(ctx, c, siteID(r), placedID(r))
+	case at(sites + "/{id}"):
+		return a.Sites.Get(ctx, c, siteID(r))
+	case at(invites + "/{id}"):
+		return a.Invites.Own(ctx, c, pathUUID(r, "id"))
+	case at(members + "/{user_uuid}"):
+		return a.Organizations.Member(ctx, c, pathUUID(r, "user_uuid"), route.Method == http.MethodDelete)
+	case route.Path == organization:
+		return a.Organizations.Get(ctx, c.Organization.ID)
+	case route.Path == self:
+		return a.Organizations.Self(ctx, c)
+	case at(sessions + "/{id}"):
+		return a.Keys.OwnSession(ctx, c, patch.ID(r.PathValue("id")))
+	}
+	return nil, nil
+}
+
+// expect lets a change through if its If-Match names the object as it is now, and has the
+// transaction that stores the change ask the same.
+func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Request, error) {
+	condition := r.Header["If-Match"]
+	if condition == nil || route.may == nil || route.reads() {
+		return r, nil
+	}
+	object, err := a.objectOf(r, route, c)
+	if err != nil {
+		return nil, err
+	}
+	check := func(object any) error {
+		if !a.tagOf(object).In(condition, false) {
+			return errPrecondition
+		}
+		return nil
+	}
+	if err := check(object); err != nil {
+		return nil, err
+	}
+	return r.WithContext(precondition.With(r.Context(), check)), nil
+}
+
+var errPrecondition = fault.New(fault.PreconditionFailed, "If-Match does not name what is here now: nothing was changed. Read it again.")

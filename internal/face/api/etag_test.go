@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"foyer/internal/domain/access"
+)
+
+// etag asks for a path and returns the ETag of the answer, as if it were not compressed.
+func (r *rig) etag(path string) string {
+	r.t.Helper()
+	got := r.send(r.key, "GET", path, "")
+	if got.status != http.StatusOK || got.header.Get("Etag") == "" || got.header.Get("Cache-Control") != "private, no-cache" {
+		r.t.Fatalf("GET %s: %d with the ETag %q and Cache-Control %q", path, got.status, got.header.Get("Etag"), got.header.Get("Cache-Control"))
+	}
+	return strings.Replace(got.header.Get("Etag"), `-gzip"`, `"`, 1)
+}
+
+// objects makes one of each kind that can be read, changed and deleted by its path; those below
+// others come first.
+func (r *rig) objects() (paths []string, patches map[string]string) {
+	r.t.Helper()
+	app := apps + r.app(`{"name":"x"}`)
+	site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+	id := strings.TrimPrefix(app, apps)
+	if got := r.send(r.key, "POST", site+"/apps", `{"app_id":`+id+`}`); got.status != http.StatusCreated {
+		r.t.Fatal(got.status, got.body)
+	}
+	patches = map[string]string{
+		app: `{"description":"%d"}`, site: `{"name":"s%d"}`, site + "/apps/" + id: `{"position":%d}`,
+		"": `{"name":"Acme %d"}`, "/api/users/@me": `{"first_name":"F%d"}`,
+	}
+	return []string{site + "/apps/" + id, site, app, "", "/api/users/@me"}, patches
+}
+
+func TestIfNoneMatch(t *testing.T) {
+	each(t, func(r *rig) {
+		paths, patches := r.objects()
+		for i, path := range append(paths, apps, "/sites", invites, "/members", apps+"unused", apps+"activity", "/api/users/@me/keys") {
+			tag := r.etag(path)
+			for _, condition := range []string{tag, "W/" + tag, `"x", ` + tag, "*", strings.TrimSuffix(tag, `"`) + `-gzip"`} {
+				got := r.send(r.key, "GET", path, "", "If-None-Match", condition)
+				if got.status != http.StatusNotModified || got.body != "" || got.header.Get("Etag") != tag {
+					r.t.Errorf("%s If-None-Match: %s: %d %s, ETag %s", path, condition, got.status, got.body, got.header.Get("Etag"))
+				}
+			}
+			if got := r.send(r.key, "GET", path, "", "If-None-Match", `"x"`); got.status != http.StatusOK {
+				r.t.Errorf("%s If-None-Match of another: %d", path, got.status)
+			}
+			if patches[path] == "" {
+				continue
+			}
+			changed := r.send(r.key, "PATCH", path, fmt.Sprintf(patches[path], i))
+			if now := r.etag(path); now == tag || changed.header.Get("Etag") != now {
+				r.t.Errorf("%s: %s before, %s answered to a change, %s after", path, tag, changed.header.Get("Etag"), now)
+			}
+		}
+	})
+}
+
+// An ETag is the same for all who see the object, and for the forms of an app.
+func TestETagIsShared(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x","is_global":true}`)
+		member := r.newKey(r.join(r.org, "member@acme.example", access.Member), "*")
+		for _, path := range []string{app, apps, ""} {
+			if mine, theirs := r.etag(path), r.send(member, "GET", path, "").header.Get("Etag"); mine != theirs {
+				r.t.Errorf("%s: %s, and for a member %s", path, mine, theirs)
+			}
+		}
+		for _, change := range [][3]string{
+			{"PATCH", "/update_source", `{"site.ts":"export {}"}`}, {"POST", "/upgrade", `{"tag":"1"}`}, {"POST", "/disable", `{"reason":"why"}`}, {"POST", "/enable", ``},
+		} {
+			before := r.etag(app)
+			got := r.send(r.key, change[0], app+change[1], change[2])
+			after := r.etag(app)
+			if got.status != http.StatusOK || after == before || got.header.Get("Etag") != after || r.etag(app+"/source") != after {
+				r.t.Errorf("%s: %d %s, then %s, the source %s", change[1], got.status, got.header.Get("Etag"), after, r.etag(app+"/source"))
+			}
+		}
+		before := r.etag(app)
+		r.send(r.key, "PATCH", "", `{"name":"Renamed"}`)
+		if r.etag(app) == before {
+			r.t.Error("the organization was renamed, and its app has the same ETag")
+		}
+		zipped := r.send(r.key, "GET", app+"/source", "", "Accept-Encoding", "gzip")
+		if zipped.header.Get("Content-Encoding") == "gzip" && !strings.HasSuffix(zipped.header.Get("Etag"), `-gzip"`) {
+			r.t.Errorf("compressed: %s", zipped.header.Get("Etag"))
+		}
+	})
+}
+
+// A change of what is not as it was read is refused, after 403 and 404 and before the body is
+// looked at; what is as it was read is changed.
+func TestIfMatch(t *testing.T) {
+	each(t, func(r *rig) {
+		paths, patches := r.objects()
+		for i, path := range paths {
+			before := r.etag(path)
+			if got := r.send(r.key, "PATCH", path, `{"name":7,"position":""}`, "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
+				r.t.Errorf("PATCH %s: %d %s", path, got.status, got.body)
+			}
+			if strings.HasPrefix(path, "/sites/") || strings.HasPrefix(path, apps) {
+				if got := r.send(r.key, "DELETE", path, "", "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
+					r.t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
+				}
+			}
+			if r.etag(path) != before {
+				r.t.Errorf("%s has changed", path)
+			}
+			for _, condition := range []string{`"x", ` + before, "*"} {
+				if got := r.send(r.key, "PATCH", path, fmt.Sprintf(patches[path], i), "If-Match", condition); got.status != http.StatusOK {
+					r.t.Errorf("PATCH %s If-Match: %s: %d %s", path, condition, got.status, got.body)
+				}
+			}
+			if got := r.send(r.key, "PATCH", path, fmt.Sprintf(patches[path], 9), "If-Match", before); got.status != http.StatusPreconditionFailed {
+				r.t.Errorf("PATCH %s again: %d %s", path, got.status, got.body)
+			}
+		}
+		reader := r.newKey(r.owner, "plugin:read")
+		for _, c := range []struct {
+			key, method, path string
+			status            int
+		}{
+			{reader, "PATCH", apps + "1", 403},
+			{r.key, "PATCH", apps + "999", 404},
+			{r.key, "DELETE", "/sites/999", 404},
+			{r.key, "DELETE", invites + "x", 404},
+			{r.key, "DELETE", "/members/x", 404},
+		} {
+			if got := r.send(c.key, c.method, c.path, "", "If-Match", `"x"`); got.status != c.status {
+				r.t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)
+			}
+		}
+	})
+}
+
+// Objects without a GET of their own have the ETag that was answered when they were made or changed.
+func TestIfMatchOfPeople(t *testing.T) {
+	each(t, func(r *rig) {
+		made := r.send(r.key, "POST", invites, `{"target_email":"a@x.example"}`)
+		path := invites + between(made.body, `{"id":"`, `"`)
+		if got := r.send(r.key, "DELETE", path, "", "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
+			r.t.Errorf("DELETE an invite: %d %s", got.status, got.body)
+		}
+		if got := r.send(r.key, "DELETE", path, "", "If-Match", made.header.Get("Etag")); got.status != http.StatusNoContent {
+			r.t.Errorf("DELETE an invite as it is: %d %s", got.status, got.body)
+		}
+		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
+		if got := r.send(r.key, "PATCH", member, `{"level":8}`, "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
+			r.t.Errorf("PATCH a member: %d %s", got.status, got.body)
+		}
+		changed := r.send(r.key, "PATCH", member, `{"level":8}`)
+		for _, want := range []int{http.StatusNoContent, http.StatusNotFound} {
+			if got := r.send(r.key, "DELETE", member, "", "If-Match", changed.header.Get("Etag")); got.status != want {
+				r.t.Errorf("DELETE a member: %d %s, want %d", got.status, got.body, want)
+			}
+		}
+	})
+}
+
+// Of eight who change what they have all read, one succeeds.
+func TestWritersWithOneETag(t *testing.T) {
+	each(t, func(r *rig) {
+		paths, patches := r.objects()
+		for _, path := range paths {
+			tag := r.etag(path)
+			var changed, refused atomic.Int32
+			var writers sync.WaitGroup
+			for i := range 8 {
+				writers.Go(func() {
+					switch got := r.send(r.key, "PATCH", path, fmt.Sprintf(patches[path], 100+i), "If-Match", tag); got.status {
+					case http.StatusOK:
+						changed.Add(1)
+					case http.StatusPreconditionFailed:
+						refused.Add(1)
+					default:
+						r.t.Errorf("%s: %d %s", path, got.status, got.body)
+					}
+				})
+			}
+			writers.Wait()
+			if changed.Load() != 1 || refused.Load() != 7 {
+				r.t.Errorf("%s: changed %d times, refused %d times", path, changed.Load(), refused.Load())
+			}
+		}
+	})
+}

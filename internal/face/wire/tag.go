@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+)
+
+// Tag names one state of an object or a list: its ETag.
+type Tag [16]byte
+
+// TagOf is the tag of what is written as text.
+func TagOf(text []byte) (t Tag) {
+	sum := sha256.Sum256(text)
+	copy(t[:], sum[:])
+	return t
+}
+
+const gzipCoding = "gzip"
+
+// append appends the tag as an ETag; what is compressed has another one.
+func (t Tag) append(b []byte, coding string) []byte {
+	b = base64.RawURLEncoding.AppendEncode(append(b, '"'), t[:])
+	if coding != "" {
+		b = append(append(b, '-'), coding...)
+	}
+	return append(b, '"')
+}
+
+// In reports whether If-Match or, if weak ones count, If-None-Match names the tag.
+func (t Tag) In(condition []string, weak bool) bool {
+	plain, compressed := string(t.append(nil, "")), string(t.append(nil, gzipCoding))
+	if weak {
+		return Names(condition, plain, compressed, "W/"+plain, "W/"+compressed)
+	}
+	return Names(condition, plain, compressed)
+}
+
+// Names reports whether a condition names any of the tags, or is *. Tags of others may
+// have commas: no part of such a tag is one of ours.
+func Names(condition []string, tags ...string) bool {
+	for one := range strings.SplitSeq(strings.Join(condition, ","), ",") {
+		one = strings.Trim(one, " \t")
+		if one == "*" || slices.Contains(tags, one) {
+			return true
+		}
+	}
+	return false
+}
