@@ -205,7 +205,7 @@ func TestFailuresAreLogged(t *testing.T) {
 		s := start(t, config.Config{Database: url})
 		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, table := range []string{"keys", "invites"} {
-				if _, err := db.Exec(t.Context(), tx, "ALTER TABLE "+table+" RENAME TO lost_"+table); err != nil {
+				if err := db.Exec(t.Context(), tx, "ALTER TABLE "+table+" RENAME TO lost_"+table); err != nil {
 					return err
 				}
 			}

@@ -30,8 +30,7 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		host.Fail(http.StatusInternalServerError)
 		at := time.Now().Add(-time.Hour)
 		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
-			return err
+			return db.Exec(t.Context(), tx, "UPDATE plugin_sources SET checked_at = $1", at)
 		})
 		if err != nil {
 			t.Fatal(err)

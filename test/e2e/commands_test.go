@@ -123,8 +123,7 @@ func sql(ts *testscript.TestScript, _ bool, args []string) {
 	d, err := db.Open(context.Background(), address)
 	ts.Check(err)
 	ts.Check(d.InTx(context.Background(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(context.Background(), tx, args[0])
-		return err
+		return db.Exec(context.Background(), tx, args[0])
 	}))
 	ts.Check(d.Close())
 }

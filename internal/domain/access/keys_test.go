@@ -46,6 +46,9 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 			if err := markUsed(t.Context(), tx, ids[0], at); err != nil {
 				return err
 			}
+			if _, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`); err != nil { // it is marked by then
+				return err
+			}
 			go func() {
 				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
 				made <- err

@@ -49,8 +49,7 @@ func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {
 }
 
 func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
 }
 
 // opened names the organizations that a key opens.
@@ -63,19 +62,16 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 }
 
 func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
 }
 
 func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)
-	return err
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	_, err := db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
-	return err
+	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {
@@ -187,8 +183,7 @@ func countKeys(ctx context.Context, tx *db.Tx, userID int64) (int, error) {
 }
 
 func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
 }
 
 func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {

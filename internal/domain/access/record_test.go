@@ -21,16 +21,15 @@ func TestKeysAreRecorded(t *testing.T) {
 		userID, _ := withKeys(t, k)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, id := range []string{"one", "two", "not-mine"} {
-				if _, err := db.Exec(ctx, tx, `
+				if err := db.Exec(ctx, tx, `
 					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
 					VALUES ($1, $1, 6, TRUE, TRUE, '', $2)`, id, d.Now()); err != nil {
 					return err
 				}
 			}
-			_, err := db.Exec(ctx, tx, `
+			return db.Exec(ctx, tx, `
 				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
 				SELECT id, $1, 15, $2, $2 FROM organizations WHERE id <> 'not-mine'`, userID, d.Now())
-			return err
 		})
 		if err != nil {
 			t.Fatal(err)

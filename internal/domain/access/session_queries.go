@@ -82,16 +82,13 @@ func findSession(ctx context.Context, q db.Querier, userID, id int64, now time.T
 }
 
 func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 }
 
 func deleteIdleSessions(ctx context.Context, tx *db.Tx, usedBefore time.Time) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1`, usedBefore)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1`, usedBefore)
 }
 
 func markSessionUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, at)
-	return err
+	return db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, at)
 }

@@ -150,11 +150,10 @@ func (h *Head) fields() []any {
 }
 
 func setHead(ctx context.Context, tx *db.Tx, h Head) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO activity_chains (organization_id, number, hash, at, dropped, dropped_hash) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (organization_id) DO UPDATE SET number = $2, hash = $3, at = $4`,
 		h.OrganizationID, h.Number, h.Hash, h.At, h.dropped, h.droppedHash)
-	return err
 }
 
 func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
@@ -166,9 +165,8 @@ func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error)
 }
 
 func setNumber(ctx context.Context, tx *db.Tx, e chained) error {
-	_, err := db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5 WHERE id = $1`,
+	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5 WHERE id = $1`,
 		e.ID, e.Number, e.Hash, e.nameHash, e.salt)
-	return err
 }
 
 // Person is a user as entries may name them.
@@ -198,6 +196,5 @@ func Erase(ctx context.Context, d *db.DB, p Person) error {
 }
 
 func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
-	_, err := db.Exec(ctx, tx, `UPDATE activity SET name = '', salt = '' WHERE salt <> '' AND `+which, of)
-	return err
+	return db.Exec(ctx, tx, `UPDATE activity SET name = '', salt = '' WHERE salt <> '' AND `+which, of)
 }

@@ -133,8 +133,7 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 		numberAll(t, d)
 		do := func(query string, args ...any) error {
 			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-				_, err := db.Exec(ctx, tx, query, args...)
-				return err
+				return db.Exec(ctx, tx, query, args...)
 			})
 		}
 		if err := do(`CREATE TABLE kept AS SELECT * FROM activity`); err != nil {
@@ -181,6 +180,9 @@ func TestNumbersOfALateCommit(t *testing.T) {
 	go func() {
 		late <- d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			err := Record(ctx, tx, Entry{OrganizationID: ours, Scope: Plugin, Verb: Installed, Name: "late"}, d.Now())
+			if err == nil {
+				_, err = db.One(ctx, tx, db.Value[int], `SELECT 1`) // it has its id by then
+			}
 			close(written)
 			<-goOn
 			return err

@@ -8,12 +8,11 @@ import (
 )
 
 func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
 		e.Name, changes, e.RequestID, e.CreatedAt)
-	return err
 }
 
 // reference is an id as it is stored: NULL if there is none.
@@ -49,11 +48,10 @@ func oldest(ctx context.Context, q db.Querier, organizationID string, limit int)
 
 // drop removes the entries up to one, whose hash stays for those after it.
 func drop(ctx context.Context, tx *db.Tx, organizationID string, last Stored) error {
-	_, err := db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`,
+	err := db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`,
 		organizationID, last.Number, last.Hash)
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, tx, `DELETE FROM activity WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM activity WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number)
 }

@@ -448,7 +448,7 @@ func TestTidyQuotas(t *testing.T) {
 				if i == old {
 					since = now
 				}
-				if _, err := db.Exec(r.Context(), tx, `INSERT INTO quotas (kind, item, since, used) VALUES ('mail', $1, $2, 1)`,
+				if err := db.Exec(r.Context(), tx, `INSERT INTO quotas (kind, item, since, used) VALUES ('mail', $1, $2, 1)`,
 					strconv.Itoa(i), since); err != nil {
 					return err
 				}

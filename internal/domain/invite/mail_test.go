@@ -118,8 +118,7 @@ func TestDeferredMailIsSentSoon(t *testing.T) {
 		r.invite(r.owner, draft("ada@x.example"))
 		r.until(inState(invite.Deferred))
 		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(r.Context(), tx, `UPDATE jobs SET run_at = created_at`)
-			return err
+			return db.Exec(r.Context(), tx, `UPDATE jobs SET run_at = created_at`)
 		}); err != nil {
 			r.Fatal(err)
 		}

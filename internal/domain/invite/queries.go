@@ -24,22 +24,20 @@ func (i *Invite) fields() []any {
 const selectInvite = `SELECT ` + columns + ` FROM invites i JOIN users u ON u.id = i.created_by `
 
 func insert(ctx context.Context, tx *db.Tx, i Invite) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO invites (id, organization_id, target_email, first_name, level, message, created_by, created_at, updated_at, expires_at,
 			issue, mail_state, search)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12)`,
 		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.Level, i.Message, i.CreatedBy.ID, i.CreatedAt, i.ExpiresAt,
 		i.Issue, i.Mail.State, i.search())
-	return err
 }
 
 // reissue stores an invite that is sent again.
 func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0, mail_at = NULL,
 			emailing_attempt_made = FALSE, created_by = $6
 		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
-	return err
 }
 
 // findIssue is the organization of an invite whose issue is still the given one.
@@ -50,11 +48,10 @@ func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organiza
 
 // noteMail stores how a try to mail one issue of an invite went.
 func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, asked bool) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
 			emailing_attempt_made = CASE WHEN CAST($6 AS BOOLEAN) THEN TRUE ELSE emailing_attempt_made END
 		WHERE id = $1 AND issue = $2`, id, issue, m.State, m.Reason, m.Attempts, asked, m.At)
-	return err
 }
 
 // findAnywhere finds an invite of any organization, for the holder of its link.
@@ -64,17 +61,16 @@ func findAnywhere(ctx context.Context, q db.Querier, id string) (Invite, error) 
 
 // removeIssue removes an invite: only one of any number of transactions does.
 func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
-	return db.Exec(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+	return db.Changed(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
 // keepAccepted stores an invite that is being accepted where it is kept for a time.
 func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO accepted_invites (`+stored+`, accepted_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.EmailAttempted, i.Level, i.Message, i.CreatedBy.ID,
 		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at)
-	return err
 }
 
 // acceptedBy is who made an invite that was accepted.
@@ -83,13 +79,12 @@ func acceptedBy(ctx context.Context, tx *db.Tx, organizationID, id string) (int6
 }
 
 func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // forgetAcceptedBefore removes a batch of those that were accepted before a time.
 func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Exec(ctx, tx, `
+	return db.Changed(ctx, tx, `
 		DELETE FROM accepted_invites WHERE id IN (
 			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.SkipLocked+`)`, before, limit)
 }
@@ -156,8 +151,7 @@ func list(ctx context.Context, q db.Querier, organizationID string, after cursor
 
 // remove removes an invite that the transaction has locked.
 func remove(ctx context.Context, tx *db.Tx, organizationID, id string) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // overdue names organizations with invites that expired before a time. They were also
@@ -171,7 +165,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 }
 
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
-	return db.Exec(ctx, tx, `
+	return db.Changed(ctx, tx, `
 		DELETE FROM invites WHERE id IN (
 			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.SkipLocked+`)
 		AND expires_at < $2`, organizationID, before, limit)

@@ -77,7 +77,7 @@ func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
 
 // ensureUser makes the user unless there is one with this address.
 func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
-	_, err := db.Exec(ctx, tx, `
+	err := db.Exec(ctx, tx, `
 		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING`,
 		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt)
@@ -92,18 +92,15 @@ func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
 }
 
 func markVerified(ctx context.Context, tx *db.Tx, u User) error {
-	_, err := db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, u.ID)
-	return err
+	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, u.ID)
 }
 
 func updateNames(ctx context.Context, tx *db.Tx, u User) error {
-	_, err := db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3 WHERE id = $1`, u.ID, u.FirstName, u.LastName)
-	return err
+	return db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3 WHERE id = $1`, u.ID, u.FirstName, u.LastName)
 }
 
 func markHanded(ctx context.Context, tx *db.Tx, u User) error {
-	_, err := db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
-	return err
+	return db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
 }
 
 func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
@@ -146,22 +143,20 @@ func (m *Membership) fields() []any {
 
 // insertMember fails with db.ErrUnique if the user is a member already.
 func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
-	_, err := db.Exec(ctx, tx, `
+	_, err := db.Changed(ctx, tx, `
 		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
 		VALUES ($1, $2, $3, $4, $4)`, m.OrganizationID, m.User.ID, m.Level, m.JoinedAt)
 	return err
 }
 
 func updateMember(ctx context.Context, tx *db.Tx, m Membership) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE memberships SET level = $3, updated_at = $4 WHERE organization_id = $1 AND user_id = $2`,
 		m.OrganizationID, m.User.ID, m.Level, m.UpdatedAt)
-	return err
 }
 
 func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID)
 }
 
 func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {

@@ -28,7 +28,6 @@ func findContent(ctx context.Context, q db.Querier, sum string) (string, error) 
 }
 
 func noteUse(ctx context.Context, tx *db.Tx, pluginID int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugins SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, pluginID, at)
-	return err
 }

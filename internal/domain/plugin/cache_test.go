@@ -103,8 +103,7 @@ func TestLostCommits(t *testing.T) {
 			if err := update(r.Context(), tx, lost, p); err != nil {
 				return err
 			}
-			_, err := db.Exec(r.Context(), tx, `UPDATE plugin_counts SET version = 1`)
-			return err
+			return db.Exec(r.Context(), tx, `UPDATE plugin_counts SET version = 1`)
 		})
 		if err != nil {
 			r.Fatal(err)

@@ -22,13 +22,13 @@ const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
 func seedPlugins(t *testing.T, d *db.DB, organizationID string, n int) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(ctx, tx, `
+		err := db.Exec(ctx, tx, `
 			INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
 			VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organizationID, d.Now())
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(ctx, tx, `
+		err = db.Exec(ctx, tx, `
 			WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
 			INSERT INTO plugins (organization_id, plugin_type, name, description, url, icon, tag, latest_tag, is_global, exports, created_at, updated_at,
 				name_key, search, is_broken, is_edited, config_schema, capabilities)
@@ -42,8 +42,7 @@ func seedPlugins(t *testing.T, d *db.DB, organizationID string, n int) {
 			return err
 		}
 		count(tx, Plugin{OrganizationID: organizationID}, int64(n), 0)
-		_, err = db.Exec(ctx, tx, `UPDATE plugins SET disabled_at = created_at WHERE organization_id = $1 AND id % 1000 = 2`, organizationID)
-		return err
+		return db.Exec(ctx, tx, `UPDATE plugins SET disabled_at = created_at WHERE organization_id = $1 AND id % 1000 = 2`, organizationID)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +54,13 @@ func seedPlacements(t *testing.T, d *db.DB) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		for site := range 20 {
-			_, err := db.Exec(ctx, tx, `
+			err := db.Exec(ctx, tx, `
 				INSERT INTO sites (id, organization_id, name, token, enabled, is_demo, origins, revision, stamp, apps, created_at, updated_at)
 				VALUES ($1, $2, $3, $3, TRUE, FALSE, '[]', 1, 1, '[]', $4, $4)`, site+1, ours, strconv.Itoa(site), d.Now())
 			if err != nil {
 				return err
 			}
-			_, err = db.Exec(ctx, tx, `
+			err = db.Exec(ctx, tx, `
 				INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
 					site_values, created_at, updated_at)
 				SELECT CAST($1 AS BIGINT), id, $2, TRUE, 1, 0, 0, 0, '', '[]', '{}', 2, '{}', created_at, created_at FROM plugins WHERE organization_id = $2 AND id % 50 = $1`,
@@ -81,8 +80,7 @@ func seedPlacements(t *testing.T, d *db.DB) {
 func analyze(t *testing.T, d *db.DB) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(ctx, tx, `ANALYZE`)
-		return err
+		return db.Exec(ctx, tx, `ANALYZE`)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,10 +23,9 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 }
 
 func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugins SET version = $6, disabled_at = $3, disabled_by = $4, disabled_reason = $5 WHERE organization_id = $1 AND id = $2`,
 		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason, p.Revision)
-	return err
 }
 
 func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
@@ -35,11 +34,10 @@ func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64) (
 
 // updateWithdrawn changes a version, and those with the same bundle.
 func updateWithdrawn(ctx context.Context, tx *db.Tx, pluginID int64, v Version, to Off) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugin_versions SET withdrawn_at = $4, withdrawn_by = $5, withdrawn_reason = $6
 		WHERE plugin_id = $1 AND (number = $2 OR bundle = $3)`,
 		pluginID, v.Number, db.Null(&v.Bundle.SHA256), db.Null(&to.At), to.By.ID, to.Reason)
-	return err
 }
 
 // findWithdrawn returns the number of a withdrawn version with a bundle.

@@ -211,8 +211,7 @@ func TestBundlesOfSuspended(t *testing.T) {
 		p, _ := r.built("export const a = 1")
 		token := r.token(p.ID)
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(ctx, tx, `UPDATE organizations SET access_level = 0`)
-			return err
+			return db.Exec(ctx, tx, `UPDATE organizations SET access_level = 0`)
 		})
 		if err != nil {
 			r.Fatal(err)

@@ -40,8 +40,7 @@ var updatePlugin = `
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
 	args := append([]any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt, plaintext.Key(p.Name), p.search()}, p.values()...)
-	_, err := db.Exec(ctx, tx, updatePlugin, args...)
-	return err
+	return db.Exec(ctx, tx, updatePlugin, args...)
 }
 
 // find returns a plugin that the organization can see: its own or a global one.
@@ -51,8 +50,7 @@ func find(ctx context.Context, q db.Querier, organizationID string, id int64, lo
 }
 
 func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM plugins WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 // visible is the query for a page of what an organization sees. The first of its own plugins
@@ -105,7 +103,7 @@ func (p *Plugin) search() string {
 
 // flagVersion keeps what can be filtered for of the current version of a plugin.
 func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugins SET
 			is_broken = EXISTS (
 				SELECT 1 FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
@@ -114,7 +112,6 @@ func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
 				SELECT 1 FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
 				WHERE s.plugin_id = plugins.id AND s.url_key IS NOT NULL AND v.commit_name = '')
 		WHERE organization_id = $1 AND id = $2`, p.OrganizationID, p.ID)
-	return err
 }
 
 // visibleNow is how many plugins an organization sees, its own and the global ones

@@ -35,17 +35,15 @@ func originOf(ctx context.Context, q db.Querier, organizationID string, pluginID
 }
 
 func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO plugin_sources (`+originColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		o.PluginID, o.OrganizationID, o.PublicToken, o.Current, db.Null(&o.URLKey), db.Null(&o.Credentials), db.Null(&o.CheckedAt))
-	return err
 }
 
 func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugin_sources SET current_number = $2, credentials = $3, checked_at = $4, url_key = $5 WHERE plugin_id = $1`,
 		o.PluginID, o.Current, db.Null(&o.Credentials), db.Null(&o.CheckedAt), db.Null(&o.URLKey))
-	return err
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {
@@ -145,15 +143,13 @@ func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error
 }
 
 func updateBundle(ctx context.Context, tx *db.Tx, id int64, b Bundle) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE plugin_versions SET bundle = $2, bundle_integrity = $3, bundle_size = $4, bundle_inject = $5 WHERE id = $1`,
 		id, db.Null(&b.SHA256), b.Integrity, b.Size, b.Inject)
-	return err
 }
 
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
 }
 
 func (f *File) fields() []any {
@@ -161,19 +157,17 @@ func (f *File) fields() []any {
 }
 
 func insertFile(ctx context.Context, tx *db.Tx, versionID int64, f File) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		versionID, f.Name, f.SHA256, f.Size, f.Status, f.Error, f.Line, f.Column, f.Warning)
-	return err
 }
 
 // copyFiles gives a version the files of another.
 func copyFiles(ctx context.Context, tx *db.Tx, fromID, toID int64) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO plugin_files (version_id, name, sha256, size, status, error, error_line, error_column, warning)
 		SELECT CAST($2 AS BIGINT), name, sha256, size, status, error, error_line, error_column, warning FROM plugin_files WHERE version_id = $1`, fromID, toID)
-	return err
 }
 
 // listFiles returns the files of a version, in no order.
@@ -223,8 +217,7 @@ func lockContents(ctx context.Context, tx *db.Tx) error {
 }
 
 func insertContent(ctx context.Context, tx *db.Tx, sum, content string) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(content))
-	return err
+	return db.Exec(ctx, tx, `INSERT INTO contents (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, packed(content))
 }
 
 // inBase64 begins the content, in base64, of a file that is no text: columns of text hold
@@ -254,10 +247,9 @@ func unpacked(stored string) string {
 
 // removeUnused removes a content unless a version uses it.
 func removeUnused(ctx context.Context, tx *db.Tx, sum string) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		DELETE FROM contents WHERE sha256 = $1 AND NOT EXISTS (SELECT 1 FROM plugin_files f WHERE f.sha256 = $1)
 		AND NOT EXISTS (SELECT 1 FROM plugin_versions v WHERE v.bundle = $1)`, sum)
-	return err
 }
 
 // contents is a query for what versions use.

@@ -124,18 +124,15 @@ func findFailures(ctx context.Context, tx *db.Tx, userID int64) (failures, error
 }
 
 func insertFailures(ctx context.Context, tx *db.Tx, f failures) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO signin_failures (user_id, since, others) VALUES ($1, $2, $3)`, f.userID, f.since, f.others)
-	return err
+	return db.Exec(ctx, tx, `INSERT INTO signin_failures (user_id, since, others) VALUES ($1, $2, $3)`, f.userID, f.since, f.others)
 }
 
 func addFailure(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.Exec(ctx, tx, `UPDATE signin_failures SET others = others + 1 WHERE user_id = $1`, userID)
-	return err
+	return db.Exec(ctx, tx, `UPDATE signin_failures SET others = others + 1 WHERE user_id = $1`, userID)
 }
 
 func deleteFailures(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1`, userID)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1`, userID)
 }
 
 func dueFailures(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {

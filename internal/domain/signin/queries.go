@@ -15,8 +15,7 @@ type request struct {
 }
 
 func insertRequest(ctx context.Context, tx *db.Tx, r request) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO signin_requests (id, email, created_at) VALUES ($1, $2, $3)`, r.id, r.email, r.createdAt)
-	return err
+	return db.Exec(ctx, tx, `INSERT INTO signin_requests (id, email, created_at) VALUES ($1, $2, $3)`, r.id, r.email, r.createdAt)
 }
 
 func findRequest(ctx context.Context, q db.Querier, id string) (request, error) {
@@ -25,8 +24,7 @@ func findRequest(ctx context.Context, q db.Querier, id string) (request, error) 
 }
 
 func deleteRequest(ctx context.Context, tx *db.Tx, id string) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM signin_requests WHERE id = $1`, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM signin_requests WHERE id = $1`, id)
 }
 
 // link is what is stored of one.
@@ -41,9 +39,8 @@ type link struct {
 func (l *link) fields() []any { return []any{&l.hash, &l.userID, &l.email, &l.mailed, &l.expiresAt} }
 
 func insertLink(ctx context.Context, tx *db.Tx, l link) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO signin_links (hash, user_id, email, mailed, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+	return db.Exec(ctx, tx, `INSERT INTO signin_links (hash, user_id, email, mailed, expires_at) VALUES ($1, $2, $3, $4, $5)`,
 		l.hash, l.userID, l.email, l.mailed, l.expiresAt)
-	return err
 }
 
 // findLink finds a link to a user whose address is still the one that it was made for.
@@ -54,8 +51,7 @@ func findLink(ctx context.Context, q db.Querier, hash, forUpdate string) (link, 
 }
 
 func deleteLink(ctx context.Context, tx *db.Tx, hash string) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM signin_links WHERE hash = $1`, hash)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM signin_links WHERE hash = $1`, hash)
 }
 
 // standing is what is known about how a user came to be.
@@ -67,8 +63,7 @@ func findStanding(ctx context.Context, tx *db.Tx, userID int64) (standing, error
 }
 
 func verify(ctx context.Context, tx *db.Tx, userID int64) error {
-	_, err := db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
-	return err
+	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
 }
 
 func findIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
@@ -76,8 +71,7 @@ func findIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, 
 }
 
 func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
-	return err
+	return db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
 }
 
 // found is a user with an address.
@@ -93,8 +87,7 @@ func findUser(ctx context.Context, tx *db.Tx, email string) (found, error) {
 
 // insertState fails with db.ErrUnique if the state has come back before.
 func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time) error {
-	_, err := db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, hash, expires)
-	return err
+	return db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, hash, expires)
 }
 
 func tidy(ctx context.Context, tx *db.Tx, links, states, requests time.Time) error {
@@ -103,7 +96,7 @@ func tidy(ctx context.Context, tx *db.Tx, links, states, requests time.Time) err
 		`DELETE FROM signin_states WHERE expires_at < $1`:   states,
 		`DELETE FROM signin_requests WHERE created_at < $1`: requests,
 	} {
-		if _, err := db.Exec(ctx, tx, query, before); err != nil {
+		if err := db.Exec(ctx, tx, query, before); err != nil {
 			return err
 		}
 	}

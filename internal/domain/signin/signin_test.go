@@ -146,8 +146,7 @@ func TestLinkOfAnAddressThatChanged(t *testing.T) {
 		ada := r.join("ada@x.example", false, false)
 		token := r.link("ada@x.example")
 		err := r.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(ctx, tx, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
-			return err
+			return db.Exec(ctx, tx, `UPDATE users SET email = 'ada@y.example' WHERE id = $1`, ada.ID)
 		})
 		if err != nil {
 			t.Fatal(err)

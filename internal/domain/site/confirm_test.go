@@ -62,8 +62,7 @@ func TestRightLostWhileWaiting(t *testing.T) {
 				return err
 			}
 			change()
-			_, err := db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, r.caller.UserID)
-			return err
+			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, r.caller.UserID)
 		})
 		if err != nil {
 			r.Fatal(err)

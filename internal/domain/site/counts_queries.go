@@ -27,17 +27,16 @@ func (k errorKey) digest() string {
 }
 
 func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS INTEGER), CAST($6 AS BIGINT)
 		FROM sites WHERE id = $2
 		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = site_counts.views + excluded.views`,
 		k.appID, k.siteID, k.number, k.minute, k.bucket, n)
-	return err
 }
 
 func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO site_errors (app_id, site_id, organization_id, digest, version, name, message, line_number, column_number, seen, first_at, last_at)
 		SELECT CAST($1 AS BIGINT), id, organization_id, CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS BIGINT),
 			CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS TIMESTAMPTZ),
@@ -45,16 +44,14 @@ func addError(ctx context.Context, tx *db.Tx, k errorKey, e noted) error {
 		FROM sites WHERE id = $2
 		ON CONFLICT (app_id, site_id, digest) DO UPDATE SET seen = site_errors.seen + excluded.seen, last_at = excluded.last_at`,
 		k.appID, k.siteID, k.digest(), k.number, k.name, k.message, k.line, k.column, e.n, e.first, e.last)
-	return err
 }
 
 // removeOldErrors keeps the last errors of an app on a site.
 func removeOldErrors(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		DELETE FROM site_errors WHERE app_id = $1 AND site_id = $2 AND digest IN (
 			SELECT digest FROM site_errors WHERE app_id = $1 AND site_id = $2 ORDER BY last_at DESC, digest LIMIT 100000 OFFSET $3)`,
 		appID, siteID, maxErrorsKept)
-	return err
 }
 
 // listLately lists what the manifests of a site listed since a time.
@@ -67,7 +64,7 @@ func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time
 // tidyCounts makes hours of the minutes before one: a count that is at the first minute of its hour
 // is that hour's, so doing it again changes nothing.
 func tidyCounts(ctx context.Context, tx *db.Tx, minute int64, before time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	err := db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT app_id, site_id, organization_id, version, minute - minute % 60, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
 		WHERE minute < $1 GROUP BY app_id, site_id, organization_id, version, minute - minute % 60, bucket HAVING MAX(minute % 60) > 0
@@ -75,14 +72,13 @@ func tidyCounts(ctx context.Context, tx *db.Tx, minute int64, before time.Time) 
 	if err != nil {
 		return err
 	}
-	if _, err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1 AND minute % 60 > 0`, minute); err != nil {
+	if err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1 AND minute % 60 > 0`, minute); err != nil {
 		return err
 	}
-	if _, err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1`, before.Unix()/60); err != nil {
+	if err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1`, before.Unix()/60); err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, tx, `DELETE FROM site_errors WHERE last_at < $1`, before)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM site_errors WHERE last_at < $1`, before)
 }
 
 // total is the views of a version in a bucket.

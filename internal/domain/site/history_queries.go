@@ -12,10 +12,9 @@ import (
 )
 
 func insertRevision(ctx context.Context, tx *db.Tx, s Site, placements string, by access.Caller, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO site_revisions (site_id, revision, apps, placements, user_id, request_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		s.ID, s.Revision, s.apps, placements, by.UserID, by.RequestID, at)
-	return err
 }
 
 func (r *Revision) fields() []any {
@@ -50,8 +49,7 @@ func findSnapshots(ctx context.Context, q db.Querier, organizationID string, sit
 }
 
 func removeRevisions(ctx context.Context, tx *db.Tx, before time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		DELETE FROM site_revisions WHERE created_at < $1
 		AND revision <= (SELECT s.revision FROM sites s WHERE s.id = site_revisions.site_id) - $2`, before, keepRevisions)
-	return err
 }

@@ -95,8 +95,7 @@ func TestTidyHistory(t *testing.T) {
 			r.Errorf("%d revisions of today, %v", count(), err)
 		}
 		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
-			return err
+			return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
 		})
 		if err != nil {
 			r.Fatal(err)

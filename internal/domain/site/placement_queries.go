@@ -22,46 +22,40 @@ func (p *Placement) fields() []any {
 const selectPlacements = `SELECT ` + placementColumns + ` FROM placements p JOIN sites s ON s.id = p.site_id `
 
 func insertPlacement(ctx context.Context, tx *db.Tx, p Placement) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
 			site_values, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		p.SiteID, p.AppID, p.OrganizationID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config),
 		p.Values, p.CreatedAt, p.UpdatedAt)
-	return err
 }
 
 func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE placements SET enabled = $3, position = $4, version = $5, running = $6, kept = $7, held = $8, paths = $9, config = $10,
 			config_size = $11, site_values = $12, updated_at = $13
 		WHERE site_id = $1 AND app_id = $2`,
 		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config), p.Values, p.UpdatedAt)
-	return err
 }
 
 // updateOutcome writes what became of a placement.
 func updateOutcome(ctx context.Context, tx *db.Tx, p Placement) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE placements SET running = $3, kept = $4, held = $5, site_values = $6 WHERE site_id = $1 AND app_id = $2`,
 		p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values)
-	return err
 }
 
 func removePlacement(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1 AND app_id = $2`, siteID, appID)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1 AND app_id = $2`, siteID, appID)
 }
 
 func removePlacements(ctx context.Context, tx *db.Tx, siteID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1`, siteID)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1`, siteID)
 }
 
 // removeFromSites takes an app off some sites.
 func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM placements AS p WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1), append(idsOf(sites), appID)...)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM placements AS p WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1), append(idsOf(sites), appID)...)
 }
 
 func findPlacement(ctx context.Context, q db.Querier, siteID, appID int64) (Placement, error) {

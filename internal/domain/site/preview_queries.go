@@ -9,10 +9,9 @@ import (
 )
 
 func insertPreview(ctx context.Context, tx *db.Tx, p preview) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO site_previews (hash, site_id, app_id, version, site_values, user_id, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		p.hash, p.siteID, p.appID, p.version, p.values, p.userID, p.expires)
-	return err
 }
 
 func (p *preview) fields() []any { return []any{&p.siteID, &p.appID, &p.version, &p.values} }
@@ -28,8 +27,7 @@ func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now 
 }
 
 func removePreviews(ctx context.Context, tx *db.Tx, now time.Time) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM site_previews WHERE expires_at < $1`, now)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM site_previews WHERE expires_at < $1`, now)
 }
 
 // findSiteByID is for what belongs to a site itself, and so to its organization.

@@ -34,22 +34,19 @@ func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
 }
 
 func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE sites SET name = $3, enabled = $4, origins = $5, updated_at = $6, name_key = $7 WHERE organization_id = $1 AND id = $2`,
 		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, plaintext.Key(s.Name))
-	return err
 }
 
 // updateApps writes what the manifest of a site lists, as its next revision.
 func updateApps(ctx context.Context, tx *db.Tx, s Site) error {
-	_, err := db.Exec(ctx, tx, `UPDATE sites SET revision = $3, apps = $4, stamp = stamp + $5 WHERE organization_id = $1 AND id = $2`,
+	return db.Exec(ctx, tx, `UPDATE sites SET revision = $3, apps = $4, stamp = stamp + $5 WHERE organization_id = $1 AND id = $2`,
 		s.OrganizationID, s.ID, s.Revision, s.apps, cache.Step())
-	return err
 }
 
 func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
-	_, err := db.Exec(ctx, tx, `DELETE FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
-	return err
+	return db.Exec(ctx, tx, `DELETE FROM sites WHERE organization_id = $1 AND id = $2`, organizationID, id)
 }
 
 func findSite(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Site, error) {

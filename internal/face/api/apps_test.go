@@ -359,9 +359,8 @@ func TestPagesOfLargeExports(t *testing.T) {
 			r.app(`{"name":"large","capabilities":["x"]}`)
 		}
 		if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(r.t.Context(), tx, `UPDATE plugins SET metrics = $1, config_schema = $2`,
+			return db.Exec(r.t.Context(), tx, `UPDATE plugins SET metrics = $1, config_schema = $2`,
 				`["`+strings.Repeat("x", 700_000)+`"]`, `[{"key":"a","default":"`+strings.Repeat("x", 100_000)+`"}]`)
-			return err
 		}); err != nil {
 			r.t.Fatal(err)
 		}

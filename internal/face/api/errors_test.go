@@ -299,8 +299,7 @@ func TestHostileInput(t *testing.T) {
 func (r *rig) drop(table string) {
 	r.t.Helper()
 	if err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(r.t.Context(), tx, "DROP TABLE "+table)
-		return err
+		return db.Exec(r.t.Context(), tx, "DROP TABLE "+table)
 	}); err != nil {
 		r.t.Fatal(err)
 	}

@@ -193,8 +193,7 @@ const numbers = `WITH RECURSIVE s (n) AS (SELECT $2 + 1 WHERE $3 > 0 UNION ALL S
 
 // change runs a statement whose rows nobody counts.
 func change(ctx context.Context, tx *db.Tx, query string, args ...any) error {
-	_, err := db.Exec(ctx, tx, query, args...)
-	return err
+	return db.Exec(ctx, tx, query, args...)
 }
 
 // seedApps makes n of what W3 makes, with the ids after one.

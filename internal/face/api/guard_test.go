@@ -59,8 +59,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			}, 404},
 			{"the database fails", r.owner, func(int64) {
 				must(r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					_, err := db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
-					return err
+					return db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
 				}))
 			}, 500},
 		} {

@@ -21,14 +21,13 @@ import (
 func addOrganization(t *testing.T, d *db.DB, id string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(t.Context(), tx, `
+		err := db.Exec(t.Context(), tx, `
 			INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
 			VALUES ($1, 'Acme', 9, TRUE, TRUE, '', $2)`, id, d.Now())
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(t.Context(), tx, `UPDATE plugin_counts SET own = own + 1 WHERE organization_id = ''`)
-		return err
+		return db.Exec(t.Context(), tx, `UPDATE plugin_counts SET own = own + 1 WHERE organization_id = ''`)
 	})
 	if err != nil {
 		t.Error(err)

@@ -93,7 +93,9 @@ func (c *conn) run(query string, args ...any) error {
 	return s.Run()
 }
 
-func (c *conn) exec(_ context.Context, query string, args []any) (int64, error) {
+func (c *conn) exec(_ context.Context, query string, args []any) error { return c.run(query, args...) }
+
+func (c *conn) changed(_ context.Context, query string, args []any) (int64, error) {
 	if err := c.run(query, args...); err != nil {
 		return 0, err
 	}

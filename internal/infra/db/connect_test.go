@@ -151,8 +151,7 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(ctx, tx, `DELETE FROM users WHERE id = $1`, id)
-		return err
+		return db.Exec(ctx, tx, `DELETE FROM users WHERE id = $1`, id)
 	})
 	if err != nil {
 		t.Error(err)
@@ -180,8 +179,7 @@ func TestServerThatBecomesAStandby(t *testing.T) {
 	var errs []error
 	for range 3 {
 		errs = append(errs, d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(t.Context(), tx, `DELETE FROM users`)
-			return err
+			return db.Exec(t.Context(), tx, `DELETE FROM users`)
 		}))
 	}
 	if errs[0] == nil || errs[1] != nil || errs[2] != nil {

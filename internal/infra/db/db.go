@@ -38,7 +38,8 @@ type scanner func(dest ...any) error
 // commit, and until the next statement.
 type session interface {
 	Querier
-	exec(ctx context.Context, query string, args []any) (changed int64, err error)
+	exec(ctx context.Context, query string, args []any) error
+	changed(ctx context.Context, query string, args []any) (int64, error)
 	insert(ctx context.Context, query string, args []any) (id int64, err error)
 	add(a addition)
 	lock(name string)
@@ -268,10 +269,17 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 	return hold.Take(size)
 }
 
-// Exec runs a statement and reports how many rows it changed.
-func Exec(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
+// Exec runs a statement. Its error may be returned by a later one of the transaction, or by its
+// commit.
+func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	t.db.statements.Add(1)
-	n, err := t.exec(ctx, query, args)
+	return classify(t.exec(ctx, query, args))
+}
+
+// Changed is Exec for a statement of which it matters how many rows it changes.
+func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
+	t.db.statements.Add(1)
+	n, err := t.changed(ctx, query, args)
 	return n, classify(err)
 }
 

@@ -20,8 +20,7 @@ import (
 func exec(t *testing.T, d *db.DB, query string, args ...any) {
 	t.Helper()
 	if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(t.Context(), tx, query, args...)
-		return err
+		return db.Exec(t.Context(), tx, query, args...)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func TestInTxRollsBack(t *testing.T) {
 					}
 				}()
 				return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					if _, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
+					if err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now()); err != nil {
 						return err
 					}
 					return fn()
@@ -105,8 +104,7 @@ func TestUniqueViolation(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		exec(t, d, makeUser, "a", false, d.Now())
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
-			return err
+			return db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 		})
 		if !errors.Is(err, db.ErrUnique) {
 			t.Errorf("got %v, want ErrUnique", err)
@@ -145,8 +143,7 @@ func TestTransactionsAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		atOnce(t, d, func(tx *db.Tx, i int) error {
-			_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
-			return err
+			return db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
 		})
 		wantUsers(t, d, 133)
 	})
@@ -168,8 +165,7 @@ func TestAdd(t *testing.T) {
 				if !writes || i%5 != 0 {
 					return nil
 				}
-				_, err := db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
-				return err
+				return db.Exec(t.Context(), tx, makeUser, strconv.Itoa(i), false, d.Now())
 			})
 			for i := range int64(200) {
 				for _, row := range []string{"even", "odd"}[i%2:] {
@@ -210,10 +206,10 @@ func TestDiskFull(t *testing.T) {
 				name := fmt.Sprintf("%d.%d.%s", i, j, strings.Repeat("x", 100+2000*(i%3)))
 				err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 					db.Add(tx, add, []any{"x"}, 1)
-					if _, err := db.Exec(ctx, tx, `INSERT INTO notes (name, item) VALUES ($1, $2)`, name, strings.Repeat("x", 1000*(j%3))); err != nil {
+					if err := db.Exec(ctx, tx, `INSERT INTO notes (name, item) VALUES ($1, $2)`, name, strings.Repeat("x", 1000*(j%3))); err != nil {
 						return err
 					}
-					_, err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now())
+					err := db.Exec(t.Context(), tx, makeUser, name, false, d.Now())
 					if i%7 == 0 {
 						return errors.Join(err, errors.New("refused"))
 					}
@@ -246,8 +242,7 @@ func TestTransactionThatCannotCommit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		exec(t, d, `CREATE TABLE late (id INTEGER REFERENCES users (id) DEFERRABLE INITIALLY DEFERRED)`)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(t.Context(), tx, `INSERT INTO late (id) VALUES (404)`)
-			return err
+			return db.Exec(t.Context(), tx, `INSERT INTO late (id) VALUES (404)`)
 		})
 		if err == nil {
 			t.Error("told that it is on disk")
@@ -432,17 +427,16 @@ func TestStatementThatFails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		exec(t, d, makeUser, "a", false, d.Now())
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
-			return err
+			return db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 		})
 		if !errors.Is(err, db.ErrUnique) {
 			t.Errorf("put off: got %v, want ErrUnique", err)
 		}
 		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
+			if err := db.Exec(t.Context(), tx, makeUser, "b", false, d.Now()); err != nil {
 				return err
 			}
-			_, _ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
+			_ = db.Exec(t.Context(), tx, makeUser, "a", false, d.Now())
 			return nil
 		})
 		n, counted := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users WHERE email = 'b'`)

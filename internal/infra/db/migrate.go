@@ -87,12 +87,12 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 		words = sqliteWords
 	}
 	return d.inMigration(ctx, func(ctx context.Context, tx *Tx) error {
-		n, err := Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
+		n, err := Changed(ctx, tx, `INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING`, name)
 		if err != nil || n == 0 {
 			return err // n == 0: another server has just done it
 		}
 		for _, statement := range statements(words.Replace(string(text))) {
-			if _, err := Exec(ctx, tx, statement); err != nil {
+			if _, err := Changed(ctx, tx, statement); err != nil { // at once: the next may be about its tables
 				return err
 			}
 		}
@@ -105,7 +105,7 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 func (d *DB) inMigration(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
 		if d.postgres != nil {
-			if _, err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
+			if err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
 				return err
 			}
 		}
@@ -129,8 +129,7 @@ var comments = regexp.MustCompile(`(?m)^--.*\n`)
 
 func (d *DB) script(ctx context.Context, statement string) error {
 	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := Exec(ctx, tx, statement)
-		return err
+		return Exec(ctx, tx, statement)
 	})
 }
 

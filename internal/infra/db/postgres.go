@@ -56,8 +56,9 @@ func each(rows pgx.Rows, row func(scan scanner) error) error {
 	return rows.Err()
 }
 
-// postgresTx is a transaction under way. BEGIN and locks travel with the next statement, what
-// is added to counts with COMMIT: each trip to the server costs more than the statement.
+// postgresTx is a transaction under way. BEGIN, locks, and statements that answer nothing travel
+// with the next that answers, what is added to counts with COMMIT: each trip to the server costs
+// more than the statement.
 type postgresTx struct {
 	conn      *pgxpool.Conn
 	begun     bool
@@ -140,7 +141,14 @@ func (t *postgresTx) query(ctx context.Context, query string, args []any, row fu
 	return t.send(ctx)
 }
 
-func (t *postgresTx) exec(ctx context.Context, query string, args []any) (changed int64, err error) {
+func (t *postgresTx) exec(ctx context.Context, query string, args []any) error {
+	if t.queue(query, args); t.batch.Len() >= maxQueued {
+		return t.send(ctx)
+	}
+	return nil
+}
+
+func (t *postgresTx) changed(ctx context.Context, query string, args []any) (changed int64, err error) {
 	t.queue(query, args).Exec(func(tag pgconn.CommandTag) error {
 		changed = tag.RowsAffected()
 		return nil
@@ -153,6 +161,9 @@ func (t *postgresTx) insert(ctx context.Context, query string, args []any) (id i
 	err = t.query(ctx, query+" RETURNING id", args, func(scan scanner) error { return scan(&id) })
 	return id, err
 }
+
+// maxQueued is how many statements travel together at most: they are held until then.
+const maxQueued = 100
 
 func (t *postgresTx) add(a addition) { t.additions = append(t.additions, a) }
 
@@ -184,13 +195,20 @@ func (t *postgresTx) commit(ctx context.Context) error {
 	if !t.begun && t.batch.Len() == 0 {
 		return nil
 	}
-	t.queue("COMMIT", nil).Exec(func(tag pgconn.CommandTag) error {
-		if tag.String() != "COMMIT" {
+	skipped := true
+	t.queue("COMMIT", nil).Fn = func(results pgx.BatchResults) error {
+		skipped = false
+		tag, err := results.Exec()
+		if err == nil && tag.String() != "COMMIT" {
 			return errAborted
 		}
-		return nil
-	})
-	return afterCommit(t.send(ctx))
+		return err
+	}
+	err := t.send(ctx)
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok && skipped {
+		return err // of what travelled with it
+	}
+	return afterCommit(err)
 }
 
 // errAborted means that a statement failed and the function went on regardless.

@@ -70,11 +70,10 @@ func TestReadyAfterFailure(t *testing.T) {
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
 	add := func(limit string) error {
 		return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := db.Exec(ctx, tx, `PRAGMA max_page_count = `+limit); err != nil {
+			if err := db.Exec(ctx, tx, `PRAGMA max_page_count = `+limit); err != nil {
 				return err
 			}
-			_, err := db.Exec(ctx, tx, makeUser, limit+strings.Repeat("x", 1<<20), false, d.Now())
-			return err
+			return db.Exec(ctx, tx, makeUser, limit+strings.Repeat("x", 1<<20), false, d.Now())
 		})
 	}
 	wantUnavailable(t, add("1"), "full")
@@ -103,7 +102,7 @@ func TestReadyTakesTheLock(t *testing.T) {
 	u := dbtest.Postgres(t)
 	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
 	err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.Exec(ctx, tx, `LOCK TABLE migrations IN EXCLUSIVE MODE`); err != nil {
+		if _, err := db.Changed(ctx, tx, `LOCK TABLE migrations IN EXCLUSIVE MODE`); err != nil {
 			return err
 		}
 		ready, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

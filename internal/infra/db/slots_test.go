@@ -29,7 +29,7 @@ func limited(t *testing.T, connections int) string {
 			`CREATE ROLE ` + role + ` LOGIN CONNECTION LIMIT ` + strconv.Itoa(connections),
 			`GRANT ALL ON ALL TABLES IN SCHEMA public TO ` + role,
 		} {
-			if _, err := db.Exec(ctx, tx, s); err != nil {
+			if err := db.Exec(ctx, tx, s); err != nil {
 				return err
 			}
 		}
@@ -88,7 +88,7 @@ func TestLockedTable(t *testing.T) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	err := beside.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.Exec(ctx, tx, `LOCK TABLE plugins`); err != nil {
+		if _, err := db.Changed(ctx, tx, `LOCK TABLE plugins`); err != nil {
 			return err
 		}
 		stuck, release := context.WithCancel(fair.For(t.Context(), "plugins"))
@@ -97,8 +97,7 @@ func TestLockedTable(t *testing.T) {
 			waiting.Go(func() { _, _ = db.One(stuck, d, db.Value[int], `SELECT COUNT(*) FROM plugins`) })
 			waiting.Go(func() {
 				_ = d.InTx(stuck, func(ctx context.Context, tx *db.Tx) error {
-					_, err := db.Exec(ctx, tx, `DELETE FROM plugins`)
-					return err
+					return db.Exec(ctx, tx, `DELETE FROM plugins`)
 				})
 			})
 		}

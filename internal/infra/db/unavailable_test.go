@@ -81,12 +81,12 @@ func TestRefusedByPostgres(t *testing.T) {
 		"disk full":             {`DO $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$`},
 	} {
 		err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := db.Exec(ctx, tx, `LOCK TABLE jobs`); err != nil {
+			if _, err := db.Changed(ctx, tx, `LOCK TABLE jobs`); err != nil {
 				return err
 			}
 			refused := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				for _, s := range statements {
-					if _, err := db.Exec(ctx, tx, s); err != nil {
+					if err := db.Exec(ctx, tx, s); err != nil {
 						return err
 					}
 				}
@@ -100,8 +100,7 @@ func TestRefusedByPostgres(t *testing.T) {
 		}
 	}
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(ctx, tx, `SELECT nonsense`)
-		return err
+		return db.Exec(ctx, tx, `SELECT nonsense`)
 	})
 	if !fault.Is(err, fault.Internal) {
 		t.Errorf("a wrong query: %v", err)
@@ -113,17 +112,16 @@ func TestRefusedBySQLite(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "foyer.db"))
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		if _, err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
+		if err := db.Exec(ctx, tx, `PRAGMA max_page_count = 1`); err != nil { // it stays as it is, but does not grow
 			return err
 		}
-		_, err := db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
-		return err
+		return db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ($1)`, strings.Repeat("x", 1<<20))
 	})
 	wantUnavailable(t, err, "full")
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(ctx, tx, `PRAGMA query_only = ON`)
+		err := db.Exec(ctx, tx, `PRAGMA query_only = ON`)
 		if err == nil {
-			_, err = db.Exec(ctx, tx, `DELETE FROM migrations`)
+			err = db.Exec(ctx, tx, `DELETE FROM migrations`)
 		}
 		return err
 	})

@@ -502,8 +502,7 @@ func TestScheduledJobReturns(t *testing.T) {
 func rename(t *testing.T, d *db.DB, from, to string) {
 	t.Helper()
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := db.Exec(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
-		return err
+		return db.Exec(t.Context(), tx, `ALTER TABLE `+from+` RENAME TO `+to)
 	})
 	if err != nil {
 		t.Error(err)

@@ -17,9 +17,12 @@ func TestLostLeaseEndsTheTry(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(c *clock, q *Queue, closeDB func() error) error{
 		"taken": func(c *clock, q *Queue, _ func() error) error {
-			c.move(time.Hour)
-			_, _, err := q.take(context.Background(), []string{"slow"})
-			return err
+			for { // until it is taken before it is renewed again
+				c.move(time.Hour)
+				if _, found, err := q.take(context.Background(), []string{"slow"}); err != nil || found {
+					return err
+				}
+			}
 		},
 		"not renewed": func(_ *clock, _ *Queue, closeDB func() error) error { return closeDB() },
 	} {

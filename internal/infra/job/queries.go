@@ -15,10 +15,9 @@ func (j *Job) fields() []any {
 }
 
 func insert(ctx context.Context, tx *db.Tx, kind, item string, at time.Time) error {
-	_, err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		INSERT INTO jobs (kind, item, created_at, run_at, set_at) VALUES ($1, $2, $3, $3, $3)
 		ON CONFLICT (kind, item) DO NOTHING`, kind, item, at)
-	return err
 }
 
 func count(ctx context.Context, q db.Querier) (int, error) {
@@ -54,8 +53,7 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 }
 
 func claim(ctx context.Context, tx *db.Tx, j Job, now time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE jobs SET attempts = $2, run_at = $3, set_at = $4 WHERE id = $1`, j.ID, j.Attempt, now.Add(lease), now)
-	return err
+	return db.Exec(ctx, tx, `UPDATE jobs SET attempts = $2, run_at = $3, set_at = $4 WHERE id = $1`, j.ID, j.Attempt, now.Add(lease), now)
 }
 
 // end removes a job, or postpones it if there is to be another try.
@@ -63,14 +61,14 @@ func end(ctx context.Context, tx *db.Tx, j Job, next, now time.Time, again bool)
 	if again {
 		return postpone(ctx, tx, j, next, now)
 	}
-	n, err := db.Exec(ctx, tx, `DELETE FROM jobs WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt)
+	n, err := db.Changed(ctx, tx, `DELETE FROM jobs WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt)
 	return n == 1, err
 }
 
 // postpone names the attempt, as end does, so that a server that took longer than its lease
 // does not overwrite what the next one does.
 func postpone(ctx context.Context, tx *db.Tx, j Job, until, now time.Time) (held bool, err error) {
-	n, err := db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $4 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, until, now)
+	n, err := db.Changed(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $4 WHERE id = $1 AND attempts = $2`, j.ID, j.Attempt, until, now)
 	return n == 1, err
 }
 
@@ -80,6 +78,5 @@ func findAhead(ctx context.Context, q db.Querier, now time.Time) ([]ahead, error
 
 // makeDue does so unless somebody has just changed the job.
 func makeDue(ctx context.Context, tx *db.Tx, a ahead, now time.Time) error {
-	_, err := db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $3 WHERE id = $1 AND run_at = $2`, a.id, a.runAt, now)
-	return err
+	return db.Exec(ctx, tx, `UPDATE jobs SET run_at = $3, set_at = $3 WHERE id = $1 AND run_at = $2`, a.id, a.runAt, now)
 }

@@ -20,7 +20,7 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 		return false, nil
 	}
 	const lasts = `quotas.since > $5 AND quotas.since <= $6`
-	changed, err := db.Exec(ctx, tx, `
+	changed, err := db.Changed(ctx, tx, `
 		INSERT INTO quotas (kind, item, since, used) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (kind, item) DO UPDATE SET
 			since = CASE WHEN `+lasts+` THEN quotas.since ELSE excluded.since END,
@@ -38,7 +38,7 @@ func Since(ctx context.Context, tx *db.Tx, kind, item string) (time.Time, error)
 // Forget removes quotas whose time began before another, except those that are being counted
 // up, and returns how many it removed.
 func Forget(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Exec(ctx, tx, `
+	return db.Changed(ctx, tx, `
 		DELETE FROM quotas WHERE (kind, item) IN (
 			SELECT kind, item FROM quotas WHERE since <= $1 ORDER BY since LIMIT $2`+tx.SkipLocked+`)
 		AND since <= $1`, before, limit)
