@@ -37,3 +37,16 @@ func IfMatch(etag string) Ask { return header("If-Match", etag) }
 func header(name, value string) Ask {
 	return Ask{request: func(r *http.Request) { r.Header.Set(name, value) }}
 }
+
+// DryRun has a change make all its checks and answer as if it had been made, while nothing is
+// changed or sent. What would be made has the id 0, or the UUID of zeros.
+func DryRun() Ask {
+	return Ask{request: func(r *http.Request) {
+		query := r.URL.Query()
+		query.Set("dry_run", "true")
+		r.URL.RawQuery = query.Encode()
+	}}
+}
+
+// Strict makes it an error if the server does not know a parameter or a field that is sent.
+func Strict() Ask { return header("Prefer", "handling=strict") }

@@ -38,6 +38,12 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	if err != nil {
 		return nil, err
 	}
+	if access.IsDryRun(ctx) {
+		for i := range invites {
+			invites[i].ID = uuid.Nil.String()
+		}
+		return invites, nil
+	}
 	s.wake(invites...)
 	return invites, nil
 }

@@ -222,7 +222,10 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 		if err != nil {
 			return Sources{}, err
 		}
-		saved.Files, saved.Bundle, saved.PublicToken = made.files, v.Bundle, o.PublicToken
+		saved.Files, saved.Bundle = made.files, v.Bundle
+		if !access.IsDryRun(ctx) { // the token may be new
+			saved.PublicToken = o.PublicToken
+		}
 		beside = []activity.Change{activity.Changed("source", current.SHA256, v.SHA256)}
 	} else if _, err := s.keepSchema(ctx, tx, c, &o, current, p); err != nil {
 		return Sources{}, err

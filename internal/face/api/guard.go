@@ -22,12 +22,12 @@ const peerLimit = 600
 // protect lets a request through to its handler if the caller may make it. Connections to
 // the database are shared by scopes: what reads apps leaves some to what reads members.
 func (a *API) protect(route Route) http.Handler {
-	purpose := route.Scope.String()
+	purpose, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(fair.For(r.Context(), purpose))
 		caller, err := a.admit(w, r, route)
 		if err == nil {
-			err = a.do(w, r, route, caller)
+			err = a.do(w, r, route, known, caller)
 			if route.may == nil && err != nil && !fault.IsOurs(err) { // what is right is not counted
 				err = cmp.Or(a.LimitPeer(w, r), err)
 			}
@@ -39,8 +39,11 @@ func (a *API) protect(route Route) http.Handler {
 }
 
 // do lets a route's handler answer an admitted caller.
-func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
-	r, err := a.expect(r, route, caller)
+func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known operation, caller access.Caller) error {
+	r, err := known.ask(w, r, route)
+	if err == nil {
+		r, err = a.expect(r, route, caller)
+	}
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,9 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
+	if access.IsDryRun(r.Context()) {
+		p.ID = 0
+	}
 	return writePlugin(w, http.StatusCreated, p)
 }
 

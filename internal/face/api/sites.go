@@ -46,6 +46,9 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
+	if access.IsDryRun(r.Context()) {
+		s.ID, s.Token = 0, ""
+	}
 	return a.writeSite(w, http.StatusCreated, s)
 }
 

@@ -91,7 +91,7 @@ func appendFile(b []byte, f plugin.File) []byte {
 }
 
 func (a *API) appendBundle(b []byte, s plugin.Sources) []byte {
-	if s.Bundle.SHA256 == "" {
+	if s.Bundle.SHA256 == "" || s.PublicToken == "" {
 		return append(b, "null"...)
 	}
 	b = wire.AppendField(append(b, '{'), "url", a.BaseURL+"/apps/"+s.PublicToken+"/"+s.Bundle.SHA256+".js")

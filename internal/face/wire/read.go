@@ -41,13 +41,20 @@ type Member struct {
 // No body at all is an empty object.
 func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, error) {
 	body, err := readBody(w, r, limit)
+	if err == nil && body == "" {
+		err = StrictFaults(r)
+	}
 	if err != nil || body == "" {
 		return nil, err
 	}
 	if body.kind() != '{' {
 		return nil, fault.New(fault.Invalid, "The body must be a JSON object, not %s.", body.kindWord())
 	}
-	return body.members()
+	o, err := body.members()
+	if err == nil {
+		err = refuseUnknown(r, false, o)
+	}
+	return o, err
 }
 
 // ReadObjects reads a body that is one object or an array of at most limit
@@ -61,9 +68,19 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []p
 		return []patch.Field[Object]{{}}, false, nil
 	case body.kind() == '{':
 		o, err := body.members()
+		if err == nil {
+			err = refuseUnknown(r, false, o)
+		}
 		return []patch.Field[Object]{patch.Of(o)}, false, err
 	case body.kind() == '[':
 		objects, err := body.objects(limit)
+		if err == nil {
+			all := make([]Object, len(objects))
+			for i, o := range objects {
+				all[i] = o.Value
+			}
+			err = refuseUnknown(r, true, all...)
+		}
 		return objects, true, err
 	}
 	return nil, false, fault.New(fault.Invalid, "The body must be a JSON object or an array of objects, not %s.", body.kindWord())

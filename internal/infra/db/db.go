@@ -138,6 +138,12 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 // database it must set anew. fn uses tx, and the context it is given: with that, d refuses
 // queries and transactions, which would wait for the one under way.
 func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	if IsDryRun(ctx) {
+		if err := d.inTx(ctx, undone(fn)); !errors.Is(err, errDryRun) {
+			return err
+		}
+		return nil
+	}
 	err := d.inTx(ctx, fn)
 	d.note(err)
 	return err

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+)
+
+const dryRunParameter = "dry_run"
+
+// dryRun has a request that asks for it make all checks and change nothing.
+func dryRun(w http.ResponseWriter, r *http.Request, route Route) (*http.Request, error) {
+	if route.reads() && !strings.Contains(r.URL.RawQuery, dryRunParameter) {
+		return r, nil
+	}
+	values, asked := r.URL.Query()[dryRunParameter]
+	switch {
+	case !asked:
+		return r, nil
+	case !route.hasDryRun():
+		return nil, fault.Field(fault.Invalid, dryRunParameter, "This operation has no dry run.")
+	case len(values) != 1 || values[0] != "true":
+		return nil, fault.Field(fault.Invalid, dryRunParameter, "Must be true, or left out.")
+	}
+	w.Header().Set("Dry-Run", "true")
+	w.Header().Set("Cache-Control", "no-store") // an ETag would name what is not there
+	return r.WithContext(access.WithDryRun(r.Context())), nil
+}
+
+// hasDryRun reports whether a route changes apps, sites, placements, invites or members. A link
+// would be one that does not work.
+func (r Route) hasDryRun() bool {
+	if r.reads() || strings.HasSuffix(r.Path, "/link") || strings.HasSuffix(r.Path, "/preview") {
+		return false
+	}
+	for _, under := range []string{apps, sites, invites, members} {
+		if r.Path == under || strings.HasPrefix(r.Path, under+"/") {
+			return true
+		}
+	}
+	return false
+}
