@@ -20,6 +20,7 @@ type appCommands struct {
 	Enable      appEnable      `cmd:"" help:"Let an app that was disabled run again."`
 	Withdraw    appWithdraw    `cmd:"" help:"Stop a version of an app on all pages."`
 	Restore     appRestore     `cmd:"" help:"Let a version that was withdrawn run again."`
+	Health      appHealth      `cmd:"" help:"Show what pages reported of an app."`
 	Delete      appDelete      `cmd:"" help:"Delete an app."`
 }
 

@@ -24,6 +24,7 @@ type siteCommands struct {
 	Place   sitePlace   `cmd:"" help:"Put an app on a site."`
 	Change  siteChange  `cmd:"" help:"Change how an app is placed."`
 	Remove  siteRemove  `cmd:"" help:"Take an app off a site."`
+	Preview sitePreview `cmd:"" help:"Make a link to a page that runs an app, placed or not, in one browser tab, for an hour."`
 	History siteHistory `cmd:"" help:"List what the manifest of a site said, the newest first."`
 	Restore siteRestore `cmd:"" help:"Place all apps as when a revision began."`
 }
@@ -35,6 +36,7 @@ func (siteCommands) Help() string {
     foyer site create --name="Shop" --origins=https://shop.example.com
     foyer site place 1 42 --config=color=red --config='sizes=["S","M"]' --paths=/shop/**
     foyer site change 1 42 --pin=3
+    foyer site preview 1 42 --pin=4 --config=color=blue
     foyer site set 1 --enabled=false
     foyer site restore 1 7
 
