@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"html"
 	"regexp"
 	"strings"
 	"testing"
 
+	"foyer/client"
 	"foyer/internal/config"
 )
 
@@ -75,4 +77,80 @@ func TestConsoleSaysOnce(t *testing.T) {
 			t.Errorf("%q: %s", cookie, got.body)
 		}
 	}
+}
+
+// A site's apps are moved, previewed, measured and restored by its pages.
+func TestConsoleSitesOverTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		var ids []int64
+		for _, name := range []string{"Banner", "Chat"} {
+			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+				PluginType: client.PluginSource, Name: name, Source: client.Files{
+					"plugin.json": `{"name":"` + name + `","config":[{"name":"What visitors see"},{"key":"text","type":"string","default":"none","site":true}]}`,
+					"site.ts":     "export function inject() {}",
+				},
+			}))
+			ids = append(ids, app.ID)
+		}
+		made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop"), Origins: []string{"https://shop.example.com"}}))
+		site := "/console/@current/sites/" + itoa(made.ID)
+		for _, id := range ids {
+			must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: id}))
+		}
+		v := visit(t, s, s.key)
+		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "up", "app", itoa(ids[1])))
+		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "up", "app", itoa(ids[1])))
+		v.want(200, "Chat is at position 2 now.", v.post(site, "do", "down", "app", itoa(ids[1])))
+		v.want(404, "Not found", v.post(site, "do", "down", "app", "99"))
+
+		placed := site + "/apps/" + itoa(ids[0])
+		v.want(200, "<h3>What visitors see</h3>", v.get(placed))
+		form := []string{"do", "preview", "enabled", "on", "config.text", "Hello", "url"}
+		beside := v.post(placed, append(form, "")...)
+		v.want(200, `value="Hello"`, beside)
+		frame := regexp.MustCompile(`<iframe class="preview" src="([^"]*)" sandbox="allow-scripts allow-forms"`).FindStringSubmatch(beside.body)
+		if frame == nil || !strings.Contains(frame[1], "foyer_preview=") {
+			t.Fatalf("no frame with a preview:\n%s", beside.body)
+		}
+		if try := v.send("GET", html.UnescapeString(frame[1]), ""); try.status != 200 || !strings.HasPrefix(try.header.Get("Content-Security-Policy"), "sandbox allow-scripts allow-forms;") {
+			t.Errorf("%d %v", try.status, try.header)
+		}
+		v.want(200, `href="https://shop.example.com/a?foyer_preview=`, v.post(placed, append(form, "https://shop.example.com/a")...))
+		v.want(400, `id="url" name="url" value="https://evil.example/"`, v.post(placed, append(form, "https://evil.example/")...))
+		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, ids[0])); string(p.Config) != "{}" {
+			t.Errorf("a preview was saved: %s", p.Config)
+		}
+
+		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "Hi", "paths", "/a"))
+		history := v.get(site + "/history")
+		v.want(200, "Banner: other values.", history)
+		v.want(200, "Banner: other paths.", history)
+		v.want(200, "Banner came, version 1.", history)
+		v.want(200, "The order changed.", history)
+		v.want(200, "Shop is as it was at revision 2 again.", v.post(site+"/history", "do", "restore", "revision", "2"))
+		v.want(200, "Chat went.", v.get(site+"/history"))
+		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
+		v.want(200, "No page has reported it.", v.get(site+"/health?days=7"))
+	})
+}
+
+// A version is withdrawn with a reason, and may run again.
+func TestConsoleWithdraws(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export const a = 1"}}))
+		text := "export const a = 2"
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+		v := visit(t, s, s.key)
+		version := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
+		v.want(400, `name="version" aria-invalid`, v.post(version, "do", "withdraw", "reason", "leaks"))
+		v.want(400, `name="reason" aria-invalid`, v.post(version, "do", "withdraw", "reason", "", "version", "1"))
+		withdrawn := v.post(version, "do", "withdraw", "reason", "It <b>leaks</b>", "version", "1")
+		v.want(200, "Version 2 is withdrawn", withdrawn)
+		v.want(200, "It <b>leaks</b>", withdrawn)
+		v.want(200, `<span class="tag bad">withdrawn</span>`, v.get("/console/@current/apps/"+itoa(app.ID)))
+		v.want(200, "Version 2 may run again.", v.post(version, "do", "unwithdraw"))
+		v.want(200, "Banner is at version 2 now.", v.post(version, "do", "return"))
+	})
 }

@@ -131,6 +131,8 @@ func furnish(t *testing.T, s *running) int64 {
 		files := map[string]*string{"site.ts": &text, "a b&c.txt": &text}
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: files}))
 	}
+	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new(hostile)}))
+	must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
 	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Message: hostile}))
 	return app.ID
 }

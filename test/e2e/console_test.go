@@ -57,7 +57,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("compiled", "Banner", []string{"compiled", ".js", "2 current"}, follow("Banner"))
 	sees("version", "Version 2", []string{"-export const x: number = ;", "+export const x: number = 1"}, follow("2"))
 	sees("version-1", "Banner", nil, follow("Banner"))
-	sees("back", "Banner", []string{"Banner is at version 1 now."}, follow("1"), press("Go to this version"))
+	sees("back", "Banner", []string{"Banner is at version 1 now."}, follow("1"), press("Roll back to this version"))
 	sees("renamed", "Line on top", []string{"are saved.", "A line <b>on top</b>"}, open("Name and description"), fill("name", "Line on top"), fill("description", "A line <b>on top</b>"), press("Save"))
 	sees("activity", "Activity", []string{"installed", "Line on top", "source changed"}, follow("Activity"))
 	sees("apps", "Apps", []string{"Line on top"}, follow("Apps"))

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -76,6 +77,12 @@ func textOf(raw json.RawMessage) (s string) {
 
 // Name is what people call the field; it may be "".
 func (f SchemaField) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
+
+// Heading is what a field without a key says above those that follow; it may be "".
+func (f SchemaField) Heading() string {
+	members := membersOf(json.RawMessage(f.text))
+	return cmp.Or(textOf(members["name"]), textOf(members["markdown"]))
+}
 
 // Hint is what people are told of it; it may be "".
 func (f SchemaField) Hint() string { return textOf(membersOf(json.RawMessage(f.text))["hint"]) }

@@ -3,8 +3,10 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/domain/plugin"
@@ -16,11 +18,16 @@ import (
 type Placed struct {
 	Frame
 	client.Placement
-	Site   client.Site
-	Values []setting
+	Site    client.Site
+	Values  []setting
+	Health  Health
+	Try     string    // the path of the site's try page, for a frame
+	Preview time.Time // until when Try is a preview of what was typed; zero: it is not
+	Link    string    // to a preview on a page of the site; "": none
+	schema  json.RawMessage
 }
 
-// setting is a field of a config_schema that pages get.
+// setting is a field of a config_schema that pages get, or with no key a heading.
 type setting struct {
 	plugin.SchemaField
 	Given string // as the form has it; "": the default
@@ -45,9 +52,17 @@ func asTyped(value json.RawMessage) string {
 func settings(schema, config json.RawMessage) []setting {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
+	fills := site.Fields(string(schema))
 	var all []setting
-	for _, f := range site.Fields(string(schema)) {
-		all = append(all, setting{f, asTyped(given[f.Key])})
+	for _, f := range plugin.SchemaFields(string(schema)) {
+		first := slices.IndexFunc(fills, func(other plugin.SchemaField) bool { return other.Key == f.Key })
+		switch {
+		case f.Key == "" && f.Heading() != "":
+			all = append(all, setting{SchemaField: f})
+		case first >= 0:
+			all = append(all, setting{fills[first], asTyped(given[f.Key])})
+			fills = slices.Delete(fills, first, first+1)
+		}
 	}
 	return all
 }
@@ -81,17 +96,58 @@ func (v *visit) placed() (site client.Site, appID int64, err error) {
 }
 
 func showPlacement(v *visit) (markup.Page, error) {
+	shown, err := v.placedPage()
+	return markup.Fill("placement.html", shown), err
+}
+
+func (v *visit) placedPage() (Placed, error) {
 	site, appID, err := v.placed()
 	if err != nil {
-		return markup.Page{}, err
+		return Placed{}, err
 	}
-	shown := Placed{Frame: v.frame("sites"), Site: site}
+	shown := Placed{Frame: v.frame("sites"), Site: site, Try: v.tryPath(site)}
 	if shown.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
-		return markup.Page{}, err
+		return Placed{}, err
 	}
 	app, err := v.organization.GetApp(v.ctx(), appID)
-	shown.Values = settings(app.ConfigSchema, shown.Config)
-	return markup.Fill("placement.html", shown), err
+	if err != nil {
+		return Placed{}, err
+	}
+	shown.schema, shown.Values = app.ConfigSchema, settings(app.ConfigSchema, shown.Config)
+	health, err := v.organization.GetHealth(v.ctx(), appID, site.ID, time.Time{})
+	shown.Health = Health{health, shown.Frame, appID}
+	return shown, err
+}
+
+// previewPlacement shows the page with a preview of what was typed, which is not saved.
+func previewPlacement(v *visit) (next, error) {
+	v.request.PostForm.Set("do", "save") // the form is the same: what is wrong is marked in it
+	shown, err := v.placedPage()
+	if err != nil {
+		return next{}, err
+	}
+	patch, err := v.placementPatch(shown.schema)
+	if err != nil {
+		return next{}, err
+	}
+	draft := client.PreviewDraft{URL: v.line("url"), Config: patch.Config}
+	if draft.URL == "" {
+		draft.URL = v.console.BaseURL + "/sites/" + shown.Site.Token + "/try"
+	}
+	if draft.Version, err = strconv.ParseInt(string(patch.Version), 10, 64); err != nil {
+		draft.Version = 0 // it follows the app
+	}
+	made, err := v.organization.PreviewApp(v.ctx(), shown.Site.ID, shown.AppID, draft)
+	if err != nil {
+		return next{}, err
+	}
+	shown.sent, shown.Preview = v.request.PostForm, made.ExpiresAt
+	if v.line("url") == "" {
+		shown.Try = v.console.prefix + strings.TrimPrefix(made.URL, v.console.BaseURL)
+	} else {
+		shown.Link, shown.Try = made.URL, ""
+	}
+	return next{page: new(markup.Fill("placement.html", shown))}, nil
 }
 
 // PathLines is the list of paths as a form has it.

@@ -34,6 +34,8 @@ var templates = markup.New(files, template.FuncMap{
 	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"upstream": upstream,
 	"another":  another,
+	"failing":  failing,
+	"share":    share,
 	"level":    func(l client.Level) string { return access.Level(l).String() },
 })
 

@@ -3,11 +3,13 @@ package console
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"foyer/client"
 	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 )
 
@@ -38,6 +40,9 @@ type Site struct {
 // OriginLines is the list of origins as a form has it.
 func (p Site) OriginLines() string { return strings.Join(p.Origins, "\n") }
 
+// Last reports whether an app is the last on the site.
+func (p Site) Last(i int) bool { return i == len(p.Placements)-1 }
+
 func (v *visit) siteID() (int64, error) { return number(v.request.PathValue("site")) }
 
 func showSite(v *visit) (markup.Page, error) {
@@ -62,8 +67,13 @@ func showSite(v *visit) (markup.Page, error) {
 	}
 	base := v.console.Base()
 	shown.Server = base.Scheme + "://" + base.Host
-	shown.Try = v.console.prefix + "/sites/" + s.Token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(s.Token, v.console.Keys.Now()))
+	shown.Try = v.tryPath(s)
 	return markup.Fill("site.html", shown), nil
+}
+
+// tryPath is the path of a site's try page, as browsers see it, with its key.
+func (v *visit) tryPath(s client.Site) string {
+	return v.console.prefix + "/sites/" + s.Token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(s.Token, v.console.Keys.Now()))
 }
 
 // placeable lists the apps that are not on a site yet.
@@ -142,4 +152,38 @@ func placeApp(v *visit) (next, error) {
 	}
 	then.said = sentence(then.said, placed.Name)
 	return then, err
+}
+
+func moveUp(v *visit) (next, error) { return v.move(-1) }
+
+func moveDown(v *visit) (next, error) { return v.move(+1) }
+
+// move has an app change places with its neighbour. Positions are numbered anew: those of neighbours
+// may be the same.
+func (v *visit) move(by int) (next, error) {
+	return v.onSite(func(id int64) (string, error) {
+		app, err := number(v.line("app"))
+		if err != nil {
+			return "", err
+		}
+		placed, err := v.organization.ListPlacements(v.ctx(), id, client.Range{Limit: page.MaxLimit})
+		if err != nil {
+			return "", err
+		}
+		all := placed.Results
+		from := slices.IndexFunc(all, func(p client.Placement) bool { return p.AppID == app })
+		if from < 0 {
+			return "", access.ErrNotFound
+		}
+		to := min(max(from+by, 0), len(all)-1)
+		all[from], all[to] = all[to], all[from]
+		for i, p := range all {
+			if position := int64(i + 1); p.Position != position {
+				if _, err := v.organization.UpdatePlacement(v.ctx(), id, p.AppID, client.PlacementPatch{Position: &position}); err != nil {
+					return "", err
+				}
+			}
+		}
+		return sentence("%s is at position "+strconv.Itoa(to+1)+" now.", all[to].Name), nil
+	})
 }

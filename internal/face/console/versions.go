@@ -48,11 +48,12 @@ func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client
 // Version shows how a version differs from another.
 type Version struct {
 	Frame
+	client.Version
 	App     client.App
-	Version int64
-	Current int64 // the version that the app is at
-	Against int64 // what it is compared with; 0: nothing, since none before it is kept
-	Asked   bool  // to compare with that one
+	At      int64   // the version that the app is at
+	Against int64   // what it is compared with; 0: nothing, since none before it is kept
+	Asked   bool    // to compare with that one
+	Others  []int64 // that the app can go to, if it is at this one
 	Files   []fileDiff
 }
 
@@ -72,25 +73,18 @@ func showVersion(v *visit) (markup.Page, error) {
 	if page.App, err = v.app(); err != nil {
 		return markup.Page{}, err
 	}
-	if page.Version, page.Against, err = v.compared(); err != nil {
+	number, against, err := v.compared()
+	if err != nil {
 		return markup.Page{}, err
 	}
-	page.Asked = page.Against != 0
+	page.Against, page.Asked = against, against != 0
 	for version, err := range v.organization.AllVersions(v.ctx(), page.App.ID) {
 		if err != nil {
 			return markup.Page{}, err
 		}
-		if version.Current {
-			page.Current = version.Version
-		}
-		if page.Against == 0 && version.Version < page.Version {
-			page.Against = version.Version
-		}
-		if page.Current != 0 && page.Against != 0 {
-			break
-		}
+		page.add(version, number)
 	}
-	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, page.Version, page.Against)
+	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, number, page.Against)
 	if err != nil {
 		return markup.Page{}, err
 	}
@@ -101,6 +95,22 @@ func showVersion(v *visit) (markup.Page, error) {
 		page.Files = append(page.Files, shown)
 	}
 	return markup.Fill("version.html", page), nil
+}
+
+// add notes one of the app's versions, the newest first, on the page of the one with a number.
+func (p *Version) add(version client.Version, number int64) {
+	if version.Current {
+		p.At = version.Version
+	}
+	switch {
+	case version.Version == number:
+		p.Version = version
+	case version.Withdrawn == nil:
+		p.Others = append(p.Others, version.Version)
+	}
+	if p.Against == 0 && version.Version < number {
+		p.Against = version.Version
+	}
 }
 
 // compared are the version that the path names and what to compare it with; 0: the one before.
@@ -158,15 +168,43 @@ func classOf(line string) string {
 	return ""
 }
 
-func returnToVersion(v *visit) (next, error) {
-	then, err := v.onApp(func(id int64) (string, error) {
+// onVersion does something to the version that the path names, and says what.
+func (v *visit) onVersion(do func(id, version int64) (said string, err error)) (next, error) {
+	return v.onApp(func(id int64) (string, error) {
 		version, err := number(v.request.PathValue("version"))
 		if err != nil {
 			return "", err
 		}
+		return do(id, version)
+	})
+}
+
+func returnToVersion(v *visit) (next, error) {
+	then, err := v.onVersion(func(id, version int64) (string, error) {
 		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
 		return sentence("%s is at version "+strconv.FormatInt(version, 10)+" now.", app.Name), err
 	})
 	then.path = v.appPath()
 	return then, err
+}
+
+func withdrawVersion(v *visit) (next, error) {
+	return v.onVersion(func(id, version int64) (string, error) {
+		w := client.Withdrawal{Reason: v.line("reason")}
+		if text := v.line("version"); text != "" {
+			var err error
+			if w.Version, err = number(text); err != nil {
+				return "", wrong("version", "Choose the version to go to.")
+			}
+		}
+		_, err := v.organization.WithdrawVersion(v.ctx(), id, version, w)
+		return "Version " + strconv.FormatInt(version, 10) + " is withdrawn: pages that are loaded 20 seconds later do not run it.", err
+	})
+}
+
+func restoreVersion(v *visit) (next, error) {
+	return v.onVersion(func(id, version int64) (string, error) {
+		_, err := v.organization.RestoreVersion(v.ctx(), id, version)
+		return "Version " + strconv.FormatInt(version, 10) + " may run again.", err
+	})
 }

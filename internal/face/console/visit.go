@@ -16,6 +16,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site"
 	"foyer/internal/face/console/markup"
 )
 
@@ -138,6 +139,7 @@ func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")
 type Offer struct {
 	Caller                                 access.Caller
 	SeeApps, ChangeApps, ShareApps         bool
+	Preview                                bool
 	SeePeople, Invite, SeeLinks, SetLevels bool
 	SeeAudit, SeeKeys, ChangeSettings      bool
 	SeeSessions, EndSessions               bool
@@ -151,6 +153,7 @@ func offer(c access.Caller) Offer {
 		SeeApps:    has(access.PluginRead) && plugin.MayRead(c) == nil,
 		ChangeApps: has(access.PluginWrite) && plugin.MayManage(c) == nil,
 		ShareApps:  plugin.MayShare(c) == nil,
+		Preview:    has(access.All) && site.MayPreview(c) == nil,
 		SeePeople:  has(access.MemberRead),
 		SeeAudit:   has(access.MemberRead) && org.MaySeeActivity(c) == nil,
 		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
