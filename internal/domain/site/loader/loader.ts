@@ -145,7 +145,6 @@ function standIn(app: App): object {
 	const capture = (event: string, properties: object) =>
 		void dispatchEvent(new CustomEvent("foyer:capture", { detail: { app: app.id, event, properties } }));
 	// What has a method "then" is taken for a promise.
-	// What has a method "then" is taken for a promise.
 	return new Proxy({}, { get: (_, key) => (key === "capture" ? capture : key === "then" ? undefined : () => {}) });
 }
 

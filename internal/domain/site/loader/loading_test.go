@@ -3,6 +3,7 @@ package loader_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
@@ -190,7 +191,9 @@ func testDeletedSite(t *testing.T, b *browser) {
 func testWrongManifests(t *testing.T, b *browser) {
 	const many = 1000
 	f := newFoyer(t)
-	f.wrong = wrongManifests(f, many)
+	seed := rand.Uint64()
+	t.Logf("manifests are made with seed %d", seed)
+	f.wrong = wrongManifests(f, seed, many)
 	got := b.open(t, f, page{element: " ", script: fmt.Sprintf(`
 		let ended = 0
 		addEventListener("foyer:ready", () => ended++)

@@ -8,9 +8,10 @@ import (
 )
 
 // wrongManifests makes manifests of sites WRONG0 to WRONGn: good ones in which something
-// is another value, or is not there, or is said by another server.
-func wrongManifests(f *foyer, n int) []string {
-	random := rand.New(rand.NewPCG(1, 2))
+// is another value, or is not there, or is said by another server. The same seed
+// makes the same.
+func wrongManifests(f *foyer, seed uint64, n int) []string {
+	random := rand.New(rand.NewPCG(seed, 0))
 	good := f.document(1, f.logging(1, "one"), f.logging(2, "two"))
 	deep := strings.Repeat("[", 5000)
 	whole := []string{
