@@ -17,7 +17,7 @@ run: build
 
 test: setup build lint unit rehearse budget drill fuzz
 
-setup: # PostgreSQL's server programs, Chromium, Node.js, git, curl, jq
+setup: # PostgreSQL, PgBouncer, Prometheus, Chromium, Node.js, git, curl, jq
 	scripts/setup
 
 lint:

@@ -16,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"foyer/internal/domain/invite"
+	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/sandbox"
 )
@@ -25,10 +27,11 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
+	refusals *prometheus.CounterVec
 	mails    *prometheus.CounterVec
 }
 
-func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *sandbox.Pool) *metrics {
+func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -36,6 +39,10 @@ func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *
 			Help:    "How long requests took, by method, route and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route", "status"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "foyer_refusals_total",
+			Help: "Requests that the API refused or failed, by the code of the answer's first error.",
+		}, []string{"code"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foyer_mails_total",
 			Help: "Tries to send a mail, by result: sent, deferred (to be tried again) or failed.",
@@ -48,7 +55,7 @@ func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *
 		Name: "foyer_build_info", Help: "Always 1; the label is the version that runs.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(build, m.requests, m.mails, jobsWaiting(ctx, jobs),
+	m.registry.MustRegister(build, m.requests, m.refusals, m.mails, jobsWaiting(ctx, jobs),
 		gauge("foyer_mails_under_way", "Mails that this server is handing over.", func() int {
 			n, _ := jobs.UnderWay(invite.MailJob)
 			return n
@@ -57,14 +64,27 @@ func newMetrics(ctx context.Context, version string, jobs *job.Queue, children *
 			_, oldest := jobs.UnderWay(invite.MailJob)
 			return int(oldest.Seconds())
 		}),
+		gauge("foyer_db_waiting", "Queries and transactions that wait for their turn: on SQLite for the connection that writes, on PostgreSQL for any.", func() int {
+			n, _ := d.Waits()
+			return n
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "foyer_db_wait_seconds_total", Help: "How long those that had their turn have waited for it.",
+		}, func() float64 {
+			_, waited := d.Waits()
+			return waited.Seconds()
+		}),
 		gauge("foyer_children_running", "Child processes that compile or unpack.", children.Running),
 		gauge("foyer_children_waiting", "Callers that wait for a child process to be free.", children.Waiting),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *metrics) seen(r *http.Request, status int, took time.Duration) {
-	m.requests.WithLabelValues(method(r), r.Pattern, strconv.Itoa(status)).Observe(took.Seconds())
+func (m *metrics) seen(r *http.Request, o api.Outcome) {
+	m.requests.WithLabelValues(method(r), r.Pattern, strconv.Itoa(o.Status)).Observe(o.Took.Seconds())
+	if o.Code != "" {
+		m.refusals.WithLabelValues(o.Code).Inc()
+	}
 }
 
 // method is a label: clients may make up methods, but labels must be few.

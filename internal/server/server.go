@@ -90,7 +90,7 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	background.Go(func() { s.watch(flushCtx, d.db) })
-	m := newMetrics(flushCtx, s.Version, d.Jobs, d.Plugins.Children)
+	m := newMetrics(flushCtx, s.Version, d.db, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
 	if err := s.work(workCtx, d, m, &background); err != nil {

@@ -63,6 +63,9 @@ func checksum(random string) (digits [keyChecksum]byte) {
 // random characters.
 const prefixSize = 12
 
+// Prefix is what a key is known by where the key itself must not be, such as in a log.
+func Prefix(key string) string { return key[:min(prefixSize, len(key))] }
+
 // hash is what is stored of a key.
 type hash [sha256.Size]byte
 

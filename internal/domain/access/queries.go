@@ -41,7 +41,7 @@ func insertKey(ctx context.Context, tx *db.Tx, k Key, secret string) (Key, error
 			'key ' || CAST((SELECT COUNT(*) + 1 FROM keys WHERE user_id = $1) AS TEXT) ELSE $8 END)
 		RETURNING `+keyColumns,
 		k.UserID, db.Null(&k.OrganizationID), hashOf(secret).String(), k.Scope.String(), k.CreatedAt, db.Null(&k.ExpiresAt),
-		secret[:prefixSize], k.Name)
+		Prefix(secret), k.Name)
 }
 
 func listKeys(ctx context.Context, q db.Querier) ([]Key, error) {

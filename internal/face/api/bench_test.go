@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -32,7 +32,7 @@ func BenchmarkRequests(b *testing.B) {
 	} {
 		b.Run(engine, func(b *testing.B) {
 			r := newRig(b, dbtest.Open(b, open()))
-			h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, int, time.Duration) {})
+			h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
 			for i := range 1000 {
 				r.app(fmt.Sprintf(benchApp, i))
 				r.invite(fmt.Sprintf("kept%d@example.com", i))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/internal/base/inflight"
+	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -23,7 +24,7 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it counts the allocatio
 			r.db.Now = func() time.Time { return now }
 			r.api.RateLimit = 0
 			r.api.InFlight = inflight.New(96 << 20)
-			h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, int, time.Duration) {})
+			h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
 			for i := range 100 {
 				r.app(fmt.Sprintf(benchApp, i))
 				r.invite(fmt.Sprintf("kept%d@example.com", i))

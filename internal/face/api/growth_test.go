@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -60,7 +61,7 @@ func (s size) open(b *testing.B) grown {
 	b.Helper()
 	r := newRig(b, dbtest.Open(b, "sqlite:"+filepath.Join(b.TempDir(), "foyer.db")))
 	s.seed(b, r)
-	return grown{r, r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, int, time.Duration) {})}
+	return grown{r, r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})}
 }
 
 // seed fills the first organization, after the other one has made the journal as long

@@ -68,6 +68,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	if err != nil {
 		return access.Caller{}, err
 	}
+	if rec, ok := w.(*recorder); ok {
+		rec.key = access.Prefix(bearer(r))
+	}
 	inflight.From(r.Context()).Of(identity.UserID)
 	if err := a.byUser.take(w, identity.UserID, a.Keys.Now()); err != nil {
 		return access.Caller{}, err
@@ -144,15 +147,19 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 	if session, ok := access.SessionOf(r.Context()); ok {
 		return a.Keys.IdentifySession(r.Context(), session)
 	}
-	header := r.Header.Get("Authorization")
-	if header == "" {
+	if r.Header.Get("Authorization") == "" {
 		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
 	}
-	scheme, key, _ := strings.Cut(header, " ")
+	return a.Keys.Identify(r.Context(), bearer(r))
+}
+
+// bearer is the key that a request comes with, "" if it has none.
+func bearer(r *http.Request) string {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 section 11.1: case-insensitive
-		key = ""
+		return ""
 	}
-	return a.Keys.Identify(r.Context(), strings.TrimSpace(key))
+	return strings.TrimSpace(key)
 }
 
 // LimitPeer counts a request that has no valid key, and refuses it if its address
@@ -187,6 +194,9 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wire.DropIfDisconnected(w, r, err) {
 		return
 	}
+	if rec, ok := w.(*recorder); ok {
+		rec.Code = wire.Code(err)
+	}
 	a.Report(w, r, err)
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }
@@ -201,6 +211,9 @@ func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.IsOurs(first) {
 		level = slog.LevelError
 	}
-	a.Log.Log(r.Context(), level, "request failed", "request_id", RequestID(w),
-		"method", loggedMethod(r), "path", loggedPath(r), "error", first.Cause.Error())
+	key := ""
+	if rec, ok := w.(*recorder); ok {
+		key = rec.key
+	}
+	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), key), slog.String("error", first.Cause.Error()))...)
 }

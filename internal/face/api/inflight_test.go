@@ -5,9 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/internal/base/inflight"
+	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 )
 
@@ -37,7 +37,7 @@ func TestSlowReadersOfBundles(t *testing.T) {
 		}
 		limited := *r.api
 		limited.InFlight = inflight.New(1 << 20)
-		h := limited.Observe(limited.Handler(func(*wire.Mux) {}), func(*http.Request, int, time.Duration) {})
+		h := limited.Observe(limited.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
 		slow := &held{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 		done := make(chan struct{})
 		for range 3 {

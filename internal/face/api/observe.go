@@ -24,7 +24,7 @@ const requestIDHeader = "X-Request-Id"
 // Observe gives each request its id, logs those that are refused or fail (what
 // succeeds is in the activity and the metrics), and answers for a handler that
 // panics.
-func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, took time.Duration)) http.Handler {
+func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) http.Handler {
 	var refused throttled
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -32,26 +32,59 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, status int, 
 		holds := a.InFlight.Begin()
 		defer holds.End()
 		r = r.WithContext(inflight.With(ctx, holds))
-		rec := &recorder{ResponseWriter: w, status: http.StatusOK, Holder: wire.NewHolder(r)}
+		rec := &recorder{ResponseWriter: w, Outcome: Outcome{Status: http.StatusOK}, Holder: wire.NewHolder(r)}
 		id := requestID(r)
 		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
 			if p := recover(); p != nil {
 				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 			}
-			took := a.Keys.Now().Sub(start)
-			seen(r, rec.status, took)
+			rec.Took = a.Keys.Now().Sub(start)
+			seen(r, rec.Outcome)
 			switch {
-			case rec.status == http.StatusTooManyRequests:
+			case rec.Status == http.StatusTooManyRequests:
 				refused.count(ctx, a.Log)
-			case rec.status >= http.StatusBadRequest:
-				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", loggedMethod(r)),
-					slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Float64("took_seconds", took.Seconds()))
+			case rec.Status >= http.StatusBadRequest:
+				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.key),
+					slog.Int("status", rec.Status), slog.String("code", rec.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
 		next.ServeHTTP(rec, r)
 	})
 }
+
+// Outcome is what came of a request.
+type Outcome struct {
+	Status int
+	Code   string // of the first error of a refusal, "" where the API did not refuse it
+	Took   time.Duration
+}
+
+// about is what each line of the log says about a request: what was asked, and by whom.
+func (a *API) about(r *http.Request, id, key string) []slog.Attr {
+	about := []slog.Attr{
+		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
+		slog.String("client", a.ClientAddress(r)),
+	}
+	if trace := traceID(r); trace != "" {
+		about = append(about, slog.String("trace_id", trace))
+	}
+	if key != "" { // the organization was one that it opens, or might have been
+		about = append(about, slog.String("key", key), slog.String("organization", r.PathValue("organization_id")))
+	}
+	return about
+}
+
+// traceID is the trace that a request is part of, from its header traceparent
+// (https://www.w3.org/TR/trace-context/#traceparent-header); "" if that is not valid.
+func traceID(r *http.Request) string {
+	if m := traceparent.FindStringSubmatch(r.Header.Get("Traceparent")); m != nil && strings.Trim(m[1], "0") != "" {
+		return m[1]
+	}
+	return ""
+}
+
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // throttled counts the requests that a limit refused. They are logged as one line a minute:
 // a client that ignores its limit must not fill the disk.
@@ -130,11 +163,12 @@ func fitID(id string) bool {
 	return true
 }
 
-// recorder remembers the status that was sent.
+// recorder remembers what came of a request, and the prefix of the key that it came with.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
-	status int
+	Outcome
+	key string
 }
 
 // Unwrap is for http.ResponseController: it flushes, and changes deadlines.
@@ -142,6 +176,6 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
-	r.status = status
+	r.Status = status
 	r.ResponseWriter.WriteHeader(status)
 }

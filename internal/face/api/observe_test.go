@@ -17,6 +17,7 @@ import (
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Whatever a path is like, it is logged, and what follows a word like invite is not.
@@ -34,7 +35,7 @@ func FuzzLoggedPath(f *testing.F) {
 		to.Handle("/console/", refuse)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.URL.Path = "/" + path + canary
-		a.Observe(to, func(*http.Request, int, time.Duration) {}).ServeHTTP(httptest.NewRecorder(), r)
+		a.Observe(to, func(*http.Request, api.Outcome) {}).ServeHTTP(httptest.NewRecorder(), r)
 		if text := log.String(); strings.Contains(text, canary) {
 			t.Error(text)
 		}
@@ -60,7 +61,7 @@ func TestStreaming(t *testing.T) {
 		}))))
 	})
 	status := make(chan int, 1)
-	s := httptest.NewServer(a.Observe(h, func(_ *http.Request, got int, _ time.Duration) { status <- got }))
+	s := httptest.NewServer(a.Observe(h, func(_ *http.Request, o api.Outcome) { status <- o.Status }))
 	defer s.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/stream", nil)
 	if err != nil {
@@ -95,11 +96,48 @@ func TestLoggedTime(t *testing.T) {
 		return now
 	}
 	a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: access.NewKeys(&db.DB{Now: clock})}
-	a.Observe(http.NotFoundHandler(), func(*http.Request, int, time.Duration) {}).
+	a.Observe(http.NotFoundHandler(), func(*http.Request, api.Outcome) {}).
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if text := log.String(); !strings.Contains(text, `"took_seconds":1.5}`) {
 		t.Error(text)
 	}
+}
+
+// A refused request's line says who made it: the key by its prefix, the organization, the
+// address, and the trace that a proxy began.
+func TestLoggedCaller(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := newRig(t, d)
+		var log bytes.Buffer
+		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		var got api.Outcome
+		h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { got = o })
+		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		for traceparent, logged := range map[string]bool{
+			"00-" + trace + "-00f067aa0ba902b7-01":                    true,
+			"00-00000000000000000000000000000000-00f067aa0ba902b7-01": false,
+			"00-" + trace + `-00f067aa0ba902b7-01", "status": "200`:   false,
+			"00-" + strings.ToUpper(trace) + "-00f067aa0ba902b7-01":   false,
+		} {
+			log.Reset()
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/organizations/"+r.org.ID+"/pipeline_frontend_apps/404/", nil)
+			req.Header.Set("Authorization", "bearer  "+r.key)
+			req.Header.Set("Traceparent", traceparent)
+			h.ServeHTTP(httptest.NewRecorder(), req)
+			if got.Status != http.StatusNotFound || got.Code != "not_found" {
+				t.Errorf("%+v", got)
+			}
+			for _, want := range []string{`"client":"192.0.2.1"`, `"key":"` + r.key[:12] + `"`, `"organization":"` + r.org.ID + `"`, `"code":"not_found"`} {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("no %s: %s", want, log.String())
+				}
+			}
+			if strings.Contains(log.String(), `"trace_id":"`+trace+`"`) != logged || strings.Contains(log.String(), r.key) {
+				t.Errorf("%s: %s", traceparent, log.String())
+			}
+		}
+	})
 }
 
 // lines is a log that timers write to while a test reads it.
@@ -131,7 +169,7 @@ func TestThrottledIsCountedInTheLog(t *testing.T) {
 		var log lines
 		a := &api.API{Log: slog.New(slog.NewJSONHandler(&log, nil)), Keys: access.NewKeys(&db.DB{Now: time.Now})}
 		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
-		h := a.Observe(refuse, func(*http.Request, int, time.Duration) {})
+		h := a.Observe(refuse, func(*http.Request, api.Outcome) {})
 		for range 3 {
 			for range 1000 {
 				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))

@@ -110,7 +110,7 @@ func newSites(tb testing.TB, d *db.DB) site.Service {
 }
 
 func (r *rig) serve(a *api.API) string {
-	unseen := func(*http.Request, int, time.Duration) {}
+	unseen := func(*http.Request, api.Outcome) {}
 	ln, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		r.t.Fatal(err)

@@ -66,6 +66,9 @@ func DropIfDisconnected(w http.ResponseWriter, r *http.Request, err error) bool 
 	return true
 }
 
+// Code is the code of an answer with the faults inside err.
+func Code(err error) string { return table[fault.Of(err)[0].Kind].code }
+
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	buf := getBuffer()

@@ -121,6 +121,16 @@ func (d *DB) Close() error {
 // BEGIN, COMMIT and locks aside.
 func (d *DB) Statements() int64 { return d.statements.Load() }
 
+// Waits is how many queries and transactions wait for their turn now, and how long all that had
+// theirs have waited: on SQLite for the one connection that writes, on PostgreSQL for one of the
+// connections.
+func (d *DB) Waits() (now int, all time.Duration) {
+	if d.sqlite != nil {
+		return d.sqlite.writer.queue.Waits()
+	}
+	return d.postgres.slots.waits()
+}
+
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
 	if err := outside(ctx); err != nil {
 		return err

@@ -28,6 +28,7 @@ type slots struct {
 	shards  []int // the free ones: each transaction has one
 	held    map[sort]int
 	waiting []*waiter // in the order they came
+	waited  time.Duration
 }
 
 // sort is what callers do with a connection.
@@ -44,7 +45,8 @@ type slot struct {
 
 type waiter struct {
 	sort
-	in chan slot
+	in    chan slot
+	since time.Time
 }
 
 func newSlots(connections, shards int) *slots {
@@ -63,7 +65,7 @@ func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 		defer p.mu.Unlock()
 		return p.take(what), nil
 	}
-	w := &waiter{what, make(chan slot, 1)}
+	w := &waiter{what, make(chan slot, 1), time.Now()}
 	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
 	ctx, cancel := context.WithDeadlineCause(ctx, until, errNoConnection)
@@ -107,8 +109,15 @@ func (p *slots) admit() {
 			return false
 		}
 		w.in <- p.take(w.sort)
+		p.waited += time.Since(w.since)
 		return true
 	})
+}
+
+func (p *slots) waits() (now int, all time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting), p.waited
 }
 
 // leave gives a slot back.

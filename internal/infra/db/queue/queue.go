@@ -21,6 +21,7 @@ type Queue[T Entry] struct {
 	waiting  []T
 	batching batching // changed by the serving goroutine alone
 	closed   bool
+	waited   time.Duration // by all who have been served
 }
 
 // Entry is what a caller brings: a pointer to a struct that embeds Turn.
@@ -34,6 +35,7 @@ type Turn struct {
 	Err error // what came of it
 
 	served chan struct{}
+	since  time.Time
 }
 
 func (t *Turn) turn() *Turn { return t }
@@ -64,7 +66,7 @@ func (q *Queue[T]) Do(ctx context.Context, entry T) error {
 		return err
 	}
 	t := entry.turn()
-	t.served = make(chan struct{})
+	t.served, t.since = make(chan struct{}), time.Now()
 	if !q.join(entry) {
 		return ErrClosed
 	}
@@ -180,8 +182,18 @@ func (q *Queue[T]) take(batch []T) (filled []T, ok bool) {
 	}
 	n := min(len(q.waiting), maxShared)
 	batch = append(batch, q.waiting[:n]...)
+	for _, entry := range batch {
+		q.waited += time.Since(entry.turn().since)
+	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return batch, true
+}
+
+// Waits is how many callers wait now, and how long all that were served have waited.
+func (q *Queue[T]) Waits() (now int, all time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting), q.waited
 }
 
 // giveUp serves a batch without the callers that were expected.

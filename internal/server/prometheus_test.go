@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+)
+
+// Prometheus finds no fault in the metrics and in the rules of deploy/, and has an answer to each
+// query of the dashboard once there was some load.
+func TestPrometheus(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{MetricsListen: "127.0.0.1:0"})
+	listening := regexp.MustCompile(`"msg":"metrics","address":"([^"]+)"`).FindStringSubmatch(s.log.String())
+	if listening == nil {
+		t.Fatalf("no address in the log: %s", s.log)
+	}
+	promtool(t, browse(t, "GET", "http://"+listening[1]+"/metrics", nil).body, "check", "metrics")
+	promtool(t, "", "check", "rules", "../../deploy/prometheus-rules.yml")
+	p := startPrometheus(t, listening[1])
+	for title, query := range dashboard(t) {
+		for p.query(t, query) == 0 { // until it was scraped twice, with some load between
+			if _, err := s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := browse(t, "GET", s.URL+"/api/organizations/@current/pipeline_frontend_apps/", nil); got.status != http.StatusUnauthorized {
+				t.Fatal(got.status)
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("%s: nothing for %s", title, query)
+			}
+		}
+	}
+}
+
+func promtool(t *testing.T, stdin string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "promtool", args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// dashboard is the queries of the dashboard's panels, by their titles.
+func dashboard(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/grafana-dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string `json:"title"`
+			Targets []struct {
+				RefID string `json:"refId"`
+				Expr  string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			queries[panel.Title+" "+target.RefID] = strings.ReplaceAll(target.Expr, "$__rate_interval", "10s")
+		}
+	}
+	if len(queries) == 0 {
+		t.Fatal("no queries")
+	}
+	return queries
+}
+
+type scraper struct{ url string }
+
+// startPrometheus starts one that scrapes a server every 200 ms.
+func startPrometheus(t *testing.T, target string) scraper {
+	t.Helper()
+	dir := t.TempDir()
+	settings := fmt.Sprintf("global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: foyer, static_configs: [{targets: [%q]}]}]\n", target)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := newLockedBuffer()
+	cmd := exec.CommandContext(t.Context(), "prometheus", "--config.file", filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", "127.0.0.1:0", "--log.format", "json")
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-exited
+	})
+	listens := regexp.MustCompile(`"address":"(127\.0\.0\.1:\d+)"[^\n]*"msg":"Listening on"|"msg":"Listening on"[^\n]*"address":"(127\.0\.0\.1:\d+)"`)
+	for {
+		if m := listens.FindStringSubmatch(log.String()); m != nil {
+			p := scraper{"http://" + m[1] + m[2]}
+			for browse(t, "GET", p.url+"/-/ready", nil).status != http.StatusOK {
+			}
+			return p
+		}
+		select {
+		case err := <-exited:
+			t.Fatalf("%v: %s", err, log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// query returns how many series answer a query.
+func (p scraper) query(t *testing.T, query string) int {
+	t.Helper()
+	got := browse(t, "GET", p.url+"/api/v1/query?query="+url.QueryEscape(query), nil)
+	var answer struct {
+		Status string `json:"status"`
+		Data   struct {
+			Result []json.RawMessage `json:"result"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s: %v, %s", query, err, got.body)
+	}
+	return len(answer.Data.Result)
+}
