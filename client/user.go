@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -30,7 +31,24 @@ type OrganizationPatch struct {
 	MembersCanInvite     *bool     `json:"members_can_invite,omitempty"`
 	MembersCanManageApps *bool     `json:"members_can_manage_apps,omitempty"`
 	AllowedDomains       *[]string `json:"allowed_domains,omitempty"`
-	InviteTTL            *int64    `json:"invite_ttl,omitempty"` // seconds
+	InviteTTL            *int64    `json:"invite_ttl,omitempty"` // seconds; 0: as long as the server says
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p OrganizationPatch) MarshalJSON() ([]byte, error) {
+	type plain OrganizationPatch
+	patch := struct {
+		plain
+		InviteTTL json.RawMessage `json:"invite_ttl,omitempty"`
+	}{plain: plain(p)}
+	switch {
+	case p.InviteTTL == nil:
+	case *p.InviteTTL == 0:
+		patch.InviteTTL = Null()
+	default:
+		patch.InviteTTL = strconv.AppendInt(nil, *p.InviteTTL, 10)
+	}
+	return json.Marshal(patch)
 }
 
 const (
@@ -55,6 +73,35 @@ func (c *Client) AllOrganizations(ctx context.Context) iter.Seq2[OrganizationInf
 // Get reads the organization.
 func (o *Organization) Get(ctx context.Context) (OrganizationInfo, error) {
 	return ask[OrganizationInfo](ctx, o.at, http.MethodGet, "", nil, nil)
+}
+
+// Overview is how much there is in an organization; nil: the key may not see it.
+type Overview struct {
+	Apps    *AppCounts    `json:"apps"`
+	Sites   *int          `json:"sites"`
+	Members *int          `json:"members"`
+	Invites *InviteCounts `json:"invites"` // that were not accepted
+}
+
+// AppCounts counts apps: all, those of which a newer tag is known, those with a file that does
+// not compile, and those that run nowhere.
+type AppCounts struct {
+	Count    int `json:"count"`
+	Updates  int `json:"updates"`
+	Broken   int `json:"broken"`
+	Disabled int `json:"disabled"`
+}
+
+// InviteCounts counts invites: all, those past their time, and those whose mail was refused.
+type InviteCounts struct {
+	Count   int `json:"count"`
+	Expired int `json:"expired"`
+	Failed  int `json:"failed"`
+}
+
+// Overview counts what is in the organization.
+func (o *Organization) Overview(ctx context.Context) (Overview, error) {
+	return ask[Overview](ctx, o.at, http.MethodGet, "/overview", nil, nil)
 }
 
 // Change changes the organization's name and settings.

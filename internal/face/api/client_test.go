@@ -87,6 +87,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	"deleteMember": func(ctx context.Context, o *client.Organization) (any, error) {
 		return nil, o.RemoveMember(ctx, "01981f12-77d1-7be0-a1c5-02f6c3e9d417")
 	},
+	"getOverview":     func(ctx context.Context, o *client.Organization) (any, error) { return o.Overview(ctx) },
 	"getOrganization": func(ctx context.Context, o *client.Organization) (any, error) { return o.Get(ctx) },
 	"updateOrganization": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.Change(ctx, client.OrganizationPatch{AllowedDomains: &[]string{"example.com"}, InviteTTL: new(int64(3600))})

@@ -146,6 +146,7 @@ func (a *API) peopleRoutes() []Route {
 		{"GET", organizations, anyScope, anyUser, list(a, a.Organizations.Mine, appendOrganization)},
 		{"GET", organization, anyScope, anyMember, a.getOrganization},
 		{"PATCH", organization, access.All, org.MayChangeSettings, a.updateOrganization},
+		{"GET", organization + "/overview", anyScope, anyMember, a.getOverview},
 		{"GET", organization + "/keys", access.All, access.MayManageKeys, list(a, a.Keys.OfMembers, appendMemberKey)},
 		{"DELETE", organization + "/keys/{id}", access.All, access.MayManageKeys, a.deleteMemberKey},
 		{"GET", organization + "/activity", readMembers, org.MaySeeActivity, a.listAudit},
