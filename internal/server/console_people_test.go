@@ -161,7 +161,7 @@ func TestConsoleSettings(t *testing.T) {
 		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
 		const page = "/console/@current/settings"
 		set := func(form ...string) shown {
-			return v.post(page, append([]string{"do", "set", "members_can_invite", "on", "name_was", "My organization", "allowed_domains_was", "", "invite_days_was", ""}, form...)...)
+			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "name_was", "My organization", "allowed_domains_was", "", "invite_days_was", "")...)
 		}
 		v.want(200, "The settings of Acme are changed.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
 		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
@@ -169,6 +169,10 @@ func TestConsoleSettings(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		v.want(200, `value="x.example, y.example"`, v.get(page))
+		set("name", "Acme", "invite_days_was", "0.02", "invite_days", "")
+		if got := must[client.OrganizationInfo](t)(s.Get(t.Context())); got.InviteTTL != nil {
+			t.Errorf("%+v", got)
+		}
 		v.want(400, `name="name" aria-invalid="true"`, set("name", ""))
 		v.want(400, `name="invite_days" aria-invalid="true"`, set("name", "Acme", "invite_days", "x"))
 		v.want(200, "Owners can change these.", ada.get(page))

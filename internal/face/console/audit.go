@@ -62,9 +62,8 @@ func showAudit(v *visit) (markup.Page, error) {
 }
 
 // Leads is the page of the thing that something was done to; "": it has none.
-func (p Audit) Leads(e client.AuditEntry) string { return leads(p.Home, e) }
-
-func leads(home string, e client.AuditEntry) string {
+func (f Frame) Leads(e client.AuditEntry) string {
+	home := f.Home
 	switch id := url.PathEscape(e.ItemID); activity.Scope(e.Scope) {
 	case activity.Plugin:
 		if e.Activity == string(activity.SourceUpdated) || e.Activity == string(activity.Upgraded) {

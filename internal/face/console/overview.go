@@ -36,23 +36,16 @@ type Step struct {
 	Done       bool
 }
 
-const (
-	// lately is how many of the last things done are shown.
-	lately = 10
-	// looked is how many apps are looked through for what needs somebody.
-	looked = 100
-)
+// lately is how many of the last things done are shown.
+const lately = 10
 
 func showOverview(v *visit) (markup.Page, error) {
 	p := Overview{Frame: v.frame("overview")}
-	apps, sites, err := p.apps(v)
+	there, err := v.organization.Overview(v.ctx())
 	if err != nil {
 		return markup.Page{}, err
 	}
-	members, err := p.people(v)
-	if err != nil {
-		return markup.Page{}, err
-	}
+	p.Numbers = numbers(p.Home, there)
 	if p.Offer.SeeAudit {
 		last, err := v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: lately})
 		if err != nil {
@@ -60,64 +53,33 @@ func showOverview(v *visit) (markup.Page, error) {
 		}
 		p.Last = last.Results
 	}
-	if p.Offer.ChangeSettings {
-		p.Steps = v.steps(apps, sites, members)
+	if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil {
+		p.Steps = v.steps(there.Apps.Count, *there.Sites, *there.Members+there.Invites.Count)
 	}
 	return markup.Fill("overview.html", p), nil
 }
 
-// apps adds the numbers of apps and sites, and returns them.
-func (p *Overview) apps(v *visit) (apps, sites int, err error) {
-	if !p.Offer.SeeApps {
-		return 0, 0, nil
+// numbers are those of what somebody may see.
+func numbers(home string, there client.Overview) []Number {
+	var all []Number
+	if a := there.Apps; a != nil {
+		list := home + "/apps"
+		all = append(all,
+			Number{a.Count, "Apps", list, parts(
+				Part{a.Updates, "to upgrade", list + "?update=available", false}, Part{a.Broken, "broken", list + "?state=broken", true},
+				Part{a.Disabled, "disabled", list + "?state=disabled", true},
+			)},
+			Number{Count: *there.Sites, What: "Sites", Path: home + "/sites"})
 	}
-	found, err := v.organization.ListApps(v.ctx(), client.Range{Limit: looked})
-	if err != nil {
-		return 0, 0, err
+	if i := there.Invites; i != nil {
+		list := home + "/invites"
+		all = append(all,
+			Number{Count: *there.Members, What: "Members", Path: home + "/members"},
+			Number{i.Count, "Invites", list, parts(
+				Part{i.Failed, "refused", list + "?status=pending&delivery=failed", true}, Part{i.Expired, "expired", list + "?status=expired", false},
+			)})
 	}
-	updates := 0
-	for _, app := range found.Results {
-		if app.LatestTag != "" && app.LatestTag != app.Tag && app.URL != "" {
-			updates++
-		}
-	}
-	list := p.Home + "/apps"
-	p.Numbers = append(p.Numbers, Number{found.Count, "Apps", list, parts(Part{updates, "to upgrade", list, false})})
-	placed, err := v.organization.ListSites(v.ctx(), client.Range{Limit: 1})
-	if err != nil {
-		return 0, 0, err
-	}
-	p.Numbers = append(p.Numbers, Number{Count: placed.Count, What: "Sites", Path: p.Home + "/sites"})
-	return found.Count, placed.Count, nil
-}
-
-// people adds the numbers of members and invites, and returns how many of both there are.
-func (p *Overview) people(v *visit) (int, error) {
-	if !p.Offer.SeePeople {
-		return 0, nil
-	}
-	members, err := v.organization.ListMembers(v.ctx(), client.Range{Limit: 1})
-	if err != nil {
-		return 0, err
-	}
-	list := p.Home + "/invites"
-	invites, err := v.organization.FindInvites(v.ctx(), client.InviteFilter{}, client.Range{Limit: looked})
-	if err != nil {
-		return 0, err
-	}
-	failed, expired := 0, 0
-	for _, i := range invites.Results {
-		switch {
-		case i.Status == "expired":
-			expired++
-		case i.Delivery.State == "failed":
-			failed++
-		}
-	}
-	p.Numbers = append(p.Numbers, Number{Count: members.Count, What: "Members", Path: p.Home + "/members"}, Number{
-		invites.Count, "Invites", list, parts(Part{failed, "refused", list + "?delivery=failed", true}, Part{expired, "expired", list + "?status=expired", false}),
-	})
-	return members.Count + invites.Count, nil
+	return all
 }
 
 // parts are those that there are any of.

@@ -29,6 +29,7 @@ var templates = markup.New(files, template.FuncMap{
 	"label":    func(field string) string { return labels[field] },
 	"form":     dedup.Name,
 	"json":     short,
+	"given":    func(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" },
 	"indent":   indent,
 	"code":     code,
 	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
