@@ -4,6 +4,7 @@ package drill
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,13 @@ func TestProxies(t *testing.T) {
 			}()
 			l := f.load()
 			l.url = func(int) string { return "http://" + ln.Addr().String() }
+			eventually(t, name+" listens", func() bool {
+				res, err := http.Get(l.url(0) + "/readyz")
+				if err == nil {
+					res.Body.Close()
+				}
+				return err == nil && res.StatusCode == http.StatusOK
+			})
 			end := l.start()
 			defer end()
 			for i := range 12 {
