@@ -45,7 +45,9 @@ const atOnce = 16
 
 const soakTime = 10 * time.Minute
 
-var faults = []fault{
+var faults = []fault{ // what takes longest first
+	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
+	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
 	{"SQLite, killed", onSQLite, 6, 100, atOnce, false, killed},
 	{"SQLite, its file away", onSQLite, 2, 20, 0, false, fileAway},
 	{"SQLite, images", onSQLite, 1, 10, atOnce, false, imageOfSQLite},
@@ -57,8 +59,6 @@ var faults = []fault{
 	{"a locked table", onPostgres(2), 1, 5, 0, false, locked},
 	{"few connections", onFew, 1, 10, 0, true, nothing},
 	{"silent mail servers", onSQLite, 1, 5, atOnce, false, silentMail},
-	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
-	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
 }
 
 func TestFaults(t *testing.T) {
