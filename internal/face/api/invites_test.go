@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 )
 
@@ -46,6 +47,23 @@ func TestInvites(t *testing.T) {
 		r.compare("of another organization", r.send(r.otherKey, "DELETE", "/api/organizations/@current/invites/"+between(again.body, `"id":"`, `"`), ""), 404, notFound)
 		r.want("POST", invites, `{"target_email":"Owner@acme.example"}`, 400,
 			validation("already_member", "owner@acme.example is already a member of this organization.", "target_email"))
+	})
+}
+
+func TestInvitesOfADay(t *testing.T) {
+	each(t, func(r *rig) {
+		limited := *r.api
+		limited.Invites.Limits = invite.Limits{Invites: 1}
+		url := r.serve(&limited)
+		now := time.Now().UTC()
+		r.db.Now = func() time.Time { return now }
+		if got := r.sendTo(url, r.key, "POST", invites, `{"target_email":"a@x.example"}`); got.status != 201 {
+			r.t.Fatalf("%d %s", got.status, got.body)
+		}
+		got := r.sendTo(url, r.key, "POST", invites, `{"target_email":"b@x.example"}`)
+		if got.status != 429 || !strings.Contains(got.body, `{"type":"throttled_error","code":"quota_exceeded","detail":"At most 1 `) || got.header.Get("Retry-After") != "86400" {
+			r.t.Errorf("one too many: %+v", got)
+		}
 	})
 }
 
