@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -30,6 +31,38 @@ type FileDiff struct {
 // Diffs is what a version changes.
 type Diffs struct {
 	Files []FileDiff `json:"files"`
+}
+
+// UpgradeReview is what an upgrade would take an app to.
+type UpgradeReview struct {
+	Version      *int64          `json:"version"` // nil: it is not held yet
+	Tag          string          `json:"tag"`
+	Commit       string          `json:"commit"`
+	ConfigSchema json.RawMessage `json:"config_schema"`
+	Bundle       *ReviewedBundle `json:"bundle"` // nil: there is none, or it does not compile
+	Files        []FileDiff      `json:"files"`  // compared with the version that the app is at
+}
+
+// ReviewedBundle is a compiled program that no page has yet.
+type ReviewedBundle struct {
+	Size   int64 `json:"size"` // in bytes
+	Inject bool  `json:"inject"`
+}
+
+// ReviewUpgrade finds out what an upgrade would do, without doing it. Of what it is told, the tag, the
+// version and AcceptChanged count.
+func (o *Organization) ReviewUpgrade(ctx context.Context, id int64, to Upgrade) (UpgradeReview, error) {
+	query := url.Values{}
+	if to.Tag != nil {
+		set(query, "tag", *to.Tag)
+	}
+	if to.Version != 0 {
+		query.Set("version", strconv.FormatInt(to.Version, 10))
+	}
+	if to.AcceptChanged {
+		query.Set("accept_changed", "true")
+	}
+	return ask[UpgradeReview](ctx, o.at, http.MethodGet, appPath(id)+"/upgrade", query, nil)
 }
 
 func versionsPath(id int64) string { return appPath(id) + "/versions" }

@@ -59,6 +59,14 @@ type build struct {
 	bundle *bundle.Bundle
 }
 
+// compiled is the bundle; zero if there is none.
+func (b build) compiled() Bundle {
+	if b.bundle == nil {
+		return Bundle{}
+	}
+	return Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS), Inject: b.bundle.Inject}
+}
+
 // compile compiles source, in a child process.
 func (s Service) compile(ctx context.Context, organizationID string, texts map[string]string) (build, error) {
 	result, err := bundle.Compile(ctx, s.Children, organizationID, texts)
@@ -87,7 +95,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 		v.Bundle = current.Bundle
 	}
 	if b.bundle != nil {
-		v.Bundle = Bundle{SHA256: b.bundle.SHA256, Integrity: b.bundle.Integrity, Size: len(b.bundle.JS), Inject: b.bundle.Inject}
+		v.Bundle = b.compiled()
 		if err := insertContent(ctx, tx, v.Bundle.SHA256, string(b.bundle.JS)); err != nil {
 			return Version{}, err
 		}

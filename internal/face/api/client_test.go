@@ -47,6 +47,9 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 		return o.ListVersions(ctx, 42, client.Range{Limit: 1})
 	},
 	"diffVersions": func(ctx context.Context, o *client.Organization) (any, error) { return o.DiffVersions(ctx, 42, 2, 1) },
+	"reviewUpgrade": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ReviewUpgrade(ctx, 42, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.3.0")}})
+	},
 	"listActivity": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListActivity(ctx, client.ActivityFilter{}, client.Range{})
 	},

@@ -93,6 +93,7 @@ func (a *API) appRoutes() []Route {
 		{"GET", apps + "/{id}/check_for_updates", readApps, seeApps, a.checkForUpdates},
 		{"GET", apps + "/{id}/source", readApps, seeApps, a.getSource},
 		{"PATCH", apps + "/{id}/update_source", writeApps, changeApps, a.updateSource},
+		{"GET", apps + "/{id}/upgrade", writeApps, changeApps, a.reviewUpgrade},
 		{"POST", apps + "/{id}/upgrade", writeApps, changeApps, a.upgradePlugin},
 		{"POST", apps + "/{id}/disable", writeApps, changeApps, a.disablePlugin},
 		{"POST", apps + "/{id}/enable", writeApps, changeApps, a.enablePlugin},

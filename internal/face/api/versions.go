@@ -37,6 +37,45 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	return writePlugin(w, http.StatusOK, p)
 }
 
+func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	q := r.URL.Query()
+	m := plugin.Move{Draft: plugin.Draft{Tag: patch.Of(q.Get("tag"))}}
+	if q.Has("version") {
+		m.Version = patch.Of(q.Get("version"))
+	}
+	switch q.Get("accept_changed") {
+	case "", "false":
+	case "true":
+		m.AcceptChanged = patch.Of(true)
+	default:
+		return fault.Field(fault.Invalid, "accept_changed", "Must be true or false.")
+	}
+	review, err := a.Plugins.Review(r.Context(), c, pluginID(r), m)
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendReview(b, review) })
+}
+
+func appendReview(b []byte, r plugin.Review) []byte {
+	b = append(b, '{')
+	if r.Number == 0 {
+		b = wire.AppendJSON(b, "version", "")
+	} else {
+		b = wire.AppendInt(b, "version", r.Number)
+	}
+	b = wire.AppendField(b, "tag", r.Tag)
+	b = wire.AppendField(b, "commit", r.Commit)
+	b = wire.AppendJSON(b, "config_schema", r.Schema)
+	if r.Bundle.SHA256 == "" {
+		b = wire.AppendJSON(b, "bundle", "")
+	} else {
+		b = wire.AppendInt(append(wire.AppendName(b, "bundle"), '{'), "size", int64(r.Bundle.Size))
+		b = append(wire.AppendBool(b, "inject", r.Bundle.Inject), '}')
+	}
+	return append(wire.AppendList(wire.AppendName(b, "files"), r.Files, appendDiff), '}')
+}
+
 func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	p, err := wire.ReadPage(r)
 	if err != nil {

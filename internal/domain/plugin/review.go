@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// Review is what an upgrade would take a plugin to.
+type Review struct {
+	Version // with the number 0 if it is not held
+	Files   []FileDiff
+}
+
+// Review finds out what Upgrade would do, without doing it: from an upstream it fetches and compiles
+// what is not held.
+func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) (Review, error) {
+	if err := MayManage(c); err != nil {
+		return Review{}, err
+	}
+	m.normalize()
+	if err := m.check(); err != nil {
+		return Review{}, err
+	}
+	p, o, err := s.ownWithOrigin(ctx, c, id)
+	if err != nil {
+		return Review{}, err
+	}
+	if o.URLKey == "" && m.Version.Value == "" {
+		return Review{}, fault.Field(fault.Invalid, "version", "Must be given: the app has no upstream, only versions of its own.")
+	}
+	to, _, err := s.findTarget(ctx, p, o, m)
+	if err != nil {
+		return Review{}, err
+	}
+	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
+	if err != nil {
+		return Review{}, err
+	}
+	defer leave()
+	return s.review(ctx, o, to)
+}
+
+func (s Service) review(ctx context.Context, o origin, to target) (Review, error) {
+	r := Review{Version: to.held}
+	before, after := map[string]string{}, map[string]string{}
+	if f := to.fetched; f != nil {
+		described := Plugin{}
+		describe(&described, f.manifest)
+		r.Version = f.version()
+		r.Schema, r.Bundle = described.ConfigSchema, f.compiled()
+		for _, file := range f.files {
+			after[file.Name] = file.Text
+		}
+	}
+	err := s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		from, err := currentVersion(ctx, q, o)
+		if err != nil {
+			return err
+		}
+		if before, err = texts(ctx, q, from); err != nil || to.fetched != nil {
+			return err
+		}
+		after, err = texts(ctx, q, to.held)
+		return err
+	})
+	if err != nil {
+		return Review{}, err
+	}
+	r.Files, err = compare(ctx, before, after)
+	return r, err
+}
