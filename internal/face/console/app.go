@@ -2,17 +2,14 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"foyer/client"
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/console/markup"
 )
@@ -20,14 +17,31 @@ import (
 // shownVersions is how many versions the page of an app shows.
 const shownVersions = 10
 
-// App shows an app, its files and its versions.
+// App shows an app: where it runs and how, its files and its versions.
 type App struct {
 	Frame
 	client.AppSource
 	Current       client.Version // that the app is at; zero if it has no upstream
-	Versions      []versionRow
+	Versions      versionTable
 	VersionsCount int
 	Sites         []client.SitePlacement // where it is placed
+	Health        Health
+	Shown         client.Site // that it runs on, shown in a frame; zero: none
+	Try           string      // the path of that site's try page
+}
+
+// pair is a value of an app, by what its form calls it.
+type pair struct{ Name, Value string }
+
+// ValuesOf are those that pages get of a placement, in the schema's order.
+func (p App) ValuesOf(placed client.SitePlacement) []pair {
+	var all []pair
+	for _, s := range settings(p.ConfigSchema, placed.Values) {
+		if s.Key != "" && s.Given != "" {
+			all = append(all, pair{s.Title(), s.Given})
+		}
+	}
+	return all
 }
 
 // upstream reports whether an app comes from somewhere else.
@@ -69,13 +83,14 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
+	shown := App{Frame: v.frameOf(app.App), AppSource: app}
 	versions, err := v.organization.ListVersions(v.ctx(), app.ID, client.Range{Limit: shownVersions})
 	if err != nil {
 		return markup.Page{}, err
 	}
-	var current client.Version
+	shown.Versions, shown.VersionsCount = versionTable{v.appPath(), v.rows(app.ID, versions.Results)}, versions.Count
 	if upstream(app.App) { // only SavedHere asks
-		if current, err = v.currentVersion(app.ID); err != nil {
+		if shown.Current, err = v.currentVersion(app.ID, versions.Results); err != nil {
 			return markup.Page{}, err
 		}
 	}
@@ -83,10 +98,28 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	return markup.Fill("app.html", App{
-		Frame: v.frameOf(app.App), AppSource: app, Current: current, Versions: v.rows(app.ID, versions.Results), VersionsCount: versions.Count,
-		Sites: placed.Results,
-	}), nil
+	shown.Sites = placed.Results
+	health, err := v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown.Health = Health{health, shown.Frame, app.ID}
+	err = shown.frame(v)
+	return markup.Fill("app.html", shown), err
+}
+
+// frame chooses the first site that runs the app, to show its try page.
+func (p *App) frame(v *visit) error {
+	i := slices.IndexFunc(p.Sites, func(s client.SitePlacement) bool { return s.Enabled && s.Running != nil })
+	if i < 0 {
+		return nil
+	}
+	site, err := v.organization.GetSite(v.ctx(), p.Sites[i].Site.ID)
+	if client.IsNotFound(err) {
+		return nil // it was deleted meanwhile
+	}
+	p.Shown, p.Try = site, v.tryPath(site)
+	return err
 }
 
 // app is the app that the path names.
@@ -165,20 +198,6 @@ func enableApp(v *visit) (next, error) {
 	})
 }
 
-func upgradeApp(v *visit) (next, error) {
-	return v.onApp(func(id int64) (string, error) {
-		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
-		if tag := v.line("tag"); tag != "" {
-			to.Tag = &tag
-		}
-		app, err := v.organization.UpgradeApp(v.ctx(), id, to)
-		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
-			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box below.")
-		}
-		return sentence("%s is at %s now.", app.Name, app.Tag), err
-	})
-}
-
 // describeApp changes what differs from what the page showed: somebody else may have changed the
 // rest since.
 func describeApp(v *visit) (next, error) {
@@ -203,109 +222,4 @@ func deleteApp(v *visit) (next, error) {
 	})
 	then.path = v.home + "/apps"
 	return then, err
-}
-
-// Source shows one file of an app, to be edited; or an empty one to be added.
-type Source struct {
-	Frame
-	App  client.App
-	File client.SourceFile // with an empty name: a new one
-	Text string
-}
-
-// IsText reports whether the file can be shown, and changed by hand.
-func (s Source) IsText() bool { return utf8.ValidString(s.Text) && !strings.Contains(s.Text, "\x00") }
-
-func showSource(v *visit) (markup.Page, error) {
-	app, err := v.source()
-	if err != nil {
-		return markup.Page{}, err
-	}
-	page := Source{Frame: v.frameOf(app.App), App: app.App}
-	name := v.request.URL.Query().Get("file")
-	page.File, page.Text = fileOf(app, name), app.Source[name]
-	if page.File.Filename != name && v.refused == nil {
-		return markup.Page{}, fault.New(fault.NotFound, "The app has no file of this name.")
-	}
-	return markup.Fill("source.html", page), nil
-}
-
-// saveFile keeps the text of a file, unless somebody else has changed the file since its page
-// was opened: then the page says so, and saving again keeps it. Browsers send every line end as
-// CR LF: a file that had any keeps them all, and one that was not edited stays as it was.
-func saveFile(v *visit) (next, error) {
-	name, text := v.filename(), v.typed("text")
-	said := sentence("%s is saved.", name)
-	then, err := v.onApp(func(id int64) (string, error) {
-		app, err := v.organization.GetSource(v.ctx(), id)
-		if err != nil {
-			return "", err
-		}
-		stored, there := app.Source[name]
-		if there && text == lineEnds.Replace(stored) {
-			return said, nil // it is saved: the form was sent twice, or not edited
-		}
-		switch v.line("sha256") {
-		case fileOf(app, name).SHA256:
-		case "":
-			return "", wrong("source", "There is a file of this name: open it to change it.")
-		default:
-			return "", wrong("source", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
-		}
-		if strings.Contains(stored, "\r\n") {
-			text = strings.ReplaceAll(text, "\n", "\r\n")
-		}
-		return said, v.setFile(id, name, &text)
-	})
-	then.path = v.appPath() + "/source?file=" + url.QueryEscape(name)
-	return then, err
-}
-
-// filename is the one in the form: of an existing file as it is, of a new one without white
-// space around it.
-func (v *visit) filename() string {
-	name := v.request.PostForm.Get("filename")
-	if v.line("sha256") == "" {
-		name = strings.TrimSpace(name)
-	}
-	return name
-}
-
-// deleteFile removes a file, unless somebody else has changed it since its page was opened.
-func deleteFile(v *visit) (next, error) {
-	name := v.filename()
-	said := sentence("%s is deleted.", name)
-	then, err := v.onApp(func(id int64) (string, error) {
-		app, err := v.organization.GetSource(v.ctx(), id)
-		if err != nil {
-			return "", err
-		}
-		switch fileOf(app, name).SHA256 {
-		case "": // it is gone: the form was sent twice
-			return said, nil
-		case v.line("sha256"):
-			return said, v.setFile(id, name, nil)
-		}
-		return "", wrong("", "Somebody else has changed the file since you opened it. It is shown as it is now: delete it again to be rid of it.")
-	})
-	then.path = v.appPath()
-	return then, err
-}
-
-func (v *visit) setFile(id int64, name string, text *string) error {
-	_, err := v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: map[string]*string{name: text}})
-	return err
-}
-
-// lineEnds makes one of all.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
-// fileOf is how one of an app's files fared; zero if there is no such file.
-func fileOf(app client.AppSource, name string) client.SourceFile {
-	for _, file := range app.SourceFiles {
-		if file.Filename == name {
-			return file
-		}
-	}
-	return client.SourceFile{}
 }

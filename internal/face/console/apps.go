@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/page"
 	"foyer/internal/face/console/markup"
 )
 
@@ -16,9 +18,100 @@ func showOrganizations(v *visit) (markup.Page, error) {
 	return markup.Fill("organizations.html", l), err
 }
 
+// Apps lists the apps of an organization, and how each stands.
+type Apps struct {
+	List[client.App]
+	Filter   AppForm
+	Disabled map[int64]bool // by their ids
+	Broken   map[int64]bool
+	Updates  bool // one of them can be upgraded here
+}
+
+// AppForm is what the page's filter has: as typed.
+type AppForm struct{ Search, State, Ordering string }
+
+// Any reports whether the list is narrowed down.
+func (f AppForm) Any() bool { return f.Search != "" || f.State != "" }
+
+// filter is what the form says, to the API: an update is a state of its own there.
+func (f AppForm) filter() client.AppFilter {
+	filter := client.AppFilter{Search: f.Search, State: f.State, Ordering: f.Ordering}
+	if f.State == "update" {
+		filter.State, filter.Update = "", "available"
+	}
+	return filter
+}
+
+// Upgrades reports whether whoever looks at an app may upgrade it.
+func (p Apps) Upgrades(app client.App) bool {
+	return p.Offer.ChangeApps && another(app) && app.OrganizationID == p.Offer.Caller.Organization.ID
+}
+
 func showApps(v *visit) (markup.Page, error) {
-	l, err := list(v, "apps", v.organization.ListApps)
-	return markup.Fill("apps.html", l), err
+	q := v.request.URL.Query()
+	shown := Apps{Filter: AppForm{strings.TrimSpace(q.Get("search")), q.Get("state"), q.Get("ordering")}}
+	var err error
+	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.App], error) {
+		return v.organization.FindApps(ctx, shown.Filter.filter(), part)
+	})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	if shown.Disabled, err = v.inState("disabled"); err != nil {
+		return markup.Page{}, err
+	}
+	if shown.Broken, err = v.inState("broken"); err != nil {
+		return markup.Page{}, err
+	}
+	shown.Updates = slices.ContainsFunc(shown.Items, shown.Upgrades)
+	return markup.Fill("apps.html", shown), nil
+}
+
+// inState are the apps in a state: the first of them, if they are very many.
+func (v *visit) inState(state string) (map[int64]bool, error) {
+	found, err := v.organization.FindApps(v.ctx(), client.AppFilter{State: state}, client.Range{Limit: page.MaxLimit})
+	ids := map[int64]bool{}
+	for _, app := range found.Results {
+		ids[app.ID] = true
+	}
+	return ids, err
+}
+
+// upgradeApps upgrades those that are chosen, each to the newest tag that was shown.
+func upgradeApps(v *visit) (next, error) {
+	chosen := v.request.PostForm["id"]
+	if len(chosen) == 0 {
+		return next{}, wrong("", "Choose at least one.")
+	}
+	if len(chosen) > perPage {
+		return next{}, wrong("", "Choose at most "+strconv.Itoa(perPage)+" at a time.")
+	}
+	var done []string
+	var refused client.Error
+	for _, item := range chosen {
+		text, tag, _ := strings.Cut(item, " ")
+		id, err := number(text)
+		if err != nil {
+			return next{}, err
+		}
+		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag}})
+		if e, ok := errors.AsType[*client.Error](err); ok && correctable(e.Status) {
+			refused = *e
+			refused.Errors = append(refused.Errors[:0:0], client.Fault{Detail: "App " + text + " at " + line(tag) + ": " + e.Detail})
+			break
+		}
+		if err != nil {
+			return next{}, err
+		}
+		done = append(done, line(app.Name)+" ("+line(app.Tag)+")")
+	}
+	if refused.Status != 0 {
+		if len(done) > 0 {
+			refused.Errors = append(refused.Errors, client.Fault{Detail: "Upgraded before it: " + strings.Join(done, ", ") + "."})
+		}
+		return next{}, &refused
+	}
+	return next{said: "Upgraded: " + line(strings.Join(done, ", ")) + "."}, nil
 }
 
 func showUnused(v *visit) (markup.Page, error) {

@@ -44,7 +44,7 @@ var templates = markup.New(files, template.FuncMap{
 var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
 	"reason":  "Reason",
-	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App",
+	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site",
 	"filename": "File name", "text": "Text", "source": "File",
 	"addresses": "E-mail addresses", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",

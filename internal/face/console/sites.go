@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -133,7 +132,6 @@ func deleteSite(v *visit) (next, error) {
 	return then, err
 }
 
-// placeApp puts an app on a site: off, if it needs values that have no default.
 func placeApp(v *visit) (next, error) {
 	id, err := v.siteID()
 	if err != nil {
@@ -143,15 +141,7 @@ func placeApp(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("app", "Choose an app.")
 	}
-	then := next{path: v.home + "/sites/" + strconv.FormatInt(id, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "%s is on the site, and runs."}
-	draft := client.PlacementDraft{AppID: app}
-	placed, err := v.organization.PlaceApp(v.ctx(), id, draft)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
-		draft.Enabled, then.said = new(false), "%s is on the site, but off: give it the values that it needs."
-		placed, err = v.organization.PlaceApp(v.ctx(), id, draft)
-	}
-	then.said = sentence(then.said, placed.Name)
-	return then, err
+	return v.place(id, app)
 }
 
 func moveUp(v *visit) (next, error) { return v.move(-1) }

@@ -1,9 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
-	"strings"
 
 	"foyer/client"
 	"foyer/internal/face/console/markup"
@@ -22,6 +23,17 @@ func showVersions(v *visit) (markup.Page, error) {
 	}
 	l, err := list(v, "apps", v.versionsOf(app.ID))
 	return markup.Fill("versions.html", Versions{l, app}), err
+}
+
+// Table is the list, to choose two of.
+func (p Versions) Table() versionTable {
+	return versionTable{p.Home + "/apps/" + strconv.FormatInt(p.App.ID, 10), p.Items}
+}
+
+// versionTable lists versions of the app whose page has this path.
+type versionTable struct {
+	Path  string
+	Items []versionRow
 }
 
 // versionRow is a version in a table.
@@ -57,16 +69,6 @@ type Version struct {
 	Files   []fileDiff
 }
 
-// fileDiff is what is different in a file.
-type fileDiff struct {
-	Filename string
-	Parts    []diffPart
-	Cut      bool // there is more than is shown
-}
-
-// diffPart is lines of one kind in a unified diff.
-type diffPart struct{ Class, Text string }
-
 func showVersion(v *visit) (markup.Page, error) {
 	var page Version
 	var err error
@@ -89,11 +91,7 @@ func showVersion(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	page.Frame = v.frameOf(page.App)
-	for _, f := range diffs.Files {
-		shown := fileDiff{Filename: f.Filename}
-		shown.read(f.Diff)
-		page.Files = append(page.Files, shown)
-	}
+	page.Files = readDiffs(diffs.Files)
 	return markup.Fill("version.html", page), nil
 }
 
@@ -113,59 +111,30 @@ func (p *Version) add(version client.Version, number int64) {
 	}
 }
 
-// compared are the version that the path names and what to compare it with; 0: the one before.
+// compared are the version that the path or the query names and what to compare it with; 0: the one
+// before.
 func (v *visit) compared() (version, against int64, err error) {
-	if version, err = number(v.request.PathValue("version")); err != nil {
+	query := v.request.URL.Query()
+	if version, err = number(cmp.Or(v.request.PathValue("version"), query.Get("version"))); err != nil {
 		return 0, 0, err
 	}
-	if text := v.request.URL.Query().Get("against"); text != "" {
+	if text := query.Get("against"); text != "" {
 		against, err = number(text)
 	}
 	return version, against, err
 }
 
-// currentVersion is the version that an app is at.
-func (v *visit) currentVersion(id int64) (client.Version, error) {
+// currentVersion is the version that an app is at, mostly one of the newest.
+func (v *visit) currentVersion(id int64, newest []client.Version) (client.Version, error) {
+	if i := slices.IndexFunc(newest, func(v client.Version) bool { return v.Current }); i >= 0 {
+		return newest[i], nil
+	}
 	for version, err := range v.organization.AllVersions(v.ctx(), id) {
 		if err != nil || version.Current {
 			return version, err
 		}
 	}
 	return client.Version{}, nil
-}
-
-// shownLines is how many lines of a diff a page shows.
-const shownLines = 2000
-
-// read takes a unified diff, as far as it is shown.
-func (f *fileDiff) read(diff string) {
-	shown, begin, end := 0, 0, 0
-	for line := range strings.Lines(diff) {
-		if shown++; shown > shownLines {
-			f.Cut = true
-			return
-		}
-		class, last := classOf(line), len(f.Parts)-1
-		if last < 0 || f.Parts[last].Class != class {
-			f.Parts = append(f.Parts, diffPart{Class: class})
-			begin, last = end, last+1
-		}
-		end += len(line)
-		f.Parts[last].Text = diff[begin:end]
-	}
-}
-
-// classOf says what a line of a unified diff is.
-func classOf(line string) string {
-	switch {
-	case strings.HasPrefix(line, "@@"):
-		return "hunk"
-	case strings.HasPrefix(line, "+"):
-		return "added"
-	case strings.HasPrefix(line, "-"):
-		return "removed"
-	}
-	return ""
 }
 
 // onVersion does something to the version that the path names, and says what.

@@ -1,0 +1,59 @@
+package console
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/face/console/markup"
+)
+
+// Place lets somebody choose a site for an app.
+type Place struct {
+	Frame
+	App   client.App
+	Sites []client.Site // that it is not on
+}
+
+func showPlace(v *visit) (markup.Page, error) {
+	app, err := v.app()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	all, err := v.organization.ListSites(v.ctx(), client.Range{Limit: page.MaxLimit})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: page.MaxLimit})
+	left := slices.DeleteFunc(all.Results, func(s client.Site) bool {
+		return slices.ContainsFunc(placed.Results, func(p client.SitePlacement) bool { return p.Site.ID == s.ID })
+	})
+	return markup.Fill("place.html", Place{v.frame("apps"), app, left}), err
+}
+
+func placeHere(v *visit) (next, error) {
+	app, err := v.appID()
+	if err != nil {
+		return next{}, err
+	}
+	site, err := number(v.line("site"))
+	if err != nil {
+		return next{}, wrong("site", "Choose a site.")
+	}
+	return v.place(site, app)
+}
+
+// place puts an app on a site: off, if it needs values that have no default.
+func (v *visit) place(site, app int64) (next, error) {
+	then := next{path: v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "%s is on the site, and runs."}
+	draft := client.PlacementDraft{AppID: app}
+	placed, err := v.organization.PlaceApp(v.ctx(), site, draft)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
+		draft.Enabled, then.said = new(false), "%s is on the site, but off: give it the values that it needs."
+		placed, err = v.organization.PlaceApp(v.ctx(), site, draft)
+	}
+	then.said = sentence(then.said, placed.Name)
+	return then, err
+}

@@ -1,0 +1,87 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"foyer/client"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/markup"
+)
+
+// Upgrade shows what an upgrade of an app would change, before it is confirmed.
+type Upgrade struct {
+	Frame
+	App    client.App
+	To     client.UpgradeReview
+	Tag    string // that was asked for; "": the newest
+	Fault  string // why it cannot be reviewed; "" if it can
+	Moved  bool   // the tag leads to another commit than when it was installed
+	Files  []fileDiff
+	Fields []fieldChange
+}
+
+// fieldChange is a field of the schema that came or went.
+type fieldChange struct {
+	Title string
+	Gone  bool
+	Needs bool // a value: without one, sites keep the version before
+}
+
+// Waits reports whether a new field needs a value.
+func (p Upgrade) Waits() bool {
+	return slices.ContainsFunc(p.Fields, func(f fieldChange) bool { return f.Needs })
+}
+
+// fieldChanges are the fields that one schema has and the other has not.
+func fieldChanges(before, after json.RawMessage) []fieldChange {
+	was, is := plugin.SchemaFields(string(before)), plugin.SchemaFields(string(after))
+	in := func(all []plugin.SchemaField, f plugin.SchemaField) bool {
+		return f.Key == "" || slices.ContainsFunc(all, func(other plugin.SchemaField) bool { return other.Key == f.Key })
+	}
+	var all []fieldChange
+	for _, f := range is {
+		if !in(was, f) {
+			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Needs: f.Site && f.Required && f.Default == "" && !f.Secret})
+		}
+	}
+	for _, f := range was {
+		if !in(is, f) {
+			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Gone: true})
+		}
+	}
+	return all
+}
+
+func showUpgrade(v *visit) (markup.Page, error) {
+	app, err := v.app()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown := Upgrade{Frame: v.frameOf(app), App: app, Tag: v.request.URL.Query().Get("tag")}
+	shown.Moved = v.request.URL.Query().Get("accept_changed") == "on"
+	shown.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &shown.Tag}, AcceptChanged: shown.Moved})
+	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
+		shown.Fault, shown.Moved = refused.Detail, shown.Moved || refused.Code == "content_changed"
+		return markup.Fill("upgrade.html", shown), nil
+	}
+	shown.Files, shown.Fields = readDiffs(shown.To.Files), fieldChanges(app.ConfigSchema, shown.To.ConfigSchema)
+	return markup.Fill("upgrade.html", shown), err
+}
+
+func upgradeApp(v *visit) (next, error) {
+	then, err := v.onApp(func(id int64) (string, error) {
+		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
+		if tag := v.line("tag"); tag != "" {
+			to.Tag = &tag
+		}
+		app, err := v.organization.UpgradeApp(v.ctx(), id, to)
+		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
+			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it.")
+		}
+		return sentence("%s is at %s now.", app.Name, app.Tag), err
+	})
+	then.path = v.appPath()
+	return then, err
+}
