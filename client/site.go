@@ -162,12 +162,20 @@ type SiteFilter struct {
 	Ordering string // as in AppFilter
 }
 
-// FindSites reads one page of the sites that a filter leaves.
-func (o *Organization) FindSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
-	query := r.addTo(url.Values{})
+func (f SiteFilter) addTo(query url.Values) url.Values {
 	set(query, "search", f.Search)
 	set(query, "ordering", f.Ordering)
-	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, query, nil)
+	return query
+}
+
+// FindSites reads one page of the sites that a filter leaves.
+func (o *Organization) FindSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
+	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, f.addTo(r.addTo(url.Values{})), nil)
+}
+
+// AllFoundSites reads the sites that a filter leaves.
+func (o *Organization) AllFoundSites(ctx context.Context, f SiteFilter) iter.Seq2[Site, error] {
+	return all[Site](ctx, o.at, sites, f.addTo(url.Values{}))
 }
 
 // CreateSite makes a site; it needs a name.

@@ -148,7 +148,7 @@ func lookUp(s Setting, variables, flags map[string]string) (value, from string, 
 // unknown lists the variables that begin as settings do and are none. Kubernetes sets
 // some for a service of the name foyer.
 func unknown(variables map[string]string) []string {
-	known := map[string]bool{}
+	known := map[string]bool{"FOYER_URL": true, "FOYER_KEY": true} // of the command line
 	for _, s := range Settings {
 		known[s.Variable()] = true
 		known[s.Variable()+"_FILE"] = s.Secret

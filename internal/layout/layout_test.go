@@ -34,7 +34,7 @@ var rules = map[string]struct {
 }
 
 // exceptions are what single packages may import besides: the command line starts
-// servers, and answers with the objects of the API.
+// servers, and operators' commands answer with the objects of the API.
 var exceptions = map[string][]string{
 	"face/cli": {"face/api", "config", "server"},
 }
@@ -51,6 +51,7 @@ var libraries = map[string][]string{
 	"github.com/wneessen":   {"infra/mail"},
 	"github.com/coreos":     {"infra/oidc"},
 	"golang.org/x/oauth2":   {"infra/oidc"},
+	"golang.org/x/term":     {"face/cli"},
 	"github.com/prometheus": {"server"},
 	"go.yaml.in":            {"face/openapi"},
 	"net/http":              {"face", "server", "infra/upstream", "infra/oidc"},

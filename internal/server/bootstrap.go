@@ -105,7 +105,7 @@ In a browser, sign in with the key at %s/console%s
 `, o.ID, o.Name, owner.User.Email, shown, s.unnamed(), inCommand, baseURL, o.ID, baseURL, baseURL, site)
 	if err != nil {
 		return fmt.Errorf("organization %s, its owner %s and a key were made, but not shown: %w; "+
-			"the key is not shown again: without it, make another with `foyer key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)
+			"the key is not shown again: without it, make another with `foyer admin key create --email=%s --scope='*'`", o.ID, owner.User.Email, err, owner.User.Email)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
+	"foyer/internal/face/api"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
 )
@@ -70,7 +71,7 @@ func checkNotLost(c config.Config) error {
 		return nil //nolint:nilerr // there is no secret, or it cannot be read, which is told later
 	}
 	return fmt.Errorf("there is a secret, %s, but the database that belongs to it, %s, is gone or empty: mount its disk, put it back, "+
-		"or restore a backup with `foyer restore`; to begin anew, remove the secret", c.SecretPath(), c.DatabasePath())
+		"or restore a backup with `foyer admin restore`; to begin anew, remove the secret", c.SecretPath(), c.DatabasePath())
 }
 
 // ensureSecret finds the secret, or makes that of an empty database. Where it is lost, only
@@ -153,6 +154,14 @@ func newLinks(secret, baseURL string) (invite.Links, error) {
 		return invite.Links{}, nil
 	}
 	return invite.NewLinks(secret, baseURL)
+}
+
+// API returns the API on the domain, without limits on requests.
+func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
+	return &api.API{
+		Log: log, Keys: d.Keys, BaseURL: baseURL,
+		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, SignIn: d.SignIn,
+	}
 }
 
 // Close waits for the transactions under way and closes the database.

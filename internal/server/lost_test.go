@@ -44,7 +44,7 @@ func TestRemovedDatabase(t *testing.T) {
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Listen: "127.0.0.1:0"}
 	for range 2 {
 		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "foyer restore") {
+		if err == nil || !strings.Contains(err.Error(), "foyer admin restore") {
 			t.Fatalf("a start beside the secret: %v", err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "foyer.db"), nil, 0o600); err != nil { // an empty one is none

@@ -133,10 +133,9 @@ func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 
 // handler answers everything that is asked of the server.
 func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metrics) http.Handler {
-	a := &api.API{
-		Log: s.Log, Keys: d.Keys, BaseURL: baseURL, RateLimit: s.Config.RateLimit, TrustedProxies: s.Config.TrustedProxies, KeepAddresses: s.Config.ActivityAddresses,
-		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, SignIn: d.SignIn, InFlight: inflight.New(s.Config.InFlightLimit),
-	}
+	a := d.API(baseURL, s.Log)
+	a.RateLimit, a.TrustedProxies, a.KeepAddresses = s.Config.RateLimit, s.Config.TrustedProxies, s.Config.ActivityAddresses
+	a.InFlight = inflight.New(s.Config.InFlightLimit)
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
 	members := &console.Console{
 		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries, Preview: d.Invites.Preview,

@@ -13,7 +13,7 @@ import (
 	api "foyer/client"
 )
 
-// entry is one of the activity, as `foyer activity` tells it.
+// entry is one of the activity, as `foyer admin activity` tells it.
 type entry struct {
 	Scope     string `json:"scope"`
 	ItemID    string `json:"item_id"`

@@ -48,7 +48,7 @@ func TestDocs(t *testing.T) {
 				"foy_…", key,
 				"http://127.0.0.1:8000", url,
 				"https://git.example.com/team/banner.git", repo.URL,
-				"invite link ID", "invite link $(bin/foyer --json invite list | jq -r .[0].id)",
+				"invite link ID", "invite link $(bin/foyer --json admin invite list | jq -r .[0].id)",
 			).Replace(commandsIn(t, page.file, page.heading))
 			sh := exec.Command("sh", "-eu", "-c", script)
 			sh.Dir = dir

@@ -60,6 +60,11 @@ func tooMany(edits []Edit) error {
 	return nil
 }
 
+// Takes reports whether an app's source can have a file of this name and content, whatever its size.
+func Takes(name, content string) bool {
+	return unpack.FileName(name) && utf8.RuneCountInString(name) <= maxFileName && (unpack.IsText(content) || unpack.IsBinary(name))
+}
+
 // editFaults lists what is wrong with edits by themselves, whatever they change.
 func editFaults(edits []Edit) fault.List {
 	var all fault.List

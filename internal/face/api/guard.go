@@ -147,6 +147,9 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 	if session, ok := access.SessionOf(r.Context()); ok {
 		return a.Keys.IdentifySession(r.Context(), session)
 	}
+	if operator, ok := access.OperatorOf(r.Context()); ok {
+		return operator, nil
+	}
 	if r.Header.Get("Authorization") == "" {
 		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
 	}

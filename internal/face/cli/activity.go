@@ -2,26 +2,19 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
-	"foyer/internal/domain/activity"
-	"foyer/internal/domain/org"
-	"foyer/internal/face/api"
-	"foyer/internal/face/wire"
-	"foyer/internal/server"
+	"foyer/internal/face/cli/terminal"
 )
 
 type activityCommands struct {
-	List   activityList   `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
-	Head   activityHead   `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
-	Verify activityVerify `cmd:"" help:"Look whether entries were changed, removed or put in: the exit status is 1 if so."`
+	List activityList `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
+	Head activityHead `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
 }
 
 // Help gives examples.
@@ -30,19 +23,18 @@ func (activityCommands) Help() string {
 
     foyer activity --scope=Plugin --item=12
     foyer activity --user=ada@example.com --limit=10
+    foyer activity --follow
     foyer activity head
-    foyer activity verify
-    foyer activity verify --organization=0190… --head=214:5feceb66…
 `
 }
 
 type activityList struct {
-	where
-	Scope  string `enum:"Plugin,Site,OrganizationInvite,OrganizationMembership,Key,Organization,Session,Webhook," default:"" placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
+	Scope  string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
 	Item   string `placeholder:"ID" help:"Only changes of the thing with this id."`
 	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
 	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000, 100 unless told."`
 	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
+	Follow bool   `help:"Go on with what is done from now on, until interrupted: the oldest first, each as soon as it has its number."`
 }
 
 // Validate refuses a window that shows nothing.
@@ -56,132 +48,100 @@ func (c activityList) Validate() error {
 	return nil
 }
 
-// Run lists activity.
-func (c activityList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, err := c.find(ctx, d)
-	if err != nil {
-		return err
+var activities = terminal.View[client.AuditEntry]{
+	Columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
+	More:    "NUMBER KEY SESSION ADDRESS REQUEST",
+	Row: func(e client.AuditEntry) []any {
+		return []any{e.CreatedAt, who(e), e.Activity, e.Scope, e.ItemID, e.Detail.Name, e.Number, e.KeyID, e.SessionID, e.Address, e.RequestID}
+	},
+}
+
+// who did something. Who declines an invite is not a user; the name is their address.
+func who(e client.AuditEntry) string {
+	switch {
+	case e.User == nil && e.Activity == "declined":
+		return "(invitee)"
+	case e.User == nil:
+		return "(operator)"
+	case e.User.Email == "":
+		return fmt.Sprintf("(user %d)", e.User.ID) // erased
 	}
-	if c.User != "" {
-		if c.User, err = org.ParseEmail("user", c.User); err != nil {
+	return e.User.Email
+}
+
+// Run lists activity.
+func (c activityList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	f := client.AuditFilter{Scope: c.Scope, ItemID: c.Item, User: c.User}
+	if !c.Follow {
+		found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
+		if err != nil {
 			return err
 		}
+		return activities.All(out, found.Results)
 	}
-	f := activity.Filter{OrganizationID: o.ID, ItemID: c.Item, UserEmail: c.User}
-	if c.Scope != "" {
-		f.Scopes = []activity.Scope{activity.Scope(c.Scope)}
-	}
-	found, err := d.Activity(ctx, f, page.Page{Limit: c.Limit, Offset: c.Offset})
+	head, err := o.ActivityHead(ctx)
 	if err != nil {
 		return err
 	}
-	return activities.all(out, found.Items)
+	return follow(ctx, o, f, max(0, head.Number-int64(c.Limit)), out)
 }
 
-var activities = view[activity.Stored]{
-	columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
-	row: func(e activity.Stored) []any {
-		return []any{e.CreatedAt, who(e), e.Verb, e.Scope, e.ItemID, e.Name}
-	},
-	object: api.AppendActivity,
-}
+// followEvery is how often a server is asked for what was done meanwhile.
+const followEvery = 2 * time.Second
 
-// who made a change. Who declines an invite is not a user; the name is their address.
-func who(e activity.Stored) string {
-	switch {
-	case e.User.Email != "":
-		return e.User.Email
-	case e.User.ID != 0:
-		return fmt.Sprintf("(user %d)", e.User.ID) // erased
-	case e.Verb == activity.Declined:
-		return "(invitee)"
+// follow shows what comes after an entry, until ctx is done.
+func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, after int64, out *terminal.Output) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		f.After = after
+		for e, err := range o.StreamAudit(ctx, f) {
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			case e.Number == nil: // it comes again with its number
+				continue
+			}
+			after = *e.Number
+			if err := showLine(out, e); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return "(operator)"
 }
 
-type activityHead struct{ where }
+// showLine shows an entry in a line, without knowing how wide others will be.
+func showLine(out *terminal.Output, e client.AuditEntry) error {
+	if out.Format == terminal.JSON {
+		return activities.One(out, e)
+	}
+	var cells []string
+	for _, cell := range activities.Row(e)[:len(strings.Fields(activities.Columns))] {
+		cells = append(cells, terminal.Printable(cell))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(cells, "  "))
+	return err
+}
+
+type activityHead struct{}
 
 // Run shows the head of the chain.
-func (c activityHead) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, err := c.find(ctx, d)
+func (activityHead) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	head, err := o.ActivityHead(ctx)
 	if err != nil {
 		return err
 	}
-	head, err := d.ActivityHead(ctx, o.ID)
-	if err != nil {
-		return err
-	}
-	return heads.one(out, head)
+	return heads.One(out, head)
 }
 
-var heads = view[activity.Head]{
-	columns: "NUMBER HASH TIME",
-	row:     func(h activity.Head) []any { return []any{h.Number, h.Hash, h.At} },
-	object:  api.AppendHead,
-}
-
-type activityVerify struct {
-	Organization string `placeholder:"ID" help:"Only the activity of this organization."`
-	Head         string `placeholder:"NUMBER:HASH" help:"A head that was kept elsewhere: it shows if all was made anew since. Needs the organization if there are several."`
-
-	kept activity.Kept
-}
-
-// Validate reads the head.
-func (c *activityVerify) Validate() error {
-	if c.Head == "" {
-		return nil
-	}
-	number, hash, _ := strings.Cut(c.Head, ":")
-	c.kept = activity.Kept{Number: patch.ID(number), Hash: hash}
-	if _, err := hex.DecodeString(hash); err != nil || len(hash) != sha256.Size*2 || c.kept.Number == 0 {
-		return fault.New(fault.Invalid, "--head must be the number and the hash of an entry, as `foyer activity head` shows them: NUMBER:HASH")
-	}
-	return nil
-}
-
-// Run follows the chains.
-func (c *activityVerify) Run(ctx context.Context, d *server.Domain, out *output) error {
-	var organizations []string
-	if c.Organization != "" || c.Head != "" {
-		o, err := where{c.Organization}.find(ctx, d)
-		if err != nil {
-			return err
-		}
-		organizations = []string{o.ID}
-	} else {
-		var err error
-		if organizations, err = d.ActivityChains(ctx); err != nil {
-			return err
-		}
-	}
-	var found []verified
-	var wrong []error
-	for _, id := range organizations {
-		v, err := d.VerifyActivity(ctx, id, c.kept)
-		if err != nil {
-			return err
-		}
-		found = append(found, verified{id, v})
-		if v.Wrong != "" {
-			wrong = append(wrong, fmt.Errorf("organization %s: %s", id, v.Wrong))
-		}
-	}
-	return errors.Join(verifications.all(out, found), errors.Join(wrong...))
-}
-
-type verified struct {
-	organization string
-	activity.Verified
-}
-
-var verifications = view[verified]{
-	columns: "ORGANIZATION ENTRIES HEAD WRONG",
-	row:     func(v verified) []any { return []any{v.organization, v.Entries, v.Head.Number, v.Wrong} },
-	object: func(b []byte, v verified) []byte {
-		b = wire.AppendField(append(b, '{'), "organization_id", v.organization)
-		b = wire.AppendInt(b, "entries", v.Entries)
-		b = api.AppendHead(wire.AppendName(b, "head"), v.Head)
-		return append(wire.AppendField(b, "wrong", v.Wrong), '}')
-	},
+var heads = terminal.View[client.ActivityHead]{
+	Columns: "NUMBER HASH TIME",
+	Row:     func(h client.ActivityHead) []any { return []any{h.Number, h.Hash, h.At} },
 }

@@ -2,206 +2,283 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
-	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
-	"foyer/internal/domain/plugin"
-	"foyer/internal/face/api"
+	"foyer/client"
+	"foyer/internal/face/cli/admin"
+	"foyer/internal/face/cli/terminal"
 	"foyer/internal/server"
 )
 
 type appCommands struct {
-	List        appList        `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
-	Get         appGet         `cmd:"" help:"Show one app."`
-	Create      appCreate      `cmd:"" help:"Register an app."`
-	Credentials appCredentials `cmd:"" help:"Give an installed app other credentials for its git host."`
-	Disable     appDisable     `cmd:"" help:"Stop an app on all pages of all organizations."`
-	Enable      appEnable      `cmd:"" help:"Let an app that was disabled run again."`
-	Withdraw    appWithdraw    `cmd:"" help:"Stop a version of an app on all pages."`
-	Restore     appRestore     `cmd:"" help:"Let a version that was withdrawn run again."`
-	Health      appHealth      `cmd:"" help:"Show what pages reported of an app."`
-	Delete      appDelete      `cmd:"" help:"Delete an app."`
+	Create appCreate `cmd:"" help:"Register an app."`
+	appShared
+}
+
+// adminAppCommands are those on the database, where --url is that of an app.
+type adminAppCommands struct {
+	Create      adminAppCreate      `cmd:"" help:"Register or install an app."`
+	Credentials adminAppCredentials `cmd:"" help:"Give an installed app other credentials for its git host."`
+	appShared
+}
+
+type appShared struct {
+	List     appList     `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
+	Get      appGet      `cmd:"" help:"Show one app."`
+	Install  appInstall  `cmd:"" help:"Install an app from a git repository, or by its name from the catalog."`
+	Set      appSet      `cmd:"" help:"Change an app."`
+	Push     appPush     `cmd:"" help:"Send a folder as one version of an app: exit status 1 if something does not compile."`
+	Pull     appPull     `cmd:"" help:"Write the files of an app into a folder."`
+	Source   appSource   `cmd:"" help:"Show the files of an app, and what does not compile."`
+	Check    appCheck    `cmd:"" help:"Ask an app's upstream for a newer version."`
+	Upgrade  appUpgrade  `cmd:"" help:"Move an app to another version."`
+	Versions appVersions `cmd:"" help:"List the versions of an app, the newest first."`
+	Diff     appDiff     `cmd:"" help:"Show what a version changes."`
+	Sites    appSites    `cmd:"" help:"List the sites that an app is on."`
+	Disable  appDisable  `cmd:"" help:"Stop an app on all pages of all organizations."`
+	Enable   appEnable   `cmd:"" help:"Let an app that was disabled run again."`
+	Withdraw appWithdraw `cmd:"" help:"Stop a version of an app on all pages."`
+	Restore  appRestore  `cmd:"" help:"Let a version that was withdrawn run again."`
+	Health   appHealth   `cmd:"" help:"Show what pages reported of an app."`
+	Delete   appDelete   `cmd:"" help:"Delete an app."`
 }
 
 // Help gives examples.
-func (appCommands) Help() string {
-	return `Examples:
+func (appShared) Help() string {
+	return `Apps are named by their ids or names.
 
-    foyer app create --name="Banner" --description="A line on top of every page"
-    foyer app create --type=custom --url=https://git.example.com/acme/banner --tag=v1.2.0
-    foyer app credentials 7 --url=- < url-with-credentials
-    foyer app list --json
+Examples:
 
-With --url=-, the url is a line of standard input. Others on the machine see what is on a command line: give a url with credentials so.
+    foyer app install https://git.example.com/team/banner.git
+    foyer app push ./banner --app=Banner
+    foyer app upgrade Banner --tag=v1.2.0
+    foyer app list -o csv
 `
 }
 
+var apps = terminal.View[client.App]{
+	Columns: "ID NAME TYPE TAG LATEST GLOBAL ORGANIZATION URL",
+	More:    "DESCRIPTION ICON",
+	Row: func(a client.App) []any {
+		return []any{a.ID, a.Name, a.PluginType, a.Tag, a.LatestTag, a.IsGlobal, a.OrganizationName, a.URL, a.Description, a.Icon}
+	},
+}
+
 type appList struct {
-	actor
 	Search string `placeholder:"TEXT" help:"Those with this in the name or the description."`
 	Type   string `placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
 	Global *bool  `help:"Those that all organizations see, or those that only their own does."`
 	Update bool   `help:"Those for which a newer tag is known."`
 	State  string `placeholder:"STATE" help:"Those that are disabled, broken or edited."`
-	Site   int64  `placeholder:"ID" help:"Those on a site."`
+	Site   string `placeholder:"ID" help:"Those on a site, by its id or name."`
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
 }
 
 // Run lists apps.
-func (c appList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
+func (c appList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) (err error) {
+	f := client.AppFilter{Search: c.Search, PluginType: c.Type, IsGlobal: c.Global, State: c.State, Ordering: c.Order}
+	if c.Update {
+		f.Update = "available"
 	}
-	f, err := c.filter()
-	if err != nil {
-		return err
-	}
-	all, err := everyPage(func(p page.Page) (page.Found[plugin.Plugin], error) { return d.Plugins.Find(ctx, by, f, p) })
-	if err != nil {
-		return err
-	}
-	return apps.all(out, all)
-}
-
-func (c appList) filter() (f plugin.Filter, err error) {
-	f = plugin.Filter{Search: c.Search, Global: given(c.Global), Update: c.Update, SiteID: c.Site}
-	var faults fault.List
-	if c.Type != "" {
-		f.Type, err = plugin.ParseType(c.Type)
-		faults.Add(err)
-	}
-	if c.State != "" {
-		f.State, err = plugin.ParseState(c.State)
-		faults.Add(err)
-	}
-	if c.Order != "" {
-		f.Order, err = page.ParseOrder(c.Order)
-		faults.Add(err)
-	}
-	return f, faults.Err()
-}
-
-// everyPage collects a list from its pages.
-func everyPage[T any](list func(page.Page) (page.Found[T], error)) ([]T, error) {
-	var all []T
-	p := page.Page{Limit: page.MaxLimit}
-	for {
-		found, err := list(p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found.Items...)
-		if !found.More {
-			return all, nil
-		}
-		p.Offset, p.After = len(all), found.Last
-	}
-}
-
-type appGet struct {
-	actor
-	ID int64 `arg:"" help:"Its id."`
-}
-
-// Run shows one app.
-func (c appGet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
-	}
-	p, err := d.Plugins.Get(ctx, by, c.ID)
-	if err != nil {
-		return named(err, "app", c.ID)
-	}
-	return apps.one(out, p)
-}
-
-type appCreate struct {
-	actor
-	Name        *string `help:"Its name: 1 to 200 characters."`
-	Type        *string `help:"Where it comes from: local (the default), source, inline, custom (--url) or repository (--name or --url, as in the catalog)."`
-	URL         *string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
-	Description *string `help:"What it is for."`
-	Icon        *string `help:"Address of its icon."`
-	Tag         *string `help:"Its version."`
-	Global      *bool   `help:"Share it with all organizations."`
-}
-
-// Run registers an app.
-func (c appCreate) Run(ctx context.Context, d *server.Domain, out *output, in input) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
-	}
-	if c.URL != nil {
-		if *c.URL, err = in.or(*c.URL); err != nil {
+	if c.Site != "" {
+		if f.Site, err = siteID(ctx, o, c.Site); err != nil {
 			return err
 		}
 	}
-	p, err := d.Plugins.Create(ctx, by, plugin.Draft{
-		Type: given(c.Type), URL: given(c.URL), Name: given(c.Name), Description: given(c.Description), Icon: given(c.Icon),
-		Tag: given(c.Tag), IsGlobal: given(c.Global),
-	})
+	all, err := collect(o.AllFoundApps(ctx, f))
 	if err != nil {
 		return err
 	}
-	return apps.one(out, p)
+	return apps.All(out, all)
 }
 
-// given is the value of a flag, if the flag was there.
-func given[T any](v *T) patch.Field[T] {
-	if v == nil {
-		return patch.Field[T]{}
+// anApp is the argument that names an app.
+type anApp struct {
+	App string `arg:"" help:"Its id or name."`
+}
+
+// with does something with the app, and shows what comes of it.
+func (a anApp) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (client.App, error)) error {
+	id, err := appID(ctx, o, a.App)
+	if err != nil {
+		return err
 	}
-	return patch.Of(*v)
+	app, err := do(id)
+	if err != nil {
+		return orMissing(err, "app", a.App)
+	}
+	return apps.One(out, app)
 }
 
-type appCredentials struct {
-	actor
-	ID  int64  `arg:"" help:"Its id."`
+type appGet struct{ anApp }
+
+// Run shows one app.
+func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.GetApp(ctx, id) })
+}
+
+type appCreate struct {
+	Name        string `help:"Its name: 1 to 200 characters."`
+	Type        string `help:"Where it comes from: local (the default), source or inline."`
+	Description string `help:"What it is for."`
+	Icon        string `help:"Address of its icon."`
+	Tag         string `help:"Its version."`
+	Global      bool   `help:"Share it with all organizations."`
+}
+
+func (c appCreate) draft() client.AppDraft {
+	return client.AppDraft{
+		PluginType: c.Type, Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global,
+	}
+}
+
+// Run registers an app.
+func (c appCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	return create(ctx, o, out, c.draft())
+}
+
+func create(ctx context.Context, o *client.Organization, out *terminal.Output, draft client.AppDraft) error {
+	app, err := o.CreateApp(ctx, draft)
+	if err != nil {
+		return err
+	}
+	return apps.One(out, app)
+}
+
+type adminAppCreate struct {
+	appCreate
+	URL string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
+}
+
+// Run registers or installs an app.
+func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) (err error) {
+	draft := c.draft()
+	if draft.URL, err = in.Or(c.URL); err != nil {
+		return err
+	}
+	return create(ctx, o, out, draft)
+}
+
+type appInstall struct {
+	From   string `arg:"" help:"The address of a git repository, or the name of an app of the catalog; - reads it from standard input."`
+	Tag    string `help:"The version, if not the newest."`
+	Name   string `help:"Its name here."`
+	Global bool   `help:"Share it with all organizations."`
+}
+
+// Run installs an app.
+func (c appInstall) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	from, err := in.Or(c.From)
+	if err != nil {
+		return err
+	}
+	draft := client.AppDraft{PluginType: client.PluginCustom, URL: from, Name: c.Name, Tag: c.Tag, IsGlobal: c.Global}
+	if !strings.Contains(from, "://") {
+		draft.PluginType, draft.URL, draft.Name = client.PluginRepository, "", from
+	}
+	return create(ctx, o, out, draft)
+}
+
+type appSet struct {
+	anApp
+	Name        *string `help:"Its name: 1 to 200 characters."`
+	Description *string `help:"What it is for."`
+	Icon        *string `help:"Address of its icon."`
+	Tag         *string `help:"Its version; of an installed app, the one to go to."`
+	Global      *bool   `help:"Share it with all organizations."`
+}
+
+// Run changes an app.
+func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
+	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
+}
+
+type adminAppCredentials struct {
+	anApp
 	URL string `name:"url" required:"" placeholder:"URL" help:"The url it was installed from, with the credentials to ask with from now on; - reads it from standard input."`
 }
 
 // Run replaces an app's credentials.
-func (c appCredentials) Run(ctx context.Context, d *server.Domain, out *output, in input) error {
-	by, err := c.caller(ctx, d)
+func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin.Place, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	url, err := in.Or(c.URL)
 	if err != nil {
 		return err
 	}
-	url, err := in.or(c.URL)
+	by, err := at.Caller(ctx, d)
 	if err != nil {
 		return err
 	}
-	p, err := d.Plugins.SetCredentials(ctx, by, c.ID, url)
-	if err != nil {
-		return named(err, "app", c.ID)
-	}
-	return apps.one(out, p)
+	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+		if _, err := d.Plugins.SetCredentials(ctx, by, id, url); err != nil {
+			return client.App{}, err
+		}
+		return o.GetApp(ctx, id)
+	})
 }
 
-type appDelete struct {
-	actor
-	ID int64 `arg:"" help:"Its id."`
+type appCheck struct{ anApp }
+
+// Run asks for a newer version.
+func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+		app, age, err := o.CheckForUpdates(ctx, id)
+		if err == nil && age > 0 {
+			fmt.Fprintf(to, "foyer: note: the upstream said so %s ago.\n", age.Round(time.Second))
+		}
+		return app, err
+	})
 }
+
+type appUpgrade struct {
+	anApp
+	Tag           *string `xor:"to" help:"The tag to go to, if not the newest."`
+	Version       int64   `name:"to" xor:"to" placeholder:"N" help:"The number of a version that the server holds."`
+	AcceptChanged bool    `help:"Take the tag even if it was moved since it was installed."`
+}
+
+// Run moves an app to another version.
+func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+		return o.UpgradeApp(ctx, id, client.Upgrade{AppPatch: client.AppPatch{Tag: c.Tag}, Version: c.Version, AcceptChanged: c.AcceptChanged})
+	})
+}
+
+type appDisable struct {
+	anApp
+	Reason string `required:"" help:"Why: 1 to 500 characters."`
+}
+
+// Run stops an app on all pages.
+func (c appDisable) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Stop app %s on all pages of all organizations?", c.App); err != nil {
+		return err
+	}
+	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.DisableApp(ctx, id, c.Reason) })
+}
+
+type appEnable struct{ anApp }
+
+// Run lets an app run again.
+func (c appEnable) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.EnableApp(ctx, id) })
+}
+
+type appDelete struct{ anApp }
 
 // Run deletes an app.
-func (c appDelete) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c appDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Delete app %s?", c.App); err != nil {
+		return err
+	}
+	id, err := appID(ctx, o, c.App)
 	if err != nil {
 		return err
 	}
-	if err := d.Plugins.Delete(ctx, by, c.ID); err != nil {
-		return named(err, "app", c.ID)
+	if err := o.DeleteApp(ctx, id); err != nil {
+		return orMissing(err, "app", c.App)
 	}
-	return out.say(map[string]any{"id": c.ID}, "Deleted app %d.", c.ID)
-}
-
-var apps = view[plugin.Plugin]{
-	columns: "ID NAME TYPE TAG LATEST GLOBAL ORGANIZATION URL",
-	row: func(p plugin.Plugin) []any {
-		return []any{p.ID, p.Name, p.Type, p.Tag, p.LatestTag, p.IsGlobal, p.OrganizationName, p.URL}
-	},
-	object: api.AppendPlugin,
+	return out.Say(map[string]any{"id": id}, "Deleted app %d.", id)
 }

@@ -2,25 +2,21 @@
 package cli
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
+	"foyer/client"
 	"foyer/internal/base/fault"
-	"foyer/internal/config"
-	"foyer/internal/server"
+	"foyer/internal/face/cli/terminal"
 )
-
-// version is set by the linker.
-var version = "unknown"
 
 // Exit codes.
 const (
@@ -32,91 +28,119 @@ const (
 // commands is the whole command line on one screen.
 type commands struct {
 	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
+	Output  string `short:"o" enum:"table,wide,json,csv" default:"table" placeholder:"FORMAT" help:"Answer in a table, wide (all columns), json or csv."`
 	JSON    bool   `name:"json" help:"Answer in JSON."`
+	Yes     bool   `short:"y" help:"Do what cannot be undone without asking."`
 
 	ShowVersion kong.VersionFlag `name:"version" hidden:""` // as other programs have it
 
-	Serve        serveCommand         `cmd:"" help:"Start the server."`
-	Organization organizationCommands `cmd:"" help:"Organizations: make one, list them, change settings."`
-	User         userCommands         `cmd:"" help:"People."`
-	Member       memberCommands       `cmd:"" help:"Who is in an organization."`
-	Key          keyCommands          `cmd:"" help:"API keys."`
-	App          appCommands          `cmd:"" help:"Apps of an organization."`
-	Site         siteCommands         `cmd:"" help:"Sites, and the apps placed on them."`
-	Invite       inviteCommands       `cmd:"" help:"Invites to an organization."`
-	Activity     activityCommands     `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
-	Backup       backupCommand        `cmd:"" help:"Copy a SQLite database while servers use it."`
-	Restore      restoreCommand       `cmd:"" help:"Put a backup in the place of a SQLite database."`
-	Migrate      migrateCommand       `cmd:"" help:"Bring the schema of the database up to date."`
-	Version      versionCommand       `cmd:"" help:"Show the version of this program."`
+	Serve        serveCommand                        `cmd:"" help:"Start the server."`
+	Login        loginCommand                        `cmd:"" help:"Keep a server and a key, which the commands below use."`
+	Logout       logoutCommand                       `cmd:"" help:"Forget a server and its key."`
+	App          under[remote, appCommands]          `cmd:"" help:"Apps of an organization."`
+	Site         under[remote, siteCommands]         `cmd:"" help:"Sites, and the apps placed on them."`
+	Invite       under[remote, inviteCommands]       `cmd:"" help:"Invites to an organization."`
+	Member       under[remote, memberCommands]       `cmd:"" help:"Who is in an organization."`
+	Key          under[remote, keyCommands]          `cmd:"" help:"Your API keys."`
+	Organization under[remote, organizationCommands] `cmd:"" help:"Your organizations, and their settings."`
+	Activity     under[remote, activityCommands]     `cmd:"" help:"Who did what, the newest first."`
+	Admin        adminCommands                       `cmd:"" help:"For operators: the same, and more, on the database."`
+	Completion   completionCommand                   `cmd:"" help:"Print what completes commands in a shell."`
+	Version      versionCommand                      `cmd:"" help:"Show the version of this program."`
+	Complete     completeCommand                     `cmd:"" name:"__complete" hidden:"" passthrough:""`
 }
 
 const description = `Foyer keeps an organization's frontend apps and its invites behind an HTTP API.
 
-To try it, run "foyer serve" with no setting at all. The other commands work directly on its database, even while
-servers run; FOYER_DATABASE names another. The exit status is 0, 2 if the command line or a setting is refused before
+To try it, run "foyer serve" with no setting at all. "foyer login URL" keeps the address of a server and a key; the other
+commands then work there. --url or FOYER_URL with FOYER_KEY name another. "foyer admin" has the commands of operators, which
+work on the database, even while servers run. The exit status is 0, 2 if the command line or a setting is refused before
 anything is done, 1 if a command fails later.`
 
-// misuse is an error in how the program was called.
-type misuse struct{ error }
+// under has commands below a noun, and the flags that all of them take.
+type under[Flags, Commands any] struct {
+	Flags    Flags    `embed:""`
+	Commands Commands `embed:""`
+}
 
-// Unwrap returns what is wrong.
-func (m misuse) Unwrap() error { return m.error }
+// Help is that of the commands.
+func (u under[Flags, Commands]) Help() string {
+	if h, ok := any(u.Commands).(kong.HelpProvider); ok {
+		return h.Help()
+	}
+	return ""
+}
 
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	err := run(ctx, args, environ, stdin, stdout, stderr)
+	var c commands
+	err := c.run(ctx, args, environ, stdin, stdout, stderr)
 	if err == nil {
 		return OK
 	}
-	for _, line := range lines(err) {
-		fmt.Fprintln(stderr, "foyer:", line)
+	if c.format() == terminal.JSON {
+		fmt.Fprintf(stderr, "%s\n", errorObject(err))
+	} else {
+		for _, line := range lines(err) {
+			fmt.Fprintln(stderr, "foyer:", line)
+		}
 	}
-	if _, ok := errors.AsType[misuse](err); ok {
+	if _, ok := errors.AsType[terminal.Misuse](err); ok {
 		return Misused
 	}
 	return Refused
 }
 
-// input is where a command reads what must not be on the command line.
-type input struct{ io.Reader }
-
-// or returns the value of a flag, or a line that is read if that is "-".
-func (in input) or(value string) (string, error) {
-	if value != "-" {
-		return value, nil
-	}
-	lines := bufio.NewScanner(in)
-	lines.Scan()
-	return lines.Text(), lines.Err()
-}
-
 // lines is all that is wrong, one fault per line.
 func lines(err error) []string {
+	var all []string
+	if refused, ok := errors.AsType[*client.Error](err); ok && len(refused.Errors) > 0 {
+		for _, f := range refused.Errors {
+			all = append(all, (&client.Error{Errors: []client.Fault{f}}).Error())
+		}
+		return all
+	}
 	if faults, ok := errors.AsType[fault.List](err); ok {
-		all := make([]string, len(faults))
-		for i, f := range faults {
-			all[i] = f.Error()
+		for _, f := range faults {
+			all = append(all, f.Error())
 		}
 		return all
 	}
 	return strings.Split(err.Error(), "\n")
 }
 
-func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+// errorObject is err as the API has errors.
+func errorObject(err error) []byte {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || len(refused.Errors) == 0 {
+		refused = &client.Error{}
+		for _, line := range lines(err) {
+			refused.Errors = append(refused.Errors, client.Fault{Type: "command_error", Code: "failed", Detail: line})
+		}
+		refused.Fault = refused.Errors[0]
+	}
+	text, err := json.Marshal(refused)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return text
+}
+
+func (c *commands) format() terminal.Format {
+	if c.JSON {
+		return terminal.JSON
+	}
+	return terminal.Format(c.Output)
+}
+
+func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
-			return misuse{fmt.Errorf("%q is not UTF-8", arg)}
+			return terminal.Misused(fmt.Errorf("%q is not UTF-8", arg))
 		}
 	}
-	c := commands{Serve: newServeCommand()}
 	helped := false
-	parser, err := kong.New(&c,
-		kong.Name("foyer"), kong.Description(description), kong.Writers(stdout, stderr),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
-		kong.Vars{"version": version},
-		kong.Exit(func(int) { helped = true }),
-		kong.BindTo(ctx, (*context.Context)(nil)))
+	parser, err := c.parser(kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }), kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
 		return err
 	}
@@ -126,22 +150,21 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	case args[0] == "help":
 		args = slices.Concat(args[1:], []string{"--help"})
 	}
-	parsed, err := parser.Parse(args)
+	e := newEnvironment(environ, stderr)
+	parsed, err := parser.Parse(e.goOn(flagsLast(args)))
 	if helped {
 		return nil
 	}
 	if err != nil {
-		return misuse{err}
+		return terminal.Misused(err)
 	}
-	e := environment{variables: environ, flags: flagValues(parsed), creates: slices.Contains(creators, parsed.Command())}
+	e.command, e.flags = parsed.Command(), flagValues(parsed)
 	defer func() { err = errors.Join(err, e.close()) }()
-	if err := errors.Join(
-		parsed.BindSingletonProvider(e.config),
-		parsed.BindSingletonProvider(e.open),
-	); err != nil {
+	if err := e.bind(parsed); err != nil {
 		return err
 	}
-	err = parsed.Run(&output{Writer: stdout, json: c.JSON}, logs{stderr}, input{stdin})
+	out := terminal.NewOutput(stdout, c.format(), e.variables["NO_COLOR"] != "")
+	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes}, e.profiles(), parser.Model)
 	if e.err != nil {
 		return e.err // kong's names the type of an argument
 	}
@@ -150,42 +173,13 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 
 const helpWidth = 120
 
-// creators are the commands, besides serve, that make a database if there is none.
-// Others would hide a typo in its path.
-var creators = []string{"migrate", "organization create"}
-
-// environment gives commands what they ask for: the settings, the database.
-type environment struct {
-	variables []string
-	flags     map[string]string
-	creates   bool // the command is one of creators
-	opened    *server.Domain
-	err       error // why a command did not get what it asked for
-}
-
-func (e *environment) config() (config.Config, error) {
-	c, err := config.Load(e.variables, e.flags)
-	if err != nil {
-		e.err = misuse{err}
-	}
-	return c, e.err
-}
-
-func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
-	if !e.creates {
-		if e.err = c.CheckDatabase(); e.err != nil {
-			return nil, e.err
-		}
-	}
-	e.opened, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
-	return e.opened, e.err
-}
-
-func (e *environment) close() error {
-	if e.opened == nil {
-		return nil
-	}
-	return e.opened.Close()
+func (c *commands) parser(options ...kong.Option) (*kong.Kong, error) {
+	c.Serve = newServeCommand()
+	return kong.New(c, slices.Concat([]kong.Option{
+		kong.Name("foyer"), kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
+		kong.Vars{"version": Version()},
+	}, options)...)
 }
 
 // flagValues lists the flags that are texts, by name.

@@ -2,15 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/config"
 )
 
@@ -52,47 +48,6 @@ func TestEveryFaultIsALine(t *testing.T) {
 	err := fault.List{{Field: "name", Detail: "Must be given."}, {Detail: "No."}}.Err()
 	if got := strings.Join(lines(err), "|"); got != "name: Must be given.|No." {
 		t.Errorf("lines %s", got)
-	}
-}
-
-func TestCellsCannotCommandTheTerminal(t *testing.T) {
-	t.Parallel()
-	tests := map[any]string{
-		"":                      "-",
-		"Ünï 🦔":                 "Ünï 🦔",
-		"\x1b[31mred\a":         "\uFFFD[31mred\uFFFD",
-		"a\tb\nc\u202ed\u200be": "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe",
-		7:                       "7",
-		time.Time{}:             "-",
-		time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)): "2026-01-02T02:04:05Z",
-	}
-	for cell, want := range tests {
-		if got := printable(cell); got != want {
-			t.Errorf("printable(%q) = %q; want %q", cell, got, want)
-		}
-	}
-}
-
-func TestEveryPage(t *testing.T) {
-	t.Parallel()
-	for _, count := range []int{0, 1, page.MaxLimit, page.MaxLimit + 1, 2 * page.MaxLimit} {
-		for _, early := range []int{0, 1} { // how many items a page ends early
-			all, err := everyPage(func(p page.Page) (page.Found[int], error) {
-				after, _ := strconv.Atoi(p.After)
-				items := []int{}
-				for i := after + 1; i <= count && len(items) < p.Limit-early; i++ {
-					items = append(items, i)
-				}
-				return page.Found[int]{Items: items, Count: count, More: after+len(items) < count, Last: strconv.Itoa(after + len(items))}, nil
-			})
-			if err != nil || len(all) != count || count > 0 && all[count-1] != count {
-				t.Errorf("%d items, %v; want %d", len(all), err, count)
-			}
-		}
-	}
-	broken := errors.New("broken")
-	if _, err := everyPage(func(page.Page) (page.Found[int], error) { return page.Found[int]{}, broken }); !errors.Is(err, broken) {
-		t.Errorf("error %v; want %v", err, broken)
 	}
 }
 

@@ -2,21 +2,19 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/google/uuid"
 
-	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
-	"foyer/internal/domain/invite"
-	"foyer/internal/face/api"
-	"foyer/internal/server"
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/face/cli/terminal"
 )
 
 type inviteCommands struct {
 	Create inviteCreate `cmd:"" help:"Invite somebody."`
+	Bulk   inviteBulk   `cmd:"" help:"Invite everybody in a file."`
 	List   inviteList   `cmd:"" help:"List invites, the newest first."`
 	Resend inviteResend `cmd:"" help:"Give an invite a new expiry and a new link, and mail it."`
 	Link   inviteLink   `cmd:"" help:"Show the link of an invite, to pass it on by hand."`
@@ -25,172 +23,188 @@ type inviteCommands struct {
 
 // Help gives examples.
 func (inviteCommands) Help() string {
-	return `Examples:
+	return `Invites are named by their ids, or by the address.
+
+Examples:
 
     foyer invite create --email=ada@example.com --level=admin --message="Welcome!"
-    foyer invite list
+    foyer invite bulk team.csv
+    foyer invite list --status=any
 
-The server sends the mail, but this command queues it: set FOYER_SMTP as on the server, or no mail is queued.
+The server sends the mail. On the database (foyer admin invite), the command queues it: set FOYER_SMTP as on the server, or
+no mail is queued.
 `
 }
 
-// warnUnmailed says on standard error that an invite is not mailed because this
-// process has no mail server, though the server may.
-func warnUnmailed(d *server.Domain, to logs) {
-	if !d.Invites.Mails {
-		fmt.Fprintln(to, "foyer: warning: no mail goes out, since FOYER_SMTP is not set here. Set it as the server has it and run `foyer invite resend`,"+
+// levels by their names.
+var levels = map[string]client.Level{"member": client.LevelMember, "admin": client.LevelAdmin, "owner": client.LevelOwner}
+
+func levelName(l client.Level) string {
+	for name, level := range levels {
+		if level == l {
+			return name
+		}
+	}
+	return fmt.Sprint(int(l))
+}
+
+var invites = terminal.View[client.Invite]{
+	Columns: "ID EMAIL LEVEL CREATED STATUS INVITED-BY MAIL TRIES WHY",
+	More:    "FIRST-NAME MESSAGE ACCEPTED",
+	Row: func(i client.Invite) []any {
+		return []any{
+			i.ID, i.TargetEmail, levelName(i.Level), i.CreatedAt, i.Status, i.CreatedBy.Email,
+			i.Delivery.State, i.Delivery.Attempts, i.Delivery.Detail, i.FirstName, i.Message, i.AcceptedAt,
+		}
+	},
+}
+
+// warnUnmailed says that an invite was to be mailed, and is not.
+func warnUnmailed(i client.Invite, to terminal.Log) {
+	if i.Delivery.State == "none" {
+		fmt.Fprintln(to, "foyer: warning: no mail goes out, since FOYER_SMTP is not set where the invite was made: set it and run `foyer invite resend`,"+
 			" or pass the link on by hand with `foyer invite link`.")
 	}
 }
 
 type inviteCreate struct {
-	actor
-	Email     string  `required:"" placeholder:"EMAIL" help:"Whom to invite."`
-	Level     string  `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
-	FirstName *string `placeholder:"NAME" help:"Their first name."`
-	Message   *string `placeholder:"TEXT" help:"What to tell them."`
-	SendEmail bool    `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
+	Email     string `required:"" placeholder:"EMAIL" help:"Whom to invite."`
+	Level     string `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
+	FirstName string `placeholder:"NAME" help:"Their first name."`
+	Message   string `placeholder:"TEXT" help:"What to tell them."`
+	SendEmail bool   `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
 }
 
 // Run invites somebody.
-func (c inviteCreate) Run(ctx context.Context, d *server.Domain, out *output, to logs) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
-	}
-	i, err := d.Invites.Create(ctx, by, invite.Draft{
-		TargetEmail: patch.Of(c.Email), FirstName: given(c.FirstName), Level: patch.Of(c.Level),
-		Message: given(c.Message), SendEmail: patch.Of(c.SendEmail),
+func (c inviteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	i, err := o.CreateInvite(ctx, client.InviteDraft{
+		TargetEmail: c.Email, FirstName: c.FirstName, Level: levels[c.Level], Message: c.Message, SendEmail: &c.SendEmail,
 	})
 	if err != nil {
 		return err
 	}
 	if c.SendEmail {
-		warnUnmailed(d, to)
+		warnUnmailed(i, to)
 	}
-	return invites(d).one(out, i)
+	return invites.One(out, i)
 }
 
 type inviteList struct {
-	actor
 	Status   string `placeholder:"STATUS" help:"Those that are pending, expired or accepted, several with commas between them, or any. Without it, pending,expired."`
 	Delivery string `placeholder:"STATE" help:"Those whose mail is none, queued, sent, deferred or failed."`
 	Search   string `placeholder:"TEXT" help:"Those with this in the address or the first name."`
 }
 
-func (c inviteList) filter() (f invite.Filter, err error) {
-	f.Search = c.Search
+// Run lists invites.
+func (c inviteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	f := client.InviteFilter{Delivery: c.Delivery, Search: c.Search}
 	if c.Status != "" {
-		if f.Statuses, err = invite.ParseStatuses(c.Status); err != nil {
-			return f, err
+		f.Status = []string{c.Status}
+	}
+	all, err := findInvites(ctx, o, f)
+	if err != nil {
+		return err
+	}
+	return invites.All(out, all)
+}
+
+// pageSize is how many invites are asked for at once.
+const pageSize = 1000
+
+func findInvites(ctx context.Context, o *client.Organization, f client.InviteFilter) (all []client.Invite, err error) {
+	for {
+		page, err := o.FindInvites(ctx, f, client.Range{Limit: pageSize, Offset: len(all)})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Results...)
+		if page.Next == "" || len(page.Results) == 0 {
+			return all, nil
 		}
 	}
-	if c.Delivery != "" {
-		f.Delivery, err = invite.ParseDelivery(c.Delivery)
-	}
-	return f, err
 }
 
-// Run lists invites.
-func (c inviteList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+// anInvite is the argument that names an invite.
+type anInvite struct {
+	Invite string `arg:"" help:"Its id, or the address."`
+}
+
+func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error) {
+	if parsed, err := uuid.Parse(a.Invite); err == nil {
+		return parsed.String(), nil
+	}
+	if !strings.Contains(a.Invite, "@") {
+		return "", missing("invite", a.Invite)
+	}
+	all, err := findInvites(ctx, o, client.InviteFilter{Search: a.Invite})
 	if err != nil {
-		return err
+		return "", err
 	}
-	f, err := c.filter()
-	if err != nil {
-		return err
+	var ids []string
+	for _, i := range all {
+		if strings.EqualFold(i.TargetEmail, a.Invite) {
+			ids = append(ids, i.ID)
+		}
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[invite.Invite], error) { return d.Invites.Find(ctx, by, f, p) })
-	if err != nil {
-		return err
+	switch len(ids) {
+	case 0:
+		return "", missing("invite", a.Invite)
+	case 1:
+		return ids[0], nil
 	}
-	return invites(d).all(out, all)
+	return "", fault.New(fault.Invalid, "There are %d invites of %s: give the id of one, %s.", len(ids), a.Invite, strings.Join(ids, " or "))
 }
 
-// inviteID is an id as it is kept; what is not a UUID names no invite.
-type inviteID string
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (id *inviteID) UnmarshalText(text []byte) error {
-	*id = inviteID(text)
-	if parsed, err := uuid.ParseBytes(text); err == nil {
-		*id = inviteID(parsed.String())
-	}
-	return nil
-}
-
-type inviteResend struct {
-	actor
-	ID inviteID `arg:"" help:"Its id."`
-}
+type inviteResend struct{ anInvite }
 
 // Run sends an invite again.
-func (c inviteResend) Run(ctx context.Context, d *server.Domain, out *output, to logs) error {
-	by, err := c.caller(ctx, d)
+func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	id, err := c.id(ctx, o)
 	if err != nil {
 		return err
 	}
-	i, err := d.Invites.Resend(ctx, by, string(c.ID))
+	i, err := o.ResendInvite(ctx, id)
 	if err != nil {
-		return named(err, "invite", c.ID)
+		return orMissing(err, "invite", c.Invite)
 	}
-	warnUnmailed(d, to)
-	return invites(d).one(out, i)
+	warnUnmailed(i, to)
+	return invites.One(out, i)
 }
 
-type inviteLink struct {
-	actor
-	ID inviteID `arg:"" help:"Its id."`
-}
+type inviteLink struct{ anInvite }
 
 // Help says what the link needs.
 func (inviteLink) Help() string {
-	return `The link starts with FOYER_BASE_URL and is derived from the secret: give both as the server has them.
-Whoever has the link becomes the person invited.`
+	return `Whoever has the link becomes the person invited. On the database (foyer admin invite), the link starts with
+FOYER_BASE_URL and is derived from the secret: give both as the server has them.`
 }
 
 // Run shows the link of an invite.
-func (c inviteLink) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c inviteLink) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := c.id(ctx, o)
 	if err != nil {
 		return err
 	}
-	url, expires, err := d.Invites.Link(ctx, by, string(c.ID))
+	link, err := o.LinkInvite(ctx, id)
 	if err != nil {
-		return named(err, "invite", c.ID)
+		return orMissing(err, "invite", c.Invite)
 	}
-	return out.say(json.RawMessage(api.AppendLink(nil, url, expires)), "%s\nIt works until %s.", url, printable(expires))
+	return out.Say(link, "%s\nIt works until %s.", link.URL, terminal.Printable(link.ExpiresAt))
 }
 
-type inviteDelete struct {
-	actor
-	ID inviteID `arg:"" help:"Its id."`
-}
+type inviteDelete struct{ anInvite }
 
 // Run takes an invite back.
-func (c inviteDelete) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c inviteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Take invite %s back?", c.Invite); err != nil {
+		return err
+	}
+	id, err := c.id(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := d.Invites.Delete(ctx, by, string(c.ID)); err != nil {
-		return named(err, "invite", c.ID)
+	if err := o.DeleteInvite(ctx, id); err != nil {
+		return orMissing(err, "invite", c.Invite)
 	}
-	return out.say(map[string]any{"id": c.ID}, "Deleted invite %s.", c.ID)
-}
-
-// invites shows invites as they are now: an expired one says so.
-func invites(d *server.Domain) view[invite.Invite] {
-	now := d.Keys.Now()
-	return view[invite.Invite]{
-		columns: "ID EMAIL LEVEL EXPIRES STATUS INVITED-BY MAIL TRIES WHY",
-		row: func(i invite.Invite) []any {
-			return []any{
-				i.ID, i.TargetEmail, i.Level, i.ExpiresAt.Truncate(time.Second), i.Status(now), i.CreatedBy.Email,
-				i.Mail.State, i.Mail.Attempts, i.Mail.Reason,
-			}
-		},
-		object: api.InviteAppender(now),
-	}
+	return out.Say(map[string]any{"id": id}, "Deleted invite %s.", id)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/internal/domain/activity"
+	"foyer/client"
 )
 
 // newRunner runs commands that succeed, on a database with an organization and its owner.
@@ -25,8 +25,8 @@ func newRunner(t *testing.T, env map[string]string) func(args ...string) (stdout
 		}
 		return out.String(), complaints.String()
 	}
-	run("organization", "create", "--name=Acme")
-	run("member", "add", "--email=owner@acme.example", "--level=owner")
+	run("admin", "organization", "create", "--name=Acme")
+	run("admin", "member", "add", "--email=owner@acme.example", "--level=owner")
 	return run
 }
 
@@ -42,19 +42,19 @@ func TestInviteWithoutAMailServerWarns(t *testing.T) {
 	env := map[string]string{}
 	run := newRunner(t, env)
 	const warning = "no mail goes out"
-	out, warned := run("invite", "create", "--email=ada@x.example", "--json")
+	out, warned := run("admin", "invite", "create", "--email=ada@x.example", "--json")
 	if !strings.Contains(warned, warning) || strings.Contains(out, warning) {
 		t.Errorf("create: %q, %q", out, warned)
 	}
-	if _, warned := run("invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
+	if _, warned := run("admin", "invite", "create", "--email=eve@x.example", "--no-send-email"); warned != "" {
 		t.Errorf("create without mail: %q", warned)
 	}
 	id := idIn(out)
-	if _, warned := run("invite", "resend", id); !strings.Contains(warned, warning) {
+	if _, warned := run("admin", "invite", "resend", id); !strings.Contains(warned, warning) {
 		t.Errorf("resend: %q", warned)
 	}
 	env["FOYER_SMTP"], env["FOYER_MAIL_FROM"] = "smtp+plain://127.0.0.1:1", "foyer@acme.example"
-	if _, warned := run("invite", "resend", id); warned != "" {
+	if _, warned := run("admin", "invite", "resend", id); warned != "" {
 		t.Errorf("resend with a mail server: %q", warned)
 	}
 }
@@ -63,22 +63,20 @@ func TestInviteWithoutAMailServerWarns(t *testing.T) {
 func TestInviteIDsInUpperCase(t *testing.T) {
 	t.Parallel()
 	run := newRunner(t, map[string]string{})
-	out, _ := run("invite", "create", "--email=ada@x.example", "--json")
+	out, _ := run("admin", "invite", "create", "--email=ada@x.example", "--json")
 	id := idIn(out)
-	run("invite", "resend", strings.ToUpper(id))
-	run("invite", "link", strings.ToUpper(id))
-	if out, _ := run("invite", "delete", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
+	run("admin", "invite", "resend", strings.ToUpper(id))
+	run("admin", "invite", "link", strings.ToUpper(id))
+	if out, _ := run("admin", "invite", "delete", "--yes", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
 		t.Errorf("delete: %q", out)
 	}
 }
 
 func TestWhoDeclinesIsTheInvitee(t *testing.T) {
 	t.Parallel()
-	declined, deleted := activity.Entry{Verb: activity.Declined}, activity.Entry{Verb: activity.Deleted}
-	if by := who(activity.Stored{Entry: declined}); by != "(invitee)" {
-		t.Errorf("declined by %s", by)
-	}
-	if by := who(activity.Stored{Entry: deleted}); by != "(operator)" {
-		t.Errorf("deleted by %s", by)
+	for activity, want := range map[string]string{"declined": "(invitee)", "deleted": "(operator)"} {
+		if by := who(client.AuditEntry{Activity: activity}); by != want {
+			t.Errorf("%s by %s", activity, by)
+		}
 	}
 }

@@ -2,143 +2,124 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"foyer/internal/config"
-	"foyer/internal/domain/access"
-	"foyer/internal/face/wire"
-	"foyer/internal/server"
+	"foyer/client"
+	"foyer/internal/face/cli/admin"
+	"foyer/internal/face/cli/terminal"
 )
 
 type keyCommands struct {
-	Create   keyCreate   `cmd:"" help:"Make a key and show it; it is not shown again."`
-	Generate keyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
-	List     keyList     `cmd:"" help:"List all keys, without the keys themselves."`
-	Revoke   keyRevoke   `cmd:"" help:"Revoke a key: running servers refuse it within 2 seconds."`
+	Create   keyCreate         `cmd:"" help:"Make a key and show it; it is not shown again."`
+	List     keyList           `cmd:"" help:"List your keys, without the keys themselves."`
+	Revoke   keyRevoke         `cmd:"" help:"Revoke a key: servers refuse it within 2 seconds."`
+	Generate admin.KeyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
 }
 
 // Help gives examples.
 func (keyCommands) Help() string {
-	return `Examples:
+	return `Keys are named by their ids or names.
 
-    foyer key create --email=ada@example.com --scope="*"
-    foyer key create --email=ci@example.com --scope=plugin:write --scope=organization_member:read --expires-in=30d
-    foyer key revoke 7
-    foyer key generate > first-key
+Examples:
+
+    foyer key create --name=ci --scope=plugin:write --expires-in=30d
+    foyer key revoke ci
+    foyer key list --members
 `
 }
 
-type keyCreate struct {
-	Email        string   `required:"" placeholder:"EMAIL" help:"Whose key it is."`
-	Organization string   `placeholder:"ID" help:"Bind the key to this organization. Without it, the key opens all of the user's."`
-	Scope        []string `required:"" placeholder:"SCOPE" help:"What the key may do: plugin:read, plugin:write, organization_member:read, organization_member:write, or * for everything. Can be repeated."`
-	Name         string   `placeholder:"TEXT" help:"By what its user will know it. Without it, key N."`
-	ExpiresIn    lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, for ever."`
+var keys = terminal.View[client.Key]{
+	Columns: "ID NAME PREFIX SCOPES ORGANIZATION CREATED EXPIRES LAST-USED",
+	Row: func(k client.Key) []any {
+		return []any{k.ID, k.Name, k.Prefix, strings.Join(k.Scopes, ","), k.OrganizationID, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
+	},
 }
 
-// lifetime is a duration that may be given in days.
-type lifetime time.Duration
+var memberKeys = terminal.View[client.MemberKey]{
+	Columns: "ID NAME PREFIX EMAIL SCOPES ORGANIZATION CREATED EXPIRES LAST-USED",
+	Row: func(k client.MemberKey) []any {
+		return []any{k.ID, k.Name, k.Prefix, k.User.Email, strings.Join(k.Scopes, ","), k.OrganizationID, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
+	},
+}
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *lifetime) UnmarshalText(text []byte) error {
-	d, err := config.ParseDuration(string(text))
-	if err != nil {
-		return err
-	}
-	if d <= 0 {
-		return errors.New("must be longer than nothing")
-	}
-	*l = lifetime(d)
-	return nil
+type keyCreate struct {
+	Scope     []string          `required:"" placeholder:"SCOPE" help:"What the key may do: plugin:read, plugin:write, organization_member:read, organization_member:write, or * for everything. Can be repeated."`
+	Name      string            `placeholder:"TEXT" help:"By what you will know it. Without it, key N."`
+	ExpiresIn terminal.Lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, as long as the one in use."`
+	Bind      bool              `help:"Bind the key to the organization."`
 }
 
 // Run makes a key.
-func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
-	scope, err := access.ParseScopes(c.Scope)
-	if err != nil {
-		return err
+func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
+	draft := client.KeyDraft{Scopes: c.Scope, Name: c.Name}
+	if c.ExpiresIn > 0 {
+		draft.ExpiresAt = new(time.Now().Add(time.Duration(c.ExpiresIn)).UTC())
 	}
-	user, err := d.Organizations.UserByEmail(ctx, c.Email)
-	if err != nil {
-		return err
-	}
-	if c.Organization != "" {
-		members, err := d.Organizations.Members(ctx, c.Organization)
+	if c.Bind {
+		info, err := o.Get(ctx)
 		if err != nil {
 			return err
 		}
-		if _, err := memberByEmail(members, "email", user.Email); err != nil {
-			return err
-		}
+		draft.OrganizationID = info.ID
 	}
-	made, key, err := d.Keys.Create(ctx, access.Draft{
-		UserID: user.ID, OrganizationID: c.Organization, Name: c.Name, Scope: scope, ExpiresIn: time.Duration(c.ExpiresIn),
-	})
+	made, err := to.CreateKey(ctx, draft)
 	if err != nil {
 		return err
 	}
-	err = out.say(json.RawMessage(appendKey(nil, made, key)),
-		"Key %d of %s, shown only now: keep it.\n\n  %s", made.ID, made.UserEmail, key)
-	if err != nil {
+	if err := out.Say(made, "Key %d, shown only now: keep it.\n\n  %s", made.ID, made.APIKey); err != nil {
 		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", made.ID, err, made.ID)
 	}
 	return nil
 }
 
-type keyGenerate struct{}
-
-// Run prints a key that no database knows.
-func (keyGenerate) Run(out *output) error {
-	key := access.NewKey()
-	return out.say(map[string]string{"key": key}, "%s", key)
+type keyList struct {
+	Members bool `help:"The keys of all members that open the organization, for admins."`
 }
 
-type keyList struct{}
-
-// Run lists all keys.
-func (keyList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	all, err := d.Keys.List(ctx)
-	if err != nil {
-		return err
+// Run lists keys.
+func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
+	if !c.Members {
+		all, err := collect(to.AllKeys(ctx))
+		if err != nil {
+			return err
+		}
+		return keys.All(out, all)
 	}
-	return keys.all(out, all)
+	var all []client.MemberKey
+	for {
+		page, err := o.ListKeys(ctx, client.Range{Limit: pageSize, Offset: len(all)})
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Results...)
+		if page.Next == "" || len(page.Results) == 0 {
+			return memberKeys.All(out, all)
+		}
+	}
 }
 
 type keyRevoke struct {
-	ID int64 `arg:"" help:"Its id, as listed."`
+	Key    string `arg:"" help:"Its id or name."`
+	Member bool   `help:"It is a member's key that is bound to the organization, for admins: give its id."`
 }
 
 // Run revokes a key.
-func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *output) error {
-	if err := d.Keys.Revoke(ctx, c.ID); err != nil {
+func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Revoke key %s?", c.Key); err != nil {
 		return err
 	}
-	return out.say(map[string]any{"id": c.ID}, "Revoked key %d. Running servers refuse it within 2 seconds.", c.ID)
-}
-
-var keys = view[access.Key]{
-	columns: "ID NAME PREFIX EMAIL SCOPES ORGANIZATION CREATED EXPIRES LAST-USED",
-	row: func(k access.Key) []any {
-		return []any{k.ID, k.Name, k.Prefix, k.UserEmail, k.Scope, k.OrganizationID, k.CreatedAt, k.ExpiresAt, k.LastUsedAt}
-	},
-	object: func(b []byte, k access.Key) []byte { return appendKey(b, k, "") },
-}
-
-// appendKey appends what is kept of a key, and its text, which is "" once it has been shown.
-func appendKey(b []byte, k access.Key, text string) []byte {
-	b = wire.AppendInt(append(b, '{'), "id", k.ID)
-	if text != "" {
-		b = wire.AppendField(b, "key", text)
+	id, err := find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) found { return found{k.ID, k.Name} })
+	if err != nil {
+		return err
 	}
-	b = wire.AppendStrings(b, "scopes", k.Scope.Names())
-	b = wire.AppendField(b, "email", k.UserEmail)
-	b = wire.AppendField(b, "organization_id", k.OrganizationID)
-	b = wire.AppendTime(b, "created_at", k.CreatedAt)
-	b = wire.AppendTime(b, "expires_at", k.ExpiresAt)
-	b = wire.AppendTime(b, "last_used_at", k.LastUsedAt)
-	b = wire.AppendField(b, "name", k.Name)
-	return append(wire.AppendField(b, "prefix", k.Prefix), '}')
+	revoke := to.DeleteKey
+	if c.Member {
+		revoke = o.DeleteKey
+	}
+	if err := revoke(ctx, id); err != nil {
+		return orMissing(err, "key", c.Key)
+	}
+	return out.Say(map[string]any{"id": id}, "Revoked key %d. Running servers refuse it within 2 seconds.", id)
 }

@@ -2,16 +2,14 @@ package cli
 
 import (
 	"context"
+	"strings"
 
-	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
-	"foyer/internal/face/api"
-	"foyer/internal/face/wire"
-	"foyer/internal/server"
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/face/cli/terminal"
 )
 
 type memberCommands struct {
-	Add    memberAdd    `cmd:"" help:"Make somebody a member; whoever is new becomes a user."`
 	List   memberList   `cmd:"" help:"List the members of an organization."`
 	Set    memberSet    `cmd:"" help:"Change a member's level."`
 	Remove memberRemove `cmd:"" help:"End a membership. The keys of the user lose the organization within 2 seconds."`
@@ -19,110 +17,82 @@ type memberCommands struct {
 
 // Help gives examples.
 func (memberCommands) Help() string {
-	return `Examples:
+	return `Members are named by their address, or by the UUID of the user.
 
-    foyer member add --email=ada@example.com --level=admin
-    foyer member remove --email=ada@example.com
+Examples:
+
+    foyer member list
+    foyer member set ada@example.com --level=admin
+    foyer member remove ada@example.com
 `
 }
 
-type memberAdd struct {
-	where
-	Email string `required:"" placeholder:"EMAIL" help:"Address of the new member."`
-	level
+var members = terminal.View[client.Member]{
+	Columns: "EMAIL LEVEL USER JOINED",
+	More:    "FIRST-NAME LAST-NAME",
+	Row: func(m client.Member) []any {
+		return []any{m.User.Email, levelName(m.Level), m.User.UUID, m.JoinedAt, m.User.FirstName, m.User.LastName}
+	},
 }
 
-// level is the flag that names one.
-type level struct {
-	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
-}
-
-func (l level) parse() (access.Level, error) { return access.ParseLevel("level", l.Level) }
-
-// Run makes somebody a member.
-func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, level, err := c.check(ctx, d, c.level)
-	if err != nil {
-		return err
-	}
-	m, err := d.Invites.AddMember(ctx, access.Caller{}, o.ID, c.Email, level)
-	if err != nil {
-		return err
-	}
-	return members.one(out, m)
-}
-
-func (w where) check(ctx context.Context, d *server.Domain, l level) (org.Organization, access.Level, error) {
-	parsed, err := l.parse()
-	if err != nil {
-		return org.Organization{}, 0, err
-	}
-	o, err := w.find(ctx, d)
-	return o, parsed, err
-}
-
-type memberList struct{ where }
+type memberList struct{}
 
 // Run lists members.
-func (c memberList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, err := c.find(ctx, d)
+func (memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	all, err := collect(o.AllMembers(ctx))
 	if err != nil {
 		return err
 	}
-	all, err := d.Organizations.Members(ctx, o.ID)
-	if err != nil {
-		return err
+	return members.All(out, all)
+}
+
+// aMember is the argument that names a member.
+type aMember struct {
+	Member string `arg:"" help:"The address or UUID of the member."`
+}
+
+func (a aMember) find(ctx context.Context, o *client.Organization) (client.Member, error) {
+	for m, err := range o.AllMembers(ctx) {
+		if err != nil {
+			return m, err
+		}
+		if strings.EqualFold(m.User.Email, a.Member) || strings.EqualFold(m.User.UUID, a.Member) {
+			return m, nil
+		}
 	}
-	return members.all(out, all)
+	return client.Member{}, fault.New(fault.NotFound, "%s is not a member of the organization.", a.Member)
 }
 
 type memberSet struct {
-	where
-	Email string `required:"" placeholder:"EMAIL" help:"Address of the member."`
-	level
+	aMember
+	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
 }
 
 // Run changes a member's level.
-func (c memberSet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, level, err := c.check(ctx, d, c.level)
+func (c memberSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	m, err := c.find(ctx, o)
 	if err != nil {
 		return err
 	}
-	m, err := d.Organizations.SetLevel(ctx, access.Caller{}, o.ID, c.Email, level)
-	if err != nil {
+	if m, err = o.SetLevel(ctx, m.ID, levels[c.Level]); err != nil {
 		return err
 	}
-	return members.one(out, m)
+	return members.One(out, m)
 }
 
-type memberRemove struct {
-	where
-	Email string `required:"" placeholder:"EMAIL" help:"Address of the member."`
-}
+type memberRemove struct{ aMember }
 
 // Run ends a membership.
-func (c memberRemove) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, err := c.find(ctx, d)
+func (c memberRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Remove %s from the organization?", c.Member); err != nil {
+		return err
+	}
+	m, err := c.find(ctx, o)
 	if err != nil {
 		return err
 	}
-	m, err := d.Organizations.RemoveMember(ctx, access.Caller{}, o.ID, c.Email)
-	if err != nil {
+	if err := o.RemoveMember(ctx, m.ID); err != nil {
 		return err
 	}
-	return members.one(out, m)
-}
-
-var members = view[org.Membership]{
-	columns: "EMAIL LEVEL USER JOINED",
-	row: func(m org.Membership) []any {
-		return []any{m.User.Email, m.Level, m.User.UUID, m.JoinedAt}
-	},
-	object: func(b []byte, m org.Membership) []byte {
-		b = api.AppendUser(wire.AppendName(append(b, '{'), "user"), m.User)
-		b = wire.AppendInt(b, "level", int64(m.Level))
-		b = wire.AppendField(b, "organization_id", m.OrganizationID)
-		b = wire.AppendTime(b, "joined_at", m.JoinedAt)
-		return append(wire.AppendTime(b, "updated_at", m.UpdatedAt), '}')
-	},
+	return members.One(out, m)
 }

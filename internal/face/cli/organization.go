@@ -2,115 +2,72 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
-	"foyer/internal/domain/access"
-	"foyer/internal/domain/org"
-	"foyer/internal/face/wire"
-	"foyer/internal/server"
+	"foyer/client"
+	"foyer/internal/face/cli/terminal"
 )
 
 type organizationCommands struct {
-	Create organizationCreate `cmd:"" help:"Make an organization."`
-	List   organizationList   `cmd:"" help:"List all organizations."`
-	Set    organizationSet    `cmd:"" help:"Change settings of an organization."`
+	List organizationList `cmd:"" help:"List the organizations that your key opens."`
+	Get  organizationGet  `cmd:"" help:"Show the organization."`
+	Set  organizationSet  `cmd:"" help:"Change its name or settings."`
 }
 
-// Help gives examples.
-func (organizationCommands) Help() string {
-	return `Examples:
-
-    foyer organization create --name "Acme"
-    foyer organization set 0190… --name "Acme"
-    foyer organization set 0190… --members-can-invite=false --access-level=3
-    foyer organization set 0190… --allowed-domains=example.com,example.org
-`
-}
-
-type organizationCreate struct {
-	Name string `required:"" help:"Its name: 1 to 200 characters."`
-}
-
-// Run makes an organization.
-func (c organizationCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
-	o, err := d.Organizations.Create(ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return organizations.one(out, o)
+var organizations = terminal.View[client.OrganizationInfo]{
+	Columns: "ID NAME LEVEL ACCESS MEMBERS-INVITE MEMBERS-MANAGE DOMAINS CREATED",
+	Row: func(o client.OrganizationInfo) []any {
+		return []any{
+			o.ID, o.Name, levelName(o.Level), o.AccessLevel, o.MembersCanInvite, o.MembersCanManageApps,
+			strings.Join(o.AllowedDomains, ","), o.CreatedAt,
+		}
+	},
 }
 
 type organizationList struct{}
 
-// Run lists all organizations.
-func (organizationList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	all, err := d.Organizations.List(ctx)
+// Run lists organizations.
+func (organizationList) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
+	all, err := collect(to.AllOrganizations(ctx))
 	if err != nil {
 		return err
 	}
-	return organizations.all(out, all)
+	return organizations.All(out, all)
+}
+
+type organizationGet struct{}
+
+// Run shows the organization.
+func (organizationGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	info, err := o.Get(ctx)
+	if err != nil {
+		return err
+	}
+	return organizations.One(out, info)
 }
 
 type organizationSet struct {
-	ID string `arg:"" help:"Its id."`
-
-	Name                 *string   `help:"Its name, which mails and pages show: 1 to 200 characters."`
-	MembersCanInvite     *bool     `help:"Let members invite; =false: only admins and owners."`
-	MembersCanManageApps *bool     `help:"Let members change apps; =false: only admins and owners."`
-	AccessLevel          *int      `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
-	InviteTTL            *lifetime `placeholder:"D" help:"How long its invites live, like 12h or 7d; never longer than FOYER_INVITE_TTL."`
-	AllowedDomains       *string   `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	Name                 *string            `help:"Its name, which mails and pages show: 1 to 200 characters."`
+	MembersCanInvite     *bool              `help:"Let members invite; =false: only admins and owners."`
+	MembersCanManageApps *bool              `help:"Let members change apps; =false: only admins and owners."`
+	AllowedDomains       *string            `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	InviteTTL            *terminal.Lifetime `placeholder:"D" help:"How long its invites live, like 12h or 7d."`
 }
 
-// Validate refuses a command that would change nothing.
-func (c organizationSet) Validate() error {
-	if c.Name == nil && c.MembersCanInvite == nil && c.MembersCanManageApps == nil && c.AccessLevel == nil && c.AllowedDomains == nil && c.InviteTTL == nil {
-		return errors.New("give at least one setting to change")
-	}
-	return nil
-}
-
-// Run changes settings.
-func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
-	if c.AccessLevel != nil {
-		level, err := access.ParseAppAccess(*c.AccessLevel)
-		if err != nil {
-			return err
-		}
-		set.AppAccess = &level
-	}
-	if c.InviteTTL != nil {
-		set.InviteTTL = new(int64(time.Duration(*c.InviteTTL) / time.Second))
-	}
+// Run changes the organization.
+func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	patch := client.OrganizationPatch{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
 	if c.AllowedDomains != nil {
 		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
-		set.AllowedDomains = &domains
+		patch.AllowedDomains = &domains
 	}
-	o, err := d.Organizations.Set(ctx, access.Caller{}, c.ID, set)
+	if c.InviteTTL != nil {
+		patch.InviteTTL = new(int64(time.Duration(*c.InviteTTL) / time.Second))
+	}
+	info, err := o.Change(ctx, patch)
 	if err != nil {
 		return err
 	}
-	return organizations.one(out, o)
-}
-
-var organizations = view[org.Organization]{
-	columns: "ID NAME ACCESS MEMBERS-INVITE MEMBERS-MANAGE DOMAINS CREATED",
-	row: func(o org.Organization) []any {
-		return []any{
-			o.ID, o.Name, int(o.AppAccess), o.MembersCanInvite, o.MembersCanManageApps,
-			strings.Join(o.AllowedDomains, ","), o.CreatedAt,
-		}
-	},
-	object: func(b []byte, o org.Organization) []byte {
-		b = wire.AppendField(append(b, '{'), "id", o.ID)
-		b = wire.AppendField(b, "name", o.Name)
-		b = wire.AppendInt(b, "access_level", int64(o.AppAccess))
-		b = wire.AppendBool(b, "members_can_invite", o.MembersCanInvite)
-		b = wire.AppendBool(b, "members_can_manage_apps", o.MembersCanManageApps)
-		b = wire.AppendStrings(b, "allowed_domains", o.AllowedDomains)
-		return append(wire.AppendTime(b, "created_at", o.CreatedAt), '}')
-	},
+	return organizations.One(out, info)
 }

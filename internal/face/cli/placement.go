@@ -2,30 +2,36 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 
-	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
-	"foyer/internal/domain/site"
-	"foyer/internal/server"
+	"foyer/client"
+	"foyer/internal/face/cli/terminal"
 )
 
-type siteApps struct {
-	actor
-	ID int64 `arg:"" help:"The id of the site."`
+var placements = terminal.View[client.Placement]{
+	Columns: "APP NAME ENABLED POSITION PINNED RUNNING PATHS HELD",
+	More:    "CONFIG",
+	Row: func(p client.Placement) []any {
+		return []any{p.AppID, p.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held, string(p.Config)}
+	},
 }
 
+type siteApps struct{ aSite }
+
 // Run lists what is placed on a site.
-func (c siteApps) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteApps) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := siteID(ctx, o, c.Site)
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[site.Placement], error) { return d.Sites.Apps(ctx, by, c.ID, p) })
+	all, err := collect(o.AllPlacements(ctx, id))
 	if err != nil {
-		return named(err, "site", c.ID)
+		return orMissing(err, "site", c.Site)
 	}
-	return placements.all(out, all)
+	return placements.All(out, all)
 }
 
 // placing is what can be said of an app on a site.
@@ -38,22 +44,32 @@ type placing struct {
 	Config   []string  `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app; may be given several times."`
 }
 
-func (p placing) draft() (site.PlacementDraft, error) {
+func (p placing) patch() (client.PlacementPatch, error) {
 	config, err := values(p.Config)
-	d := site.PlacementDraft{
-		Enabled: given(p.Enabled), Position: given(p.Position), Version: given(p.Pin), Paths: given(p.Paths), Config: config,
+	patch := client.PlacementPatch{Enabled: p.Enabled, Position: p.Position, Config: config}
+	if p.Paths != nil {
+		patch.Paths = append([]string{}, *p.Paths...)
 	}
 	if p.Follow {
-		d.Version = patch.Field[int64]{Set: true, Null: true}
+		patch.Version = client.Null()
 	}
-	return d, err
+	if p.Pin != nil {
+		patch.Version = json.RawMessage(strconv.FormatInt(*p.Pin, 10))
+	}
+	return patch, err
 }
 
 // appOnSite names an app on a site.
 type appOnSite struct {
-	actor
-	ID  int64 `arg:"" help:"The id of the site."`
-	App int64 `arg:"" help:"The id of the app."`
+	Site string `arg:"" help:"The id or name of the site."`
+	App  string `arg:"" help:"The id or name of the app."`
+}
+
+func (a appOnSite) ids(ctx context.Context, o *client.Organization) (site, app int64, err error) {
+	if site, err = siteID(ctx, o, a.Site); err == nil {
+		app, err = appID(ctx, o, a.App)
+	}
+	return site, app, err
 }
 
 type sitePlace struct {
@@ -62,21 +78,20 @@ type sitePlace struct {
 }
 
 // Run puts an app on a site.
-func (c sitePlace) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c sitePlace) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	patch, err := c.patch()
 	if err != nil {
 		return err
 	}
-	draft, err := c.draft()
+	site, app, err := c.ids(ctx, o)
 	if err != nil {
 		return err
 	}
-	draft.AppID = patch.Of(c.App)
-	p, err := d.Sites.Place(ctx, by, c.ID, draft)
+	p, err := o.PlaceApp(ctx, site, client.PlacementDraft{AppID: app, PlacementPatch: patch})
 	if err != nil {
-		return named(err, "site", c.ID)
+		return orMissing(err, "site", c.Site)
 	}
-	return placements.one(out, p)
+	return placements.One(out, p)
 }
 
 type siteChange struct {
@@ -85,39 +100,42 @@ type siteChange struct {
 }
 
 // Run changes how an app is placed.
-func (c siteChange) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteChange) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	patch, err := c.patch()
 	if err != nil {
 		return err
 	}
-	draft, err := c.draft()
+	site, app, err := c.ids(ctx, o)
 	if err != nil {
 		return err
 	}
-	p, err := d.Sites.Change(ctx, by, c.ID, c.App, draft)
+	p, err := o.UpdatePlacement(ctx, site, app, patch)
 	if err != nil {
-		return notPlaced(err, c.ID, c.App)
+		return c.notPlaced(err)
 	}
-	return placements.one(out, p)
+	return placements.One(out, p)
 }
 
 type siteRemove struct{ appOnSite }
 
 // Run takes an app off a site.
-func (c siteRemove) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Take app %s off site %s?", c.App, c.Site); err != nil {
+		return err
+	}
+	site, app, err := c.ids(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := d.Sites.Remove(ctx, by, c.ID, c.App); err != nil {
-		return notPlaced(err, c.ID, c.App)
+	if err := o.DeletePlacement(ctx, site, app); err != nil {
+		return c.notPlaced(err)
 	}
-	return out.say(map[string]any{"id": c.ID, "app_id": c.App}, "Took app %d off site %d.", c.App, c.ID)
+	return out.Say(map[string]any{"id": site, "app_id": app}, "Took app %d off site %d.", app, site)
 }
 
-func notPlaced(err error, id, appID int64) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.NotFound, "There is no site %d with app %d in this organization.", id, appID)
+func (a appOnSite) notPlaced(err error) error {
+	if client.IsNotFound(err) {
+		return missing("site", fmt.Sprintf("%s with app %s", a.Site, a.App))
 	}
 	return err
 }

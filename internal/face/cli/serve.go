@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
+
 	"log/slog"
 	"reflect"
 	"strings"
@@ -11,11 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"foyer/internal/config"
+	"foyer/internal/face/cli/terminal"
 	"foyer/internal/server"
 )
-
-// logs is where the server's log and warnings go.
-type logs struct{ io.Writer }
 
 type serveCommand struct {
 	kong.Plugins
@@ -66,9 +64,9 @@ Examples:
 }
 
 // Run serves until it is told to stop.
-func (serveCommand) Run(ctx context.Context, c config.Config, out *output, to logs) error {
+func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Output, to terminal.Log) error {
 	if err := c.CheckServer(); err != nil {
-		return misuse{err}
+		return terminal.Misused(err)
 	}
-	return server.Server{Config: c, Version: version, Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
+	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
 }

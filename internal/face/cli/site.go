@@ -3,15 +3,12 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 
+	"foyer/client"
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
-	"foyer/internal/domain/site"
-	"foyer/internal/face/api"
-	"foyer/internal/server"
+	"foyer/internal/face/cli/terminal"
 )
 
 type siteCommands struct {
@@ -44,202 +41,169 @@ A value is JSON, or else a text. The value null is that of the schema.
 `
 }
 
-// sites shows sites with the element for their pages.
-func sites(d *server.Domain) view[site.Site] {
-	return view[site.Site]{
-		columns: "ID NAME ENABLED APPS REVISION ORIGINS ELEMENT",
-		row: func(s site.Site) []any {
-			return []any{s.ID, s.Name, s.Enabled, s.AppsCount, s.Revision, strings.Join(s.Origins, " "), d.Sites.Snippet(s)}
-		},
-		object: api.AppendSite(d.Sites),
-	}
-}
-
-var placements = view[site.Placement]{
-	columns: "APP NAME ENABLED POSITION PINNED RUNNING PATHS HELD",
-	row: func(p site.Placement) []any {
-		return []any{p.AppID, p.Name, p.Enabled, p.Position, number(p.Version), number(p.Running), strings.Join(p.Paths, " "), p.Held}
+var sites = terminal.View[client.Site]{
+	Columns: "ID NAME ENABLED APPS REVISION ORIGINS ELEMENT",
+	Row: func(s client.Site) []any {
+		return []any{s.ID, s.Name, s.Enabled, s.AppsCount, s.Revision, strings.Join(s.Origins, " "), s.Snippet}
 	},
-	object: api.AppendPlacement,
 }
 
-var revisions = view[site.Revision]{
-	columns: "REVISION FROM UNTIL USER REQUEST",
-	row: func(r site.Revision) []any {
-		return []any{r.Number, r.From, r.Until, r.User.Email, r.RequestID}
+var revisions = terminal.View[client.Revision]{
+	Columns: "REVISION FROM UNTIL USER REQUEST",
+	Row: func(r client.Revision) []any {
+		user := ""
+		if r.User != nil {
+			user = r.User.Email
+		}
+		return []any{r.Revision, r.From, r.Until, user, r.RequestID}
 	},
-	object: api.AppendRevision,
-}
-
-// number is that of a version; 0 is none.
-func number(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 type siteList struct {
-	actor
 	Search string `placeholder:"TEXT" help:"Those with this in the name."`
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round."`
 }
 
 // Run lists sites.
-func (c siteList) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	all, err := collect(o.AllFoundSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
 	if err != nil {
 		return err
 	}
-	f := site.Filter{Search: c.Search}
-	if c.Order != "" {
-		if f.Order, err = page.ParseOrder(c.Order); err != nil {
-			return err
-		}
-	}
-	all, err := everyPage(func(p page.Page) (page.Found[site.Site], error) { return d.Sites.Find(ctx, by, f, p) })
-	if err != nil {
-		return err
-	}
-	return sites(d).all(out, all)
+	return sites.All(out, all)
 }
 
-type siteGet struct {
-	actor
-	ID int64 `arg:"" help:"Its id."`
+// aSite is the argument that names a site.
+type aSite struct {
+	Site string `arg:"" help:"Its id or name."`
 }
+
+// with does something with the site, and shows what comes of it.
+func (a aSite) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (client.Site, error)) error {
+	id, err := siteID(ctx, o, a.Site)
+	if err != nil {
+		return err
+	}
+	s, err := do(id)
+	if err != nil {
+		return orMissing(err, "site", a.Site)
+	}
+	return sites.One(out, s)
+}
+
+type siteGet struct{ aSite }
 
 // Run shows one site.
-func (c siteGet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
-	}
-	s, err := d.Sites.Get(ctx, by, c.ID)
-	if err != nil {
-		return named(err, "site", c.ID)
-	}
-	return sites(d).one(out, s)
+func (c siteGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.GetSite(ctx, id) })
 }
 
 type siteCreate struct {
-	actor
 	Name    string   `required:"" help:"Its name: 1 to 200 characters."`
 	Origins []string `placeholder:"ORIGIN,…" help:"Whose reports and previews count, like https://shop.example.com. Without, any."`
 }
 
 // Run makes a site.
-func (c siteCreate) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	s, err := o.CreateSite(ctx, client.SitePatch{Name: &c.Name, Origins: c.Origins})
 	if err != nil {
 		return err
 	}
-	s, err := d.Sites.Create(ctx, by, site.Draft{Name: patch.Of(c.Name), Origins: patch.Of(c.Origins)})
-	if err != nil {
-		return err
-	}
-	return sites(d).one(out, s)
+	return sites.One(out, s)
 }
 
 type siteSet struct {
-	actor
-	ID      int64     `arg:"" help:"Its id."`
+	aSite
 	Name    *string   `help:"Its name."`
 	Enabled *bool     `help:"Whether its pages run apps: true or false."`
 	Origins *[]string `placeholder:"ORIGIN,…" help:"Whose reports and previews count."`
 }
 
 // Run changes a site.
-func (c siteSet) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
-	if err != nil {
-		return err
+func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled}
+	if c.Origins != nil {
+		patch.Origins = append([]string{}, *c.Origins...)
 	}
-	s, err := d.Sites.Update(ctx, by, c.ID, site.Draft{Name: given(c.Name), Enabled: given(c.Enabled), Origins: given(c.Origins)})
-	if err != nil {
-		return named(err, "site", c.ID)
-	}
-	return sites(d).one(out, s)
+	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
 }
 
-type siteDelete struct {
-	actor
-	ID int64 `arg:"" help:"Its id."`
-}
+type siteDelete struct{ aSite }
 
 // Run deletes a site.
-func (c siteDelete) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Delete site %s and what is placed on it?", c.Site); err != nil {
+		return err
+	}
+	id, err := siteID(ctx, o, c.Site)
 	if err != nil {
 		return err
 	}
-	if err := d.Sites.Delete(ctx, by, c.ID); err != nil {
-		return named(err, "site", c.ID)
+	if err := o.DeleteSite(ctx, id); err != nil {
+		return orMissing(err, "site", c.Site)
 	}
-	return out.say(map[string]any{"id": c.ID}, "Deleted site %d.", c.ID)
+	return out.Say(map[string]any{"id": id}, "Deleted site %d.", id)
 }
 
-type siteHistory struct {
-	actor
-	ID int64 `arg:"" help:"Its id."`
-}
+type siteHistory struct{ aSite }
 
 // Run lists revisions.
-func (c siteHistory) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteHistory) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := siteID(ctx, o, c.Site)
 	if err != nil {
 		return err
 	}
-	all, err := everyPage(func(p page.Page) (page.Found[site.Revision], error) { return d.Sites.History(ctx, by, c.ID, p) })
+	all, err := collect(o.AllHistory(ctx, id))
 	if err != nil {
-		return named(err, "site", c.ID)
+		return orMissing(err, "site", c.Site)
 	}
-	return revisions.all(out, all)
+	return revisions.All(out, all)
 }
 
 type siteRestore struct {
-	actor
-	ID       int64 `arg:"" help:"Its id."`
+	aSite
 	Revision int64 `arg:"" help:"The number of a revision, as the history has it."`
 }
 
 // Run places all apps as they were.
-func (c siteRestore) Run(ctx context.Context, d *server.Domain, out *output) error {
-	by, err := c.caller(ctx, d)
+func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Place all apps on site %s as in revision %d?", c.Site, c.Revision); err != nil {
+		return err
+	}
+	id, err := siteID(ctx, o, c.Site)
 	if err != nil {
 		return err
 	}
-	s, err := d.Sites.Restore(ctx, by, c.ID, c.Revision)
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.NotFound, "There is no site %d with a revision %d in this organization.", c.ID, c.Revision)
+	s, err := o.RestoreSite(ctx, id, c.Revision)
+	if client.IsNotFound(err) {
+		return missing("site", fmt.Sprintf("%s with a revision %d", c.Site, c.Revision))
 	}
 	if err != nil {
 		return err
 	}
-	return sites(d).one(out, s)
+	return sites.One(out, s)
 }
 
 // values reads KEY=VALUE.
-func values(pairs []string) (given patch.Field[[]site.Value], err error) {
+func values(pairs []string) (map[string]json.RawMessage, error) {
+	var given map[string]json.RawMessage
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok {
-			return given, fault.Field(fault.Invalid, "config", "%q has no =: give KEY=VALUE.", pair)
+			return nil, fault.Field(fault.Invalid, "config", "%q has no =: give KEY=VALUE.", pair)
 		}
-		v := site.Value{Key: key}
-		switch {
-		case text == "null":
-			v.JSON = patch.Field[string]{Set: true, Null: true}
-		case json.Valid([]byte(text)):
-			v.JSON = patch.Of(strings.TrimSpace(text))
-		default:
+		value := json.RawMessage(strings.TrimSpace(text))
+		if !json.Valid(value) {
 			quoted, err := json.Marshal(text)
 			if err != nil {
-				return given, err
+				return nil, err
 			}
-			v.JSON = patch.Of(string(quoted))
+			value = quoted
 		}
-		given.Set, given.Value = true, append(given.Value, v)
+		if given == nil {
+			given = map[string]json.RawMessage{}
+		}
+		given[key] = value
 	}
 	return given, nil
 }

@@ -18,6 +18,7 @@ import (
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
 )
 
 // visit is a request for a page by somebody who is signed in.
@@ -44,7 +45,10 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	if err != nil {
 		return nil, err
 	}
-	asked, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: inside{c.api, c.RequestID(w), session}}))
+	asked, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: wire.Inside{
+		Handler: c.api, RequestID: c.RequestID(w),
+		Context: func(ctx context.Context) context.Context { return access.WithSession(ctx, session) },
+	}}))
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func escapeGlob(path string) string {
 
 func copyBeside(target, from string) (partial string, err error) {
 	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
-		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer backup` makes a copy that is whole", from, errNoBackup)
+		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a copy that is whole", from, errNoBackup)
 	}
 	src, err := os.Open(from)
 	if err != nil {

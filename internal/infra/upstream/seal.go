@@ -18,7 +18,7 @@ type Sealer struct{ aead cipher.AEAD }
 var errNoSecret = errors.New("credentials of an upstream are kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder")
 
 var errOtherSecret = badURL("The credentials of the url cannot be read: FOYER_SECRET is not the one that the app was installed with. " +
-	"Set it back, or give them anew (foyer app credentials).")
+	"Set it back, or give them anew (foyer admin app credentials).")
 
 // NewSealer derives the key from the server's secret (FOYER_SECRET).
 func NewSealer(serverSecret string) (*Sealer, error) {

@@ -1,4 +1,4 @@
-package cli
+package admin
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 
 	"foyer/internal/domain/org"
 	"foyer/internal/face/api"
+	"foyer/internal/face/cli/terminal"
 	"foyer/internal/server"
 )
 
-type userCommands struct {
+type User struct {
 	List       userList       `cmd:"" help:"List everybody, in whatever organization."`
 	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`
 }
@@ -17,12 +18,12 @@ type userCommands struct {
 type userList struct{}
 
 // Run lists all users.
-func (userList) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (userList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	all, err := d.Organizations.Users(ctx)
 	if err != nil {
 		return err
 	}
-	return users.all(out, all)
+	return users.All(out, all)
 }
 
 type userSigninLink struct {
@@ -36,7 +37,7 @@ Whoever has the link can sign in as the user.`
 }
 
 // Run prints a link.
-func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	link, expires, err := d.SignIn.Link(ctx, c.Email)
 	if err != nil {
 		return err
@@ -45,13 +46,13 @@ func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *output) 
 		URL       string    `json:"url"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}{link, expires}
-	return out.say(answer, "%s\nIt works once, until %s: whoever opens it can sign in as %s.", link, printable(expires), printable(c.Email))
+	return out.Say(answer, "%s\nIt works once, until %s: whoever opens it can sign in as %s.", link, terminal.Printable(expires), terminal.Printable(c.Email))
 }
 
-var users = view[org.User]{
-	columns: "ID UUID EMAIL VERIFIED NAME CREATED",
-	row: func(u org.User) []any {
+var users = terminal.View[org.User]{
+	Columns: "ID UUID EMAIL VERIFIED NAME CREATED",
+	Row: func(u org.User) []any {
 		return []any{u.ID, u.UUID, u.Email, u.IsEmailVerified, u.FullName(), u.CreatedAt}
 	},
-	object: api.AppendUser,
+	Object: api.AppendUser,
 }

@@ -1,4 +1,5 @@
-package cli
+// Package admin has the commands of operators, which work on the database.
+package admin
 
 import (
 	"context"
@@ -7,26 +8,27 @@ import (
 	"io/fs"
 
 	"foyer/internal/config"
+	"foyer/internal/face/cli/terminal"
 	"foyer/internal/server"
 )
 
-type backupCommand struct {
+type Backup struct {
 	File string `arg:"" help:"New file to write."`
 }
 
 // Help says what a backup is.
-func (backupCommand) Help() string {
+func (Backup) Help() string {
 	return `The copy is consistent, and readable only by its owner. It does not hold the secret: keep that apart from it.
 Run this as the service's user, with its settings. For PostgreSQL, use pg_dump.
 
 Example:
 
-    foyer backup /backup/foyer.db
+    foyer admin backup /backup/foyer.db
 `
 }
 
 // Run copies the database.
-func (c backupCommand) Run(ctx context.Context, settings config.Config, out *output) error {
+func (c Backup) Run(ctx context.Context, settings config.Config, out *terminal.Output) error {
 	if err := settings.CheckDatabase(); err != nil {
 		return err
 	}
@@ -37,29 +39,29 @@ func (c backupCommand) Run(ctx context.Context, settings config.Config, out *out
 	if settings.Secret != "" {
 		secret = "FOYER_SECRET"
 	}
-	return out.say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
+	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
 The secret is not in it: keep %s too, apart from the backup. Without it, everybody is signed out of the console, the links of invites stop working,
 and apps installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
 }
 
-type restoreCommand struct {
-	File  string `arg:"" help:"A file that foyer backup has written."`
+type Restore struct {
+	File  string `arg:"" help:"A file that foyer admin backup has written."`
 	Force bool   `help:"Replace a database that is there already."`
 }
 
 // Help says what to do before and after.
-func (restoreCommand) Help() string {
+func (Restore) Help() string {
 	return `Stop the server first. The file is checked before anything is changed. On a new machine, put the secret back as well.
 Run this as the service's user, with its settings. For PostgreSQL, use pg_restore.
 
 Example:
 
-    foyer restore /backup/foyer.db --force
+    foyer admin restore /backup/foyer.db --force
 `
 }
 
 // Run puts a backup in place.
-func (c restoreCommand) Run(ctx context.Context, settings config.Config, out *output) error {
+func (c Restore) Run(ctx context.Context, settings config.Config, out *terminal.Output) error {
 	err := server.Restore(ctx, settings, c.File, c.Force)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: --force replaces it, and what is in it is lost", err)
@@ -67,29 +69,22 @@ func (c restoreCommand) Run(ctx context.Context, settings config.Config, out *ou
 	if err != nil {
 		return err
 	}
-	return out.say(map[string]string{"file": c.File, "database": settings.DatabasePath()},
+	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath()},
 		"Restored %s to %s.\nThe secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.", c.File, settings.DatabasePath(), settings.SecretPath())
 }
 
-type migrateCommand struct{}
+type Migrate struct{}
 
 // Help says when it is needed.
-func (migrateCommand) Help() string {
+func (Migrate) Help() string {
 	return `Servers do this when they start. Do it beforehand to see that it works. Servers of an older version refuse to start afterwards.`
 }
 
 // Run brings the schema up to date, which opening a database does.
-func (migrateCommand) Run(ctx context.Context, d *server.Domain, out *output) error {
+func (Migrate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	done, err := d.Migrations(ctx)
 	if err != nil {
 		return err
 	}
-	return out.say(map[string][]string{"migrations": done}, "The schema is up to date: %s.", done[len(done)-1])
-}
-
-type versionCommand struct{}
-
-// Run shows the version.
-func (versionCommand) Run(out *output) error {
-	return out.say(map[string]string{"version": version}, "%s", version)
+	return out.Say(map[string][]string{"migrations": done}, "The schema is up to date: %s.", done[len(done)-1])
 }

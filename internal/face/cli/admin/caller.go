@@ -1,0 +1,127 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/wire"
+	"foyer/internal/server"
+)
+
+// where is the organization that a command works on.
+type where struct {
+	Organization string `placeholder:"ID" help:"Its organization. Can be left out if there is only one."`
+}
+
+func (w where) find(ctx context.Context, d *server.Domain) (org.Organization, error) {
+	all, err := d.Organizations.List(ctx)
+	if err != nil {
+		return org.Organization{}, err
+	}
+	if w.Organization != "" {
+		return named(all, w.Organization)
+	}
+	switch {
+	case len(all) == 0:
+		return org.Organization{}, fault.New(fault.NotFound, "There is no organization yet: make one with `foyer admin organization create`.")
+	case len(all) > 1:
+		return org.Organization{}, fault.Field(fault.Required, "organization", "There are %d organizations: choose one with --organization=ID.", len(all))
+	}
+	return all[0], nil
+}
+
+// named finds an organization by its id, or by its name if no other has that.
+func named(all []org.Organization, name string) (org.Organization, error) {
+	var found []org.Organization
+	for _, o := range all {
+		if strings.EqualFold(o.ID, name) {
+			return o, nil
+		}
+		if o.Name == name {
+			found = append(found, o)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return org.Organization{}, fault.New(fault.NotFound, "There is no organization %s.", name)
+	case 1:
+		return found[0], nil
+	}
+	return org.Organization{}, fault.Field(fault.Invalid, "organization", "There are %d organizations named %s: give the id of one.", len(found), name)
+}
+
+// Place is where on the database a command works, and as whom.
+type Place struct {
+	where
+	As string `placeholder:"EMAIL" help:"Act as this member. Without it, as the owner who joined first."`
+}
+
+// NewPlace returns the place that flags name.
+func NewPlace(organization, as string) Place { return Place{where{organization}, as} }
+
+// Client returns a client of the API on the database, which acts as the member, and the
+// organization.
+func (p Place) Client(ctx context.Context, d *server.Domain, baseURL string, log *slog.Logger) (*client.Client, *client.Organization, error) {
+	by, err := p.Caller(ctx, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	operator := access.Operator(by)
+	c, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: wire.Inside{
+		Handler: d.API(baseURL, log).Handler(func(*wire.Mux) {}),
+		Context: func(ctx context.Context) context.Context { return access.WithOperator(ctx, operator) },
+	}}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, c.Organization(by.Organization.ID), nil
+}
+
+// Caller returns the member that a command acts as.
+func (p Place) Caller(ctx context.Context, d *server.Domain) (access.Caller, error) {
+	o, err := p.find(ctx, d)
+	if err != nil {
+		return access.Caller{}, err
+	}
+	member, err := p.member(ctx, d, o.ID)
+	if err != nil {
+		return access.Caller{}, err
+	}
+	return access.Caller{UserID: member.User.ID, Scope: access.All, Level: member.Level, Organization: o.Organization}, nil
+}
+
+func (p Place) member(ctx context.Context, d *server.Domain, organizationID string) (org.Membership, error) {
+	members, err := d.Organizations.Members(ctx, organizationID)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	if p.As == "" {
+		for _, m := range members {
+			if m.Level == access.Owner {
+				return m, nil
+			}
+		}
+		return org.Membership{}, fault.New(fault.NotFound, "The organization has no owner yet: make one with `foyer admin member add --level=owner`.")
+	}
+	return memberByEmail(members, "as", p.As)
+}
+
+// memberByEmail finds a member; field is what is blamed if there is none.
+func memberByEmail(members []org.Membership, field, email string) (org.Membership, error) {
+	email, err := org.ParseEmail(field, email)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	for _, m := range members {
+		if m.User.Email == email {
+			return m, nil
+		}
+	}
+	return org.Membership{}, fault.Field(fault.NotFound, field, "%s is not a member of the organization.", email)
+}

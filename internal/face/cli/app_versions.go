@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/face/cli/terminal"
+)
+
+var versions = terminal.View[client.Version]{
+	Columns: "VERSION TAG CURRENT CREATED WITHDRAWN",
+	More:    "BY COMMIT SHA256",
+	Row: func(v client.Version) []any {
+		withdrawn, by := "", ""
+		if v.Withdrawn != nil {
+			withdrawn = v.Withdrawn.Reason
+		}
+		if v.CreatedBy != nil {
+			by = v.CreatedBy.Email
+		}
+		return []any{v.Version, v.Tag, v.Current, v.CreatedAt, withdrawn, by, v.Commit, v.SHA256}
+	},
+}
+
+type appVersions struct{ anApp }
+
+// Run lists versions.
+func (c appVersions) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	all, err := collect(o.AllVersions(ctx, id))
+	if err != nil {
+		return orMissing(err, "app", c.App)
+	}
+	return versions.All(out, all)
+}
+
+type appDiff struct {
+	anApp
+	Version int64 `arg:"" optional:"" help:"The number of the version. Without it, the newest."`
+	Against int64 `placeholder:"N" help:"The number of the version to compare it with, if not the one before."`
+}
+
+// Run shows a unified diff.
+func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	if c.Version == 0 {
+		newest, err := o.ListVersions(ctx, id, client.Range{Limit: 1})
+		if err != nil {
+			return orMissing(err, "app", c.App)
+		}
+		if len(newest.Results) == 0 {
+			return fault.New(fault.NotFound, "App %s has no version yet.", c.App)
+		}
+		c.Version = newest.Results[0].Version
+	}
+	diffs, err := o.DiffVersions(ctx, id, c.Version, c.Against)
+	if err != nil {
+		return noVersion(err, c.App, c.Version)
+	}
+	if out.Format == terminal.JSON {
+		return out.Say(diffs, "")
+	}
+	for _, f := range diffs.Files {
+		if _, err := io.WriteString(out, printableLines(f.Diff)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printableLines is a text of several lines that cannot command the terminal.
+func printableLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		ended := strings.TrimSuffix(line, "\n")
+		for i, part := range strings.Split(ended, "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			if part != "" {
+				b.WriteString(terminal.Printable(part))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+var sitesOfApp = terminal.View[client.SitePlacement]{
+	Columns: "SITE NAME ENABLED POSITION PINNED RUNNING PATHS HELD",
+	Row: func(p client.SitePlacement) []any {
+		return []any{p.Site.ID, p.Site.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held}
+	},
+}
+
+type appSites struct{ anApp }
+
+// Run lists the sites that an app is on.
+func (c appSites) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	all, err := collect(o.AllSitesOfApp(ctx, id))
+	if err != nil {
+		return orMissing(err, "app", c.App)
+	}
+	return sitesOfApp.All(out, all)
+}
+
+// aVersion names a version of an app.
+type aVersion struct {
+	anApp
+	Version int64 `arg:"" help:"The number of the version."`
+}
+
+type appWithdraw struct {
+	aVersion
+	Reason string `required:"" help:"Why: 1 to 500 characters."`
+	GoTo   int64  `placeholder:"VERSION" help:"The version to go to, if the app is at the one that is withdrawn."`
+}
+
+// Run stops a version on all pages.
+func (c appWithdraw) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Stop version %d of app %s on all pages?", c.Version, c.App); err != nil {
+		return err
+	}
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	v, err := o.WithdrawVersion(ctx, id, c.Version, client.Withdrawal{Reason: c.Reason, Version: c.GoTo})
+	if err != nil {
+		return noVersion(err, c.App, c.Version)
+	}
+	return versions.One(out, v)
+}
+
+type appRestore struct{ aVersion }
+
+// Run lets a version run again.
+func (c appRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	v, err := o.RestoreVersion(ctx, id, c.Version)
+	if err != nil {
+		return noVersion(err, c.App, c.Version)
+	}
+	return versions.One(out, v)
+}
+
+func noVersion(err error, app string, number int64) error {
+	if client.IsNotFound(err) {
+		return missing("app", fmt.Sprintf("%s with a version %d", app, number))
+	}
+	return err
+}

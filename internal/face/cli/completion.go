@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"foyer/internal/face/cli/terminal"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help says where it goes.
+func (completionCommand) Help() string {
+	return `Examples:
+
+    foyer completion bash >/etc/bash_completion.d/foyer
+    foyer completion zsh >"${fpath[1]}/_foyer"
+    foyer completion fish >~/.config/fish/completions/foyer.fish
+`
+}
+
+// The scripts ask this program for what a command line can go on with, so that they need not
+// change when it does.
+var completions = map[string]string{
+	"bash": `_foyer() {
+	local IFS=$'\n'
+	COMPREPLY=($(foyer __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+	[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+	[[ ${#COMPREPLY[@]} -eq 0 ]] && compopt -o default
+}
+complete -F _foyer foyer
+`,
+	"zsh": `#compdef foyer
+_foyer() {
+	local -a found
+	found=("${(@f)$(foyer __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	[[ -n $found[1] ]] && compadd -S '' -- ${(M)found:#*=} && return
+	[[ -n $found[1] ]] && compadd -- $found || _files
+}
+compdef _foyer foyer
+`,
+	"fish": `complete -c foyer -f -a '(set -l words (commandline -opc) (commandline -ct); foyer __complete $words[2..-1] 2>/dev/null)'
+`,
+}
+
+// Run prints a script.
+func (c completionCommand) Run(out *terminal.Output) error {
+	_, err := fmt.Fprint(out, completions[c.Shell])
+	return err
+}
+
+type completeCommand struct {
+	Words []string `arg:"" optional:"" help:"The words of a command line, of which the last is completed."`
+}
+
+// Run prints what the last word can be.
+func (c completeCommand) Run(model *kong.Application, out *terminal.Output) error {
+	for _, word := range complete(model, c.Words) {
+		if _, err := fmt.Fprintln(out, word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete lists the commands and flags that begin as the last word does.
+func complete(model *kong.Application, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	at, last := model.Node, words[len(words)-1]
+	flags := slices.Clone(at.Flags)
+	for _, word := range words[:len(words)-1] {
+		for _, child := range at.Children {
+			if child.Name == word {
+				at = child
+				flags = append(flags, at.Flags...)
+			}
+		}
+	}
+	var found []string
+	if strings.HasPrefix(last, "-") {
+		for _, f := range flags {
+			name := "--" + f.Name
+			if !f.IsBool() {
+				name += "="
+			}
+			if !f.Hidden && strings.HasPrefix(name, last) {
+				found = append(found, name)
+			}
+		}
+	} else {
+		for _, child := range at.Children {
+			if !child.Hidden && strings.HasPrefix(child.Name, last) {
+				found = append(found, child.Name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/face/cli/admin"
+	"foyer/internal/face/cli/profile"
+	"foyer/internal/face/cli/terminal"
+	"foyer/internal/server"
+)
+
+// creators are the commands, besides serve, that make a database if there is none.
+// Others would hide a typo in its path.
+var creators = []string{"admin migrate", "admin organization create"}
+
+// environment gives commands what they ask for: the settings, the database, a server.
+type environment struct {
+	environ   []string
+	variables map[string]string
+	stderr    io.Writer
+	command   string // that is run
+	flags     map[string]string
+
+	domain       *server.Domain
+	organization *client.Organization
+	err          error // why a command did not get what it asked for
+}
+
+func newEnvironment(environ []string, stderr io.Writer) *environment {
+	e := &environment{environ: environ, variables: map[string]string{}, stderr: stderr}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		e.variables[name] = value
+	}
+	return e
+}
+
+func (e *environment) bind(to *kong.Context) error {
+	for _, provide := range []any{e.config, e.open, e.place, e.client, e.currentOrganization} {
+		if err := to.BindSingletonProvider(provide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *environment) config() (config.Config, error) {
+	c, err := config.Load(e.environ, e.flags)
+	if err != nil {
+		e.err = terminal.Misused(err)
+	}
+	return c, e.err
+}
+
+func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
+	if e.domain != nil {
+		return e.domain, nil
+	}
+	if !slices.Contains(creators, e.command) {
+		if e.err = c.CheckDatabase(); e.err != nil {
+			return nil, e.err
+		}
+	}
+	e.domain, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
+	return e.domain, e.err
+}
+
+func (e *environment) close() error {
+	if e.domain == nil {
+		return nil
+	}
+	return e.domain.Close()
+}
+
+// client returns what asks the server that a command is for, or the API on the database.
+func (e *environment) client(ctx context.Context) (*client.Client, error) {
+	var c *client.Client
+	if strings.HasPrefix(e.command, "admin ") {
+		c, e.err = e.inside(ctx)
+	} else {
+		c, e.err = e.remote(ctx)
+	}
+	return c, e.err
+}
+
+// currentOrganization returns the organization that a command is for.
+func (e *environment) currentOrganization(*client.Client) (*client.Organization, error) {
+	return e.organization, e.err
+}
+
+// place is where on the database a command works.
+func (e *environment) place() (admin.Place, error) {
+	return admin.NewPlace(e.flags["organization"], e.flags["as"]), nil
+}
+
+func (e *environment) inside(ctx context.Context) (*client.Client, error) {
+	settings, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.open(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	at, err := e.place()
+	if err != nil {
+		return nil, err
+	}
+	c, o, err := at.Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, e.stderr}))
+	e.organization = o
+	return c, err
+}
+
+func (e *environment) remote(ctx context.Context) (*client.Client, error) {
+	at, err := e.server()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
+	if err != nil {
+		return nil, err
+	}
+	id := at.Organization
+	if given := e.flags["organization"]; given != "" {
+		if id, err = organizationID(ctx, c, given); err != nil {
+			return nil, err
+		}
+	}
+	if id == "" {
+		id = client.Current
+	}
+	e.organization = c.Organization(id)
+	return c, nil
+}
+
+// server is where a command works, and with which key.
+func (e *environment) server() (profile.Profile, error) {
+	kept := e.profiles()
+	url, key := e.flags["url"], e.variables["FOYER_KEY"]
+	if url == "" && e.flags["profile"] == "" {
+		url = e.variables["FOYER_URL"]
+	}
+	switch {
+	case e.flags["data-dir"] != "":
+		return profile.Profile{}, terminal.Misused(fmt.Errorf("--data-dir names a database, but this command works on a server: foyer admin works on the database"))
+	case url != "" && e.flags["profile"] != "":
+		return profile.Profile{}, terminal.Misused(fmt.Errorf("--url and --profile name two servers: give one of them"))
+	case url == "":
+		return kept.Get(e.flags["profile"])
+	case key != "":
+		return profile.Profile{URL: url, Key: key}, nil
+	}
+	return kept.Of(url)
+}
+
+func (e *environment) profiles() profile.File { return profile.In(e.variables) }
+
+// causes shows what the API logs of its own failures: who runs a command on the database is
+// who reads the log.
+type causes struct {
+	slog.Handler
+	to io.Writer
+}
+
+// Enabled implements slog.Handler.
+func (causes) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (c causes) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" {
+			fmt.Fprintln(c.to, "foyer:", a.Value)
+		}
+		return true
+	})
+	return nil
+}

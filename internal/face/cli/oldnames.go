@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The commands that work on servers and, below admin, on the database; before there was admin,
+// they had the same names there.
+var shared = []string{"app", "site", "invite", "member", "key", "organization", "activity"}
+
+// Commands that have only ever worked on the database.
+var operators = []string{"user", "backup", "restore", "migrate", "organization create", "member add", "app credentials", "activity verify"}
+
+// goOn lets commands on the database go on under their old names, for one release.
+func (e *environment) goOn(args []string) []string {
+	words, flags := split(args)
+	command := strings.Join(words[:min(2, len(words))], " ")
+	onDatabase := len(words) > 0 && (slices.Contains(operators, words[0]) || slices.Contains(operators, command))
+	switch {
+	case len(words) == 0 || !onDatabase && !slices.Contains(shared, words[0]) || command == "key generate":
+		return args
+	case flags["--help"]:
+		if !onDatabase {
+			return args
+		}
+		return slices.Concat([]string{"admin"}, args)
+	case !onDatabase && !e.meansDatabase(command, flags):
+		return args
+	}
+	fmt.Fprintf(e.stderr, "foyer: note: `foyer %s` works on the database here; its name there is now `foyer admin %s`.\n", command, command)
+	return slices.Concat([]string{"admin"}, args, []string{"--yes"})
+}
+
+// meansDatabase reports whether a command that could work on a server is meant for the database.
+func (e *environment) meansDatabase(command string, flags map[string]bool) bool {
+	database := flags["--data-dir"] || flags["--as"]
+	for _, name := range []string{"FOYER_DATABASE", "FOYER_DATABASE_FILE", "FOYER_DATA_DIR"} {
+		database = database || e.variables[name] != ""
+	}
+	if !database {
+		_, err := os.Stat("foyer-data")
+		database = err == nil
+	}
+	url := flags["--url"]
+	if command == "app create" {
+		url = url && !database // it was, and below admin still is, that of the app's repository
+	}
+	return database && !url && !flags["--profile"] && e.variables["FOYER_URL"] == ""
+}
+
+// takeValues are the flags that come before a command's name with a value of their own.
+var takeValues = []string{"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as"}
+
+// flagsLast moves the flags that stand before a command behind it: kong knows those of a noun only
+// after the noun.
+func flagsLast(args []string) []string {
+	i := 0
+	for i < len(args) && strings.HasPrefix(args[i], "-") && args[i] != "--" {
+		if slices.Contains(takeValues, args[i]) {
+			i++
+		}
+		i++
+	}
+	if i == 0 || i >= len(args) || args[i] == "--" {
+		return args
+	}
+	return slices.Concat(args[i:], args[:i])
+}
+
+// split returns the words of a command line up to its first arguments, and which flags it has.
+func split(args []string) (words []string, flags map[string]bool) {
+	flags = map[string]bool{}
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		if !strings.HasPrefix(args[i], "-") {
+			words = append(words, args[i])
+			continue
+		}
+		name, _, hasValue := strings.Cut(args[i], "=")
+		if name == "-h" {
+			name = "--help"
+		}
+		flags[name] = true
+		if !hasValue && slices.Contains(takeValues, name) {
+			i++
+		}
+	}
+	return words, flags
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Where a command works is decided as docs/cli.md says.
+func TestOldNamesGoOn(t *testing.T) {
+	t.Chdir(t.TempDir()) // which has no ./foyer-data
+	for _, c := range []struct{ line, environ, want string }{
+		{"app list", "", "app list"},
+		{"app list", "FOYER_DATABASE=x", "admin app list --yes"},
+		{"app list", "FOYER_DATABASE_FILE=x", "admin app list --yes"},
+		{"app list", "FOYER_DATA_DIR=x", "admin app list --yes"},
+		{"app list --data-dir=x", "", "admin app list --data-dir=x --yes"},
+		{"--data-dir x app list", "", "admin app list --data-dir x --yes"},
+		{"app list --as=a@x.example", "", "admin app list --as=a@x.example --yes"},
+		{"app list --as=a@x.example", "FOYER_URL=https://x.example", "app list --as=a@x.example"},
+		{"app list", "FOYER_DATA_DIR=x FOYER_URL=https://x.example", "app list"},
+		{"app list --url=https://x.example", "FOYER_DATA_DIR=x", "app list --url=https://x.example"},
+		{"--url https://x.example app list", "FOYER_DATA_DIR=x", "app list --url https://x.example"},
+		{"app list --profile=x", "FOYER_DATA_DIR=x", "app list --profile=x"},
+		{"app create --url=https://git.example", "FOYER_DATA_DIR=x", "admin app create --url=https://git.example --yes"},
+		{"app create --url=https://git.example", "", "app create --url=https://git.example"},
+		{"backup x", "FOYER_URL=https://x.example", "admin backup x --yes"},
+		{"member add", "", "admin member add --yes"},
+		{"backup --help", "", "admin backup --help"},
+		{"app list --help", "FOYER_DATA_DIR=x", "app list --help"},
+		{"key generate", "FOYER_DATA_DIR=x", "key generate"},
+		{"admin app list", "FOYER_DATA_DIR=x", "admin app list"},
+		{"serve", "FOYER_DATA_DIR=x", "serve"},
+		{"app push -- --as", "", "app push -- --as"},
+	} {
+		var warned bytes.Buffer
+		got := strings.Join(newEnvironment(strings.Fields(c.environ), &warned).goOn(flagsLast(strings.Fields(c.line))), " ")
+		if got != c.want {
+			t.Errorf("%s %s: %s; want %s", c.environ, c.line, got, c.want)
+		}
+		if lines := strings.Count(warned.String(), "\n"); lines == 1 != strings.HasSuffix(got, "--yes") {
+			t.Errorf("%s %s: %d lines of warning", c.environ, c.line, lines)
+		}
+	}
+}

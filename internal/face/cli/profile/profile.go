@@ -1,0 +1,146 @@
+// Package profile keeps servers and keys in the folder of the user's settings.
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Default is the name of the profile that is used where none is named.
+const Default = "default"
+
+// Profile is a server, and the key to use there.
+type Profile struct {
+	URL          string `json:"url"`
+	Key          string `json:"key"`
+	Organization string `json:"organization,omitempty"` // its id; "": that of the key
+}
+
+// File is where the profiles are; "" if there is no folder for it.
+type File string
+
+// In returns the file for a user with these variables.
+func In(variables map[string]string) File {
+	folder := variables["XDG_CONFIG_HOME"]
+	if home := variables["HOME"]; folder == "" && home != "" {
+		folder = filepath.Join(home, ".config")
+		if runtime.GOOS == "darwin" {
+			folder = filepath.Join(home, "Library", "Application Support")
+		}
+	}
+	if runtime.GOOS == "windows" {
+		folder = variables["AppData"]
+	}
+	if folder == "" {
+		return ""
+	}
+	return File(filepath.Join(folder, "foyer", "profiles.json"))
+}
+
+// Get returns a profile; "" stands for the default one.
+func (f File) Get(name string) (Profile, error) {
+	all, err := f.read()
+	if err != nil {
+		return Profile{}, err
+	}
+	if name == "" {
+		name = Default
+	}
+	p, ok := all[name]
+	switch {
+	case ok:
+		return p, nil
+	case name == Default:
+		return Profile{}, errors.New("no server is known: `foyer login URL` keeps one, FOYER_URL and FOYER_KEY name one; `foyer admin` works on a database")
+	}
+	return Profile{}, fmt.Errorf("there is no profile %s: `foyer login URL --profile=%s` makes one", name, name)
+}
+
+// Of returns the profile of a server.
+func (f File) Of(url string) (Profile, error) {
+	all, err := f.read()
+	if err != nil {
+		return Profile{}, err
+	}
+	for _, p := range all {
+		if strings.TrimRight(p.URL, "/") == strings.TrimRight(url, "/") {
+			return p, nil
+		}
+	}
+	return Profile{}, fmt.Errorf("no key for %s is known: set FOYER_KEY, or run `foyer login %s`", url, url)
+}
+
+// Put keeps a profile.
+func (f File) Put(name string, p Profile) error {
+	all, err := f.read()
+	if err != nil {
+		return err
+	}
+	all[name] = p
+	return f.write(all)
+}
+
+// Remove forgets a profile, and returns what it was.
+func (f File) Remove(name string) (Profile, error) {
+	p, err := f.Get(name)
+	if err != nil {
+		return p, err
+	}
+	all, err := f.read()
+	if err != nil {
+		return p, err
+	}
+	delete(all, name)
+	return p, f.write(all)
+}
+
+func (f File) read() (map[string]Profile, error) {
+	all := map[string]Profile{}
+	if f == "" {
+		return all, nil
+	}
+	content, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(content, &all) != nil { // its error may show a part of a key
+		return nil, fmt.Errorf("%s is not as foyer wrote it: remove it, and log in again", f)
+	}
+	return all, nil
+}
+
+// write replaces the file in one step, readable by its owner alone.
+func (f File) write(all map[string]Profile) error {
+	if f == "" {
+		return errors.New("there is no folder for the profile: set HOME or XDG_CONFIG_HOME")
+	}
+	content, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(string(f))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	made, err := os.CreateTemp(folder, "profiles-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = made.Write(append(content, '\n'))
+	if err = errors.Join(err, made.Close()); err == nil {
+		err = os.Rename(made.Name(), string(f))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(made.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/cli/terminal"
+)
+
+type appPush struct {
+	Dir  string `arg:"" help:"The folder."`
+	App  string `placeholder:"ID" help:"The app, by id or name. Without it, that with the name of --name, or of the folder."`
+	Name string `help:"What the app is to be called."`
+}
+
+// Help says what is sent.
+func (appPush) Help() string {
+	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
+left out, as is what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type source is made.
+What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
+
+Example:
+
+    foyer app push ./banner --app=Banner
+`
+}
+
+// pushed is what a push has made.
+type pushed struct {
+	client.App
+	SourceFiles []client.SourceFile `json:"source_files"`
+	Bundle      *client.Bundle      `json:"bundle"`
+}
+
+// Run sends a folder as one version.
+func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	files, err := readFolder(c.Dir, to)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s has no file that an app can have", c.Dir)
+	}
+	source, err := c.send(ctx, o, files)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, f := range source.SourceFiles {
+		place := filepath.Join(c.Dir, filepath.FromSlash(f.Filename))
+		if f.Line > 0 { // else it is what the file imports that is wrong
+			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+		}
+		if f.Error != "" {
+			wrong++
+			fmt.Fprintf(to, "%s: error: %s\n", place, terminal.Printable(f.Error))
+		}
+		if f.Warning != "" {
+			fmt.Fprintf(to, "%s: warning: %s\n", place, terminal.Printable(f.Warning))
+		}
+	}
+	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle}); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d of the files do not compile: they are stored, and pages go on with the last version that did", wrong)
+	}
+	return nil
+}
+
+var pushes = terminal.View[pushed]{
+	Columns: "ID NAME TYPE FILES BUNDLE",
+	Row: func(p pushed) []any {
+		url := ""
+		if p.Bundle != nil {
+			url = p.Bundle.URL
+		}
+		return []any{p.ID, p.Name, p.PluginType, len(p.SourceFiles), url}
+	},
+}
+
+// send makes the folder's files those of the app, in one version.
+func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files) (client.AppSource, error) {
+	id, err := c.find(ctx, o)
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	if id == 0 {
+		name := c.wanted()
+		if c.Name != "" {
+			name = c.Name
+		}
+		app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: name, Source: files})
+		if err != nil {
+			return client.AppSource{}, err
+		}
+		return o.GetSource(ctx, app.ID)
+	}
+	now, err := o.GetSource(ctx, id)
+	if err != nil {
+		return now, orMissing(err, "app", c.wanted())
+	}
+	patch := client.SourcePatch{Source: client.FileEdits{}}
+	if c.Name != "" && c.Name != now.Name {
+		patch.Name = &c.Name
+	}
+	for name := range now.Source {
+		patch.Source[name] = nil
+	}
+	for name, text := range files {
+		patch.Source[name] = &text
+	}
+	return o.UpdateSource(ctx, id, patch)
+}
+
+// wanted is what the app is named by.
+func (c appPush) wanted() string {
+	switch {
+	case c.App != "":
+		return c.App
+	case c.Name != "":
+		return c.Name
+	}
+	whole, err := filepath.Abs(c.Dir)
+	if err != nil {
+		whole = c.Dir
+	}
+	return filepath.Base(whole)
+}
+
+// find returns the id of the app; 0: the organization has none of that name.
+func (c appPush) find(ctx context.Context, o *client.Organization) (int64, error) {
+	name := c.wanted()
+	if id, err := strconv.ParseInt(c.App, 10, 64); err == nil {
+		return id, nil
+	}
+	info, err := o.Get(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var same []client.App
+	for app, err := range o.AllFoundApps(ctx, client.AppFilter{Search: name}) {
+		if err != nil {
+			return 0, err
+		}
+		if app.Name == name && app.OrganizationID == info.ID {
+			same = append(same, app)
+		}
+	}
+	switch len(same) {
+	case 0:
+		return 0, nil
+	case 1:
+		return same[0].ID, nil
+	}
+	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(same), name)
+}
+
+// readFolder returns the files that an app can have, by their names below the folder.
+func readFolder(dir string, to io.Writer) (client.Files, error) {
+	files := client.Files{}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules":
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			fmt.Fprintf(to, "foyer: note: left out %s: not a file\n", terminal.Printable(name))
+			return nil
+		}
+		content, err := root.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		if !plugin.Takes(name, string(content)) {
+			fmt.Fprintf(to, "foyer: note: left out %s: neither text nor a picture or font\n", terminal.Printable(name))
+			return nil
+		}
+		files[path.Clean(name)] = string(content)
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/face/cli/terminal"
+)
+
+var sourceFiles = terminal.View[client.SourceFile]{
+	Columns: "FILE STATUS SIZE LINE COLUMN ERROR",
+	More:    "WARNING SHA256",
+	Row: func(f client.SourceFile) []any {
+		var line, column any = "", ""
+		if f.Line > 0 {
+			line, column = f.Line, f.Column
+		}
+		return []any{f.Filename, f.Status, f.Size, line, column, f.Error, f.Warning, f.SHA256}
+	},
+}
+
+type appSource struct {
+	anApp
+	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is."`
+}
+
+// Run shows the files of an app.
+func (c appSource) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	source, err := c.read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if c.File == "" {
+		if out.Format == terminal.JSON {
+			return out.Say(source, "")
+		}
+		return sourceFiles.All(out, source.SourceFiles)
+	}
+	text, ok := source.Source[c.File]
+	if !ok {
+		return fault.New(fault.NotFound, "App %s has no file %s.", c.App, c.File)
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+func (a anApp) read(ctx context.Context, o *client.Organization) (client.AppSource, error) {
+	id, err := appID(ctx, o, a.App)
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	source, err := o.GetSource(ctx, id)
+	return source, orMissing(err, "app", a.App)
+}
+
+type appPull struct {
+	Dir string `arg:"" help:"The folder; it is made if there is none."`
+	App string `required:"" placeholder:"ID" help:"The app, by id or name."`
+}
+
+// Run writes the files of an app into a folder. What else is there stays.
+func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	source, err := anApp{c.App}.read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(c.Dir) // no name of a file leads out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	names, err := changed(root, source.Source, in)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file := filepath.FromSlash(name)
+		if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(file, []byte(source.Source[name]), 0o644); err != nil {
+			return err
+		}
+	}
+	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %d files of app %d into %s.", len(names), len(source.Source), source.ID, c.Dir)
+}
+
+// changed lists the files that the folder does not have as they are, and asks before some are lost.
+func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, error) {
+	names, replaced := []string{}, 0
+	for name, text := range files {
+		content, err := root.ReadFile(filepath.FromSlash(name))
+		if err == nil && string(content) == text {
+			continue
+		}
+		if err == nil {
+			replaced++
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if replaced == 0 {
+		return names, nil
+	}
+	return names, in.Confirm("%s", fmt.Sprintf("Replace %d files that are different?", replaced))
+}

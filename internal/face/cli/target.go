@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/face/cli/admin"
+)
+
+// remote is the server that a command works on, and the organization there.
+type remote struct {
+	URL          string `name:"url" placeholder:"URL" help:"The server; its key is in FOYER_KEY, or kept by foyer login. [FOYER_URL]"`
+	Profile      string `placeholder:"NAME" help:"The server and key that foyer login has kept under this name."`
+	Organization string `placeholder:"ID" help:"The organization, by id or name. Without it, that of the profile or the key."`
+}
+
+// adminCommands are those of operators.
+type adminCommands struct {
+	App          under[admin.Place, adminAppCommands] `cmd:"" help:"Apps of an organization."`
+	Site         under[admin.Place, siteCommands]     `cmd:"" help:"Sites, and the apps placed on them."`
+	Invite       under[admin.Place, inviteCommands]   `cmd:"" help:"Invites to an organization."`
+	Organization admin.Organization                   `cmd:"" help:"Organizations: make one, list them, change settings."`
+	User         admin.User                           `cmd:"" help:"People."`
+	Member       admin.Member                         `cmd:"" help:"Who is in an organization."`
+	Key          admin.Key                            `cmd:"" help:"API keys."`
+	Activity     admin.Activity                       `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
+	Backup       admin.Backup                         `cmd:"" help:"Copy a SQLite database while servers use it."`
+	Restore      admin.Restore                        `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Migrate      admin.Migrate                        `cmd:"" help:"Bring the schema of the database up to date."`
+}
+
+// found is a thing that people may name by its id or by a name.
+type found struct {
+	id   int64
+	name string
+}
+
+// find returns the id of the thing that a person names: a number is an id.
+func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (int64, error) {
+	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return id, nil
+	}
+	var ids []string
+	var id int64
+	for item, err := range all {
+		if err != nil {
+			return 0, err
+		}
+		if f := is(item); f.name == name {
+			id = f.id
+			ids = append(ids, strconv.FormatInt(id, 10))
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return 0, missing(kind, name)
+	case 1:
+		return id, nil
+	}
+	return 0, fault.New(fault.Invalid, "There are %d %ss named %s: give the id of one, %s.", len(ids), kind, name, strings.Join(ids, " or "))
+}
+
+func missing(kind string, id any) error {
+	return fault.New(fault.NotFound, "There is no %s %v in this organization.", kind, id)
+}
+
+// orMissing says what is not there, where the API has one answer for everything.
+func orMissing(err error, kind string, id any) error {
+	if client.IsNotFound(err) {
+		return missing(kind, id)
+	}
+	return err
+}
+
+func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	return find(name, "app", o.AllFoundApps(ctx, client.AppFilter{Search: name}), func(a client.App) found { return found{a.ID, a.Name} })
+}
+
+func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	return find(name, "site", o.AllFoundSites(ctx, client.SiteFilter{Search: name}), func(s client.Site) found { return found{s.ID, s.Name} })
+}
+
+// organizationID returns the id of the organization that a person names by its id or name.
+func organizationID(ctx context.Context, c *client.Client, name string) (string, error) {
+	var ids []string
+	for o, err := range c.AllOrganizations(ctx) {
+		if err != nil {
+			return "", err
+		}
+		if strings.EqualFold(o.ID, name) {
+			return o.ID, nil
+		}
+		if o.Name == name {
+			ids = append(ids, o.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", fault.New(fault.NotFound, "There is no organization %s.", name)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fault.New(fault.Invalid, "There are %d organizations named %s: give the id of one, %s.", len(ids), name, strings.Join(ids, " or "))
+}
+
+// collect reads a whole list.
+func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// deleted is the answer to a command that has deleted something.
+func deleted(id any) map[string]any { return map[string]any{"id": fmt.Sprint(id)} }

@@ -1,0 +1,84 @@
+package terminal
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Misuse is an error in how the program was called.
+type Misuse struct{ error }
+
+// Misused returns err as one in how the program was called.
+func Misused(err error) error { return Misuse{err} }
+
+// Unwrap returns what is wrong.
+func (m Misuse) Unwrap() error { return m.error }
+
+// Log is where warnings and the server's log go.
+type Log struct{ io.Writer }
+
+// Input is where a command reads what must not be on the command line.
+type Input struct {
+	io.Reader
+	Questions io.Writer // where questions are asked
+	Yes       bool      // all are answered
+}
+
+// Or returns the value of a flag, or a line that is read if that is "-".
+func (in Input) Or(value string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	return in.line()
+}
+
+func (in Input) line() (string, error) {
+	lines := bufio.NewScanner(in)
+	lines.Scan()
+	return lines.Text(), lines.Err()
+}
+
+// terminal returns the file that a person types into; nil: there is none.
+func (in Input) terminal() *os.File {
+	if file, ok := in.Reader.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}
+
+// Confirm asks whether to do what cannot be undone. Without a terminal it must have been said before.
+func (in Input) Confirm(format string, args ...any) error {
+	if in.Yes {
+		return nil
+	}
+	question := fmt.Sprintf(format, args...)
+	if in.terminal() == nil {
+		return Misused(fmt.Errorf("%s There is no terminal to ask on: give --yes", question))
+	}
+	fmt.Fprintf(in.Questions, "%s [y/N] ", question)
+	answer, err := in.line()
+	if err != nil {
+		return err
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return fmt.Errorf("nothing was done")
+	}
+	return nil
+}
+
+// Secret asks for a text that is not shown while it is typed. Without a terminal it is a line of the input.
+func (in Input) Secret(question string) (string, error) {
+	file := in.terminal()
+	if file == nil {
+		return in.line()
+	}
+	fmt.Fprint(in.Questions, question)
+	typed, err := term.ReadPassword(int(file.Fd()))
+	fmt.Fprintln(in.Questions)
+	return strings.TrimSpace(string(typed)), err
+}

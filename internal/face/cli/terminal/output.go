@@ -1,0 +1,232 @@
+// Package terminal is how commands speak with whoever runs them: tables, JSON, questions.
+package terminal
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"foyer/internal/face/wire"
+)
+
+// Format is how a command answers.
+type Format string
+
+// The formats.
+const (
+	Table Format = "table" // of the columns that people need most, as wide as the terminal
+	Wide  Format = "wide"  // of all columns
+	JSON  Format = "json"
+	CSV   Format = "csv"
+)
+
+// Output is where a command answers.
+type Output struct {
+	io.Writer
+	Format Format
+	Width  int  // of the terminal; 0: there is none
+	Color  bool // the terminal shows colors, and whoever uses it wants them
+}
+
+// NewOutput returns one in a format. Only a terminal has a width and colors.
+func NewOutput(w io.Writer, f Format, noColor bool) *Output {
+	out := &Output{Writer: w, Format: f}
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		out.Width, _, _ = term.GetSize(int(file.Fd())) // 0 if it is not known
+		out.Color = !noColor
+	}
+	return out
+}
+
+// Say answers a command that has done something: with a sentence, or with answer.
+func (o *Output) Say(answer any, format string, args ...any) error {
+	if o.Format == JSON {
+		return o.object(answer)
+	}
+	_, err := fmt.Fprintf(o, format+"\n", args...)
+	return err
+}
+
+// object writes JSON in a line.
+func (o *Output) object(answer any) error {
+	e := json.NewEncoder(o)
+	e.SetEscapeHTML(false)
+	return e.Encode(answer)
+}
+
+// View is how things of one kind are shown.
+type View[T any] struct {
+	Columns string // separated by spaces
+	More    string // columns that a plain table does not have
+	Row     func(T) []any
+	Object  func([]byte, T) []byte // appends its JSON; nil: that of encoding/json
+}
+
+// One shows a single thing.
+func (v View[T]) One(o *Output, item T) error {
+	switch {
+	case o.Format != JSON:
+		return v.table(o, []T{item})
+	case v.Object == nil:
+		return o.object(item)
+	}
+	_, err := o.Write(append(v.Object(nil, item), '\n'))
+	return err
+}
+
+// All shows a list.
+func (v View[T]) All(o *Output, items []T) error {
+	switch {
+	case o.Format != JSON:
+		return v.table(o, items)
+	case v.Object == nil && items == nil:
+		return o.object([]T{})
+	case v.Object == nil:
+		return o.object(items)
+	}
+	_, err := o.Write(append(wire.AppendList(nil, items, v.Object), '\n'))
+	return err
+}
+
+func (v View[T]) table(o *Output, items []T) error {
+	columns := strings.Fields(v.Columns)
+	if o.Format != Table {
+		columns = append(columns, strings.Fields(v.More)...)
+	}
+	rows := [][]string{columns}
+	for _, item := range items {
+		row := v.Row(item)
+		cells := make([]string, len(columns))
+		for i := range cells {
+			if cells[i] = Printable(row[i]); o.Format == CSV {
+				cells[i] = text(row[i])
+			}
+		}
+		rows = append(rows, cells)
+	}
+	if o.Format == CSV {
+		return writeCSV(o, rows)
+	}
+	return o.lay(rows)
+}
+
+func writeCSV(w io.Writer, rows [][]string) error {
+	out := csv.NewWriter(w)
+	for i, cell := range rows[0] {
+		rows[0][i] = strings.ToLower(strings.ReplaceAll(cell, "-", "_"))
+	}
+	return errors.Join(out.WriteAll(rows), out.Error())
+}
+
+const (
+	gap      = 2 // between columns
+	narrow   = 8 // no column is made narrower
+	bold     = "\x1b[1m"
+	ordinary = "\x1b[0m"
+)
+
+// lay writes rows as columns. Those of a plain table fit the terminal: the widest cells are cut.
+func (o *Output) lay(rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	if o.Format == Table && o.Width > 0 {
+		fit(widths, o.Width)
+	}
+	var b strings.Builder
+	for n, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += cut(cell, widths[i])
+			if i < len(row)-1 {
+				line += strings.Repeat(" ", widths[i]-min(widths[i], len([]rune(cell)))+gap)
+			}
+		}
+		if n == 0 && o.Color {
+			line = bold + line + ordinary
+		}
+		b.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(o, b.String())
+	return err
+}
+
+// fit takes from the widest column until all have room.
+func fit(widths []int, room int) {
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; total > room; total-- {
+		widest := 0
+		for i, w := range widths {
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= narrow {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+func cut(cell string, width int) string {
+	if runes := []rune(cell); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return cell
+}
+
+// text is a cell as other programs read it.
+func text(cell any) string {
+	switch v := cell.(type) {
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.UTC().Format(time.RFC3339)
+	case *time.Time:
+		if v == nil {
+			return ""
+		}
+		return text(*v)
+	case *int64:
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprint(*v)
+	case *string:
+		if v == nil {
+			return ""
+		}
+		return *v
+	}
+	return fmt.Sprint(cell)
+}
+
+// Printable is a cell's text. What somebody has typed into the API must not be
+// able to command the terminal of whoever reads it.
+func Printable(cell any) string {
+	shown := text(cell)
+	if shown == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, shown)
+}

@@ -1,0 +1,96 @@
+package terminal
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestCellsCannotCommandTheTerminal(t *testing.T) {
+	t.Parallel()
+	tests := map[any]string{
+		"":                      "-",
+		"Ünï 🦔":                 "Ünï 🦔",
+		"\x1b[31mred\a":         "\uFFFD[31mred\uFFFD",
+		"a\tb\nc\u202ed\u200be": "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe",
+		7:                       "7",
+		time.Time{}:             "-",
+		time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)): "2026-01-02T02:04:05Z",
+	}
+	for cell, want := range tests {
+		if got := Printable(cell); got != want {
+			t.Errorf("Printable(%q) = %q; want %q", cell, got, want)
+		}
+	}
+}
+
+type thing struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+var things = View[thing]{
+	Columns: "ID NAME",
+	More:    "LONG-NAME",
+	Row:     func(t thing) []any { return []any{t.ID, t.Name, t.Name + "!"} },
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[Format]string{
+		Table: "ID  NAME\n1   a, \"b\"\n",
+		Wide:  "ID  NAME    LONG-NAME\n1   a, \"b\"  a, \"b\"!\n",
+		JSON:  `[{"id":1,"name":"a, \"b\""}]` + "\n",
+		CSV:   "id,name,long_name\n1,\"a, \"\"b\"\"\",\"a, \"\"b\"\"!\"\n",
+	} {
+		var out bytes.Buffer
+		if err := things.All(&Output{Writer: &out, Format: format}, []thing{{1, `a, "b"`}}); err != nil || out.String() != want {
+			t.Errorf("%s: %q, %v; want %q", format, &out, err, want)
+		}
+	}
+}
+
+func TestNothingIsAnEmptyList(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := things.All(&Output{Writer: &out, Format: JSON}, nil); err != nil || out.String() != "[]\n" {
+		t.Errorf("%q, %v", &out, err)
+	}
+}
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	const width = 40
+	rows := []thing{{1, strings.Repeat("ä", 100)}, {2, "short"}}
+	var out bytes.Buffer
+	if err := things.All(&Output{Writer: &out, Format: Table, Width: width}, rows); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+			t.Errorf("a line of %d characters: %s", n, line)
+		}
+	}
+	if !strings.Contains(out.String(), "ä…") || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("table %q", &out)
+	}
+	out.Reset()
+	if err := things.All(&Output{Writer: &out, Format: Table, Width: width, Color: true}, rows); err != nil || !strings.Contains(out.String(), "\x1b[1mID") {
+		t.Errorf("table %q, %v", &out, err)
+	}
+}
+
+func TestWithoutATerminalNothingIsLost(t *testing.T) {
+	t.Parallel()
+	in := Input{Reader: strings.NewReader("y\n")}
+	err := in.Confirm("Delete %s?", "it")
+	if err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("error %v", err)
+	}
+	in.Yes = true
+	if err := in.Confirm("Delete %s?", "it"); err != nil {
+		t.Error(err)
+	}
+}
