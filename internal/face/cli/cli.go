@@ -85,7 +85,7 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 			fmt.Fprintln(stderr, "foyer:", line)
 		}
 	}
-	if _, ok := errors.AsType[terminal.Misuse](err); ok {
+	if _, ok := errors.AsType[terminal.MisuseError](err); ok {
 		return Misused
 	}
 	return Refused

@@ -73,34 +73,32 @@ func complete(model *kong.Application, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	at, last := model.Node, words[len(words)-1]
-	flags := slices.Clone(at.Flags)
+	at, flags := model.Node, slices.Clone(model.Flags)
 	for _, word := range words[:len(words)-1] {
-		for _, child := range at.Children {
-			if child.Name == word {
-				at = child
-				flags = append(flags, at.Flags...)
-			}
+		if i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
+			at = at.Children[i]
+			flags = append(flags, at.Flags...)
 		}
 	}
-	var found []string
-	if strings.HasPrefix(last, "-") {
-		for _, f := range flags {
-			name := "--" + f.Name
-			if !f.IsBool() {
-				name += "="
-			}
-			if !f.Hidden && strings.HasPrefix(name, last) {
-				found = append(found, name)
-			}
-		}
-	} else {
-		for _, child := range at.Children {
-			if !child.Hidden && strings.HasPrefix(child.Name, last) {
-				found = append(found, child.Name)
-			}
+	var all []string
+	for _, child := range at.Children {
+		if !child.Hidden {
+			all = append(all, child.Name)
 		}
 	}
+	for _, f := range flags {
+		switch {
+		case f.Hidden:
+		case f.IsBool():
+			all = append(all, "--"+f.Name)
+		default:
+			all = append(all, "--"+f.Name+"=")
+		}
+	}
+	last := words[len(words)-1]
+	found := slices.DeleteFunc(all, func(word string) bool {
+		return !strings.HasPrefix(word, last) || last == "" && strings.HasPrefix(word, "-")
+	})
 	slices.Sort(found)
 	return slices.Compact(found)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -151,9 +152,9 @@ func (e *environment) server() (profile.Profile, error) {
 	}
 	switch {
 	case e.flags["data-dir"] != "":
-		return profile.Profile{}, terminal.Misused(fmt.Errorf("--data-dir names a database, but this command works on a server: foyer admin works on the database"))
+		return profile.Profile{}, terminal.Misused(errors.New("--data-dir names a database, but this command works on a server: foyer admin works on the database"))
 	case url != "" && e.flags["profile"] != "":
-		return profile.Profile{}, terminal.Misused(fmt.Errorf("--url and --profile name two servers: give one of them"))
+		return profile.Profile{}, terminal.Misused(errors.New("--url and --profile name two servers: give one of them"))
 	case url == "":
 		return kept.Get(e.flags["profile"])
 	case key != "":

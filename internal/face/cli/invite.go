@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -45,7 +46,7 @@ func levelName(l client.Level) string {
 			return name
 		}
 	}
-	return fmt.Sprint(int(l))
+	return strconv.Itoa(int(l))
 }
 
 var invites = terminal.View[client.Invite]{

@@ -34,7 +34,7 @@ Examples:
 
 // Run keeps a server and a key.
 func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log) error {
-	key, err := c.key(in, to)
+	key, err := c.key(ctx, in, to)
 	if err != nil {
 		return err
 	}
@@ -62,14 +62,14 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 	return out.Say(answer, "Commands now work on %s as %s. The key is in %s.", p.URL, terminal.Printable(user.Email), kept)
 }
 
-func (c loginCommand) key(in terminal.Input, to terminal.Log) (string, error) {
+func (c loginCommand) key(ctx context.Context, in terminal.Input, to terminal.Log) (string, error) {
 	if c.Key != "" {
 		key, err := in.Or(c.Key)
 		return strings.TrimSpace(key), err
 	}
 	page := strings.TrimRight(c.URL, "/") + "/console/keys"
 	fmt.Fprintf(to, "Make a key on this page, and copy it here: %s\n", page)
-	browse(page)
+	browse(ctx, page)
 	return in.Secret("Key: ")
 }
 
@@ -87,7 +87,7 @@ func unsafe(address string) string {
 }
 
 // browse opens a page, if there is a browser. Otherwise its address has been shown.
-func browse(page string) {
+func browse(ctx context.Context, page string) {
 	program, args := "xdg-open", []string{page}
 	switch runtime.GOOS {
 	case "darwin":
@@ -95,7 +95,7 @@ func browse(page string) {
 	case "windows":
 		program, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
 	}
-	if browser := exec.Command(program, args...); browser.Start() == nil {
+	if browser := exec.CommandContext(ctx, program, args...); browser.Start() == nil {
 		go func() { _ = browser.Wait() }()
 	}
 }

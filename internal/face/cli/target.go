@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -119,6 +118,3 @@ func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
 	}
 	return all, nil
 }
-
-// deleted is the answer to a command that has deleted something.
-func deleted(id any) map[string]any { return map[string]any{"id": fmt.Sprint(id)} }

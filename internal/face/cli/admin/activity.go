@@ -19,6 +19,7 @@ import (
 	"foyer/internal/server"
 )
 
+// Activity are the commands on what was done in all organizations.
 type Activity struct {
 	List   activityList   `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
 	Head   activityHead   `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`

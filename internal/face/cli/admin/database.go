@@ -12,6 +12,7 @@ import (
 	"foyer/internal/server"
 )
 
+// Backup is the command that copies the database.
 type Backup struct {
 	File string `arg:"" help:"New file to write."`
 }
@@ -44,6 +45,7 @@ The secret is not in it: keep %s too, apart from the backup. Without it, everybo
 and apps installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
 }
 
+// Restore is the command that puts a backup in place.
 type Restore struct {
 	File  string `arg:"" help:"A file that foyer admin backup has written."`
 	Force bool   `help:"Replace a database that is there already."`
@@ -73,6 +75,7 @@ func (c Restore) Run(ctx context.Context, settings config.Config, out *terminal.
 		"Restored %s to %s.\nThe secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.", c.File, settings.DatabasePath(), settings.SecretPath())
 }
 
+// Migrate is the command that brings the schema up to date.
 type Migrate struct{}
 
 // Help says when it is needed.

@@ -12,6 +12,7 @@ import (
 	"foyer/internal/server"
 )
 
+// Key are the commands on the keys of everybody.
 type Key struct {
 	Create   keyCreate   `cmd:"" help:"Make a key and show it; it is not shown again."`
 	Generate KeyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/server"
 )
 
+// Member are the commands on who is in an organization.
 type Member struct {
 	Add    memberAdd    `cmd:"" help:"Make somebody a member; whoever is new becomes a user."`
 	List   memberList   `cmd:"" help:"List the members of an organization."`

@@ -13,6 +13,7 @@ import (
 	"foyer/internal/server"
 )
 
+// Organization are the commands on organizations.
 type Organization struct {
 	Create organizationCreate `cmd:"" help:"Make an organization."`
 	List   organizationList   `cmd:"" help:"List all organizations."`

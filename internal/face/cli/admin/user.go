@@ -10,6 +10,7 @@ import (
 	"foyer/internal/server"
 )
 
+// User are the commands on everybody.
 type User struct {
 	List       userList       `cmd:"" help:"List everybody, in whatever organization."`
 	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,14 +11,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Misuse is an error in how the program was called.
-type Misuse struct{ error }
+// MisuseError is an error in how the program was called.
+type MisuseError struct{ error }
 
 // Misused returns err as one in how the program was called.
-func Misused(err error) error { return Misuse{err} }
+func Misused(err error) error { return MisuseError{err} }
 
 // Unwrap returns what is wrong.
-func (m Misuse) Unwrap() error { return m.error }
+func (m MisuseError) Unwrap() error { return m.error }
 
 // Log is where warnings and the server's log go.
 type Log struct{ io.Writer }
@@ -66,7 +67,7 @@ func (in Input) Confirm(format string, args ...any) error {
 		return err
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return fmt.Errorf("nothing was done")
+		return errors.New("nothing was done")
 	}
 	return nil
 }

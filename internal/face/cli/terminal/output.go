@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -146,20 +147,28 @@ func (o *Output) lay(rows [][]string) error {
 	}
 	var b strings.Builder
 	for n, row := range rows {
-		line := ""
-		for i, cell := range row {
-			line += cut(cell, widths[i])
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", widths[i]-min(widths[i], len([]rune(cell)))+gap)
-			}
-		}
+		line := join(row, widths)
 		if n == 0 && o.Color {
 			line = bold + line + ordinary
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(line)
+		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(o, b.String())
 	return err
+}
+
+// join lays cells beside each other; the last one ends the line.
+func join(row []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range row {
+		shown := cut(cell, widths[i])
+		b.WriteString(shown)
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-len([]rune(shown))+gap))
+		}
+	}
+	return b.String()
 }
 
 // fit takes from the widest column until all have room.
@@ -206,7 +215,7 @@ func text(cell any) string {
 		if v == nil {
 			return ""
 		}
-		return fmt.Sprint(*v)
+		return strconv.FormatInt(*v, 10)
 	case *string:
 		if v == nil {
 			return ""

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		"ap":                  "app",
+		"app p":               "pull push",
+		"admin user ":         "list signin-link",
+		"app push --n":        "--name=",
+		"app delete x --y":    "--yes",
+		"app list --t":        "--type=",
+		"admin app list --as": "--as=",
+		"app --prof":          "--profile=",
+		"__":                  "",
+		"nonsense --pro":      "",
+		"invite create --no-": "",
+	} {
+		var model commands
+		parser, err := model.parser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(complete(parser.Model, strings.Split(words, " ")), " "); got != want {
+			t.Errorf("%q: %s; want %s", words, got, want)
+		}
+	}
+}
+
+// Bash, which every machine that runs the tests has, takes its script.
+func TestBashCompletes(t *testing.T) {
+	t.Parallel()
+	_, script, _ := call(t, "completion", "bash")
+	shell := exec.CommandContext(t.Context(), "bash", "-c", script+`
+foyer() { echo "$*" >&2; echo "pull"; echo "push"; }
+compopt() { :; }
+COMP_WORDS=(foyer app p) COMP_CWORD=2
+_foyer
+echo "${COMPREPLY[*]}"`)
+	out, err := shell.Output()
+	if err != nil || string(out) != "pull push\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

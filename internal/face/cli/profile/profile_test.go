@@ -1,0 +1,60 @@
+package profile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/face/cli/profile"
+)
+
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	if _, err := file.Get(""); err == nil || !strings.Contains(err.Error(), "foyer login") {
+		t.Errorf("without a profile: %v", err)
+	}
+	one, two := profile.Profile{URL: "https://one.example", Key: "1"}, profile.Profile{URL: "https://two.example", Key: "2", Organization: "x"}
+	for name, p := range map[string]profile.Profile{profile.Default: one, "two": two} {
+		if err := file.Put(name, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := file.Get(""); err != nil || got != one {
+		t.Errorf("default: %+v, %v", got, err)
+	}
+	if got, err := file.Of("https://two.example/"); err != nil || got != two {
+		t.Errorf("by url: %+v, %v", got, err)
+	}
+	if _, err := file.Remove("two"); err != nil {
+		t.Error(err)
+	}
+	if _, err := file.Get("two"); err == nil {
+		t.Error("it is still there")
+	}
+	info, err := os.Stat(string(file))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, "foyer", "*")); len(left) != 1 {
+		t.Errorf("files %v", left)
+	}
+}
+
+// What is wrong with the file is said without what is in it.
+func TestADamagedFileIsNotShown(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	file := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	if err := os.MkdirAll(filepath.Dir(string(file)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(string(file), []byte(`{"default": {"key": "foy_secret}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Get(""); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), string(file)) {
+		t.Errorf("error %v", err)
+	}
+}
