@@ -95,7 +95,7 @@ func screens() map[string]screen {
 		app + "/versions/{version}":             {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
 		app + "/upgrade":                        {show: showUpgrade, do: map[string]action{"upgrade": upgradeApp}},
 		app + "/place":                          {show: showPlace, do: map[string]action{"place": placeHere}},
-		app + "/compare":                        {show: showVersion},
+		app + "/compare":                        {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
 		organization + "/sites":                 {show: showSites, do: map[string]action{"create": createSite}},
 		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "up": moveUp, "down": moveDown, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
 		aSite + "/history":                      {show: showHistory, do: map[string]action{"restore": restoreSite}},

@@ -140,7 +140,7 @@ func (v *visit) currentVersion(id int64, newest []client.Version) (client.Versio
 // onVersion does something to the version that the path names, and says what.
 func (v *visit) onVersion(do func(id, version int64) (said string, err error)) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
-		version, err := number(v.request.PathValue("version"))
+		version, _, err := v.compared()
 		if err != nil {
 			return "", err
 		}
