@@ -1,6 +1,9 @@
 package client
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+)
 
 // Ask is what a call asks for beside its operation; see [Client.With].
 type Ask struct {
@@ -47,6 +50,10 @@ func DryRun() Ask {
 		r.URL.RawQuery = query.Encode()
 	}}
 }
+
+// IdempotencyKey has a change made once, however often it is sent with the same key within 24
+// hours; each change needs a key of its own.
+func IdempotencyKey(key string) Ask { return header("Idempotency-Key", strconv.Quote(key)) }
 
 // Strict makes it an error if the server does not know a parameter or a field that is sent.
 func Strict() Ask { return header("Prefer", "handling=strict") }

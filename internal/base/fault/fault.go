@@ -22,6 +22,9 @@ const (
 	NotFound
 	MethodNotAllowed
 	PreconditionFailed
+	IdempotencyMismatch
+	IdempotencyInProgress
+	IdempotencySecretShown
 	UnsupportedMediaType
 	TooLarge
 	Unparsable

@@ -141,12 +141,15 @@ func (k *Keys) FlushUse(ctx context.Context) error {
 // keepExpired is how long expired keys stay listed, unless their user makes another.
 const keepExpired = 30 * 24 * time.Hour
 
-// Tidy removes keys that expired more than 30 days ago, and sessions that are over. What is in
+// Tidy removes keys that expired more than 30 days ago, answers that are kept no longer, and sessions that are over. What is in
 // memory of them may stay: it is refused for its age.
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
 	return k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := deleteExpired(ctx, tx, now.Add(-keepExpired)); err != nil {
+			return err
+		}
+		if err := deleteAnswers(ctx, tx, now.Add(-keepAnswers)); err != nil {
 			return err
 		}
 		return deleteIdleSessions(ctx, tx, now.Add(-SessionIdle))

@@ -52,8 +52,10 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
 			return err
 		}
-		made, err = k.insert(ctx, tx, c, key, secret)
-		return err
+		if made, err = k.insert(ctx, tx, c, key, secret); err != nil {
+			return err
+		}
+		return KeepSecret(ctx, tx)
 	})
 	return made, secret, err
 }

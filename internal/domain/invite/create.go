@@ -32,8 +32,10 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	}
 	var invites []Invite
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		invites, err = s.placeAll(ctx, tx, c, by, orders, blame)
-		return err
+		if invites, err = s.placeAll(ctx, tx, c, by, orders, blame); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, invites)
 	})
 	if err != nil {
 		return nil, err

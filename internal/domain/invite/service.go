@@ -206,6 +206,9 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if err := s.post(ctx, tx, i); err != nil {
 		return Invite{}, err
 	}
+	if err := access.KeepAnswer(ctx, tx, i); err != nil {
+		return Invite{}, err
+	}
 	return i, record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
 }
 

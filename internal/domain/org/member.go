@@ -93,8 +93,10 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 				return err
 			}
 		}
-		m, err = s.setLevel(ctx, tx, c, member, wanted)
-		return err
+		if m, err = s.setLevel(ctx, tx, c, member, wanted); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, m)
 	})
 	return m, err
 }

@@ -114,6 +114,9 @@ func (s Service) set(ctx context.Context, tx *db.Tx, by access.Caller, id string
 			return Organization{}, err
 		}
 	}
+	if err := access.KeepAnswer(ctx, tx, after); err != nil {
+		return Organization{}, err
+	}
 	return after, s.record(ctx, tx, by, after, activity.Updated, changes)
 }
 

@@ -88,6 +88,9 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (
 		if p.LastName.Set {
 			u.LastName = last
 		}
+		if err := access.KeepAnswer(ctx, tx, u); err != nil {
+			return err
+		}
 		return updateNames(ctx, tx, u)
 	})
 	return u, err

@@ -76,6 +76,9 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 		if err := s.follow(ctx, tx, c, id); err != nil {
 			return err
 		}
+		if err := access.KeepAnswer(ctx, tx, p); err != nil {
+			return err
+		}
 		return record(ctx, tx, c, p, verb, reasonChange("reason", before.Reason, to.Reason))
 	})
 	return p, err
@@ -178,6 +181,9 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 		p.UpdatedAt = s.DB.Now()
 		changes := reasonChange("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
 		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
+			return err
+		}
+		if err := access.KeepAnswer(ctx, tx, v); err != nil {
 			return err
 		}
 		return record(ctx, tx, c, p, verb, changes)

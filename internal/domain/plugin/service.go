@@ -65,6 +65,9 @@ func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 		return err
 	}
 	count(tx, *p, 1, one(p.IsGlobal))
+	if err := access.KeepAnswer(ctx, tx, *p); err != nil {
+		return err
+	}
 	return record(ctx, tx, c, *p, activity.Installed, nil)
 }
 
@@ -268,6 +271,9 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 	p.UpdatedAt = s.DB.Now()
 	p.share(before.IsGlobal, p.UpdatedAt)
 	if err := update(ctx, tx, before, *p); err != nil {
+		return err
+	}
+	if err := access.KeepAnswer(ctx, tx, *p); err != nil {
 		return err
 	}
 	if len(beside) > 0 || p.Name != before.Name || p.ConfigSchema != before.ConfigSchema || p.IsGlobal != before.IsGlobal {

@@ -237,5 +237,8 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	}
 	err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...)
 	saved.Plugin = p
-	return saved, err
+	if err != nil {
+		return Sources{}, err
+	}
+	return saved, access.KeepAnswer(ctx, tx, saved)
 }

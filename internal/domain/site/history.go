@@ -117,8 +117,10 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 		if err := s.record(ctx, tx, c, site, activity.Restored, changes); err != nil {
 			return err
 		}
-		site, err = findSite(ctx, tx, c.Organization.ID, id, "")
-		return err
+		if site, err = findSite(ctx, tx, c.Organization.ID, id, ""); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, site)
 	})
 	return site, err
 }

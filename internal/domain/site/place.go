@@ -157,6 +157,9 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := insertPlacement(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
+	if err := access.KeepAnswer(ctx, tx, p); err != nil {
+		return Placement{}, err
+	}
 	return p, s.changed(ctx, tx, c, site, activity.Added, placementChanges(Placement{Config: "{}"}, p))
 }
 
@@ -228,6 +231,9 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 		}
 		p.UpdatedAt = s.DB.Now()
 		if err := updatePlacement(ctx, tx, p); err != nil {
+			return err
+		}
+		if err := access.KeepAnswer(ctx, tx, p); err != nil {
 			return err
 		}
 		return s.changed(ctx, tx, c, site, activity.Updated, changes)

@@ -75,6 +75,9 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 		if err := s.remember(ctx, tx, c, []Site{site}); err != nil {
 			return err
 		}
+		if err := access.KeepAnswer(ctx, tx, site); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, c, site, activity.Created, nil)
 	})
 	return site, taken(err)
@@ -148,8 +151,10 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		if err := s.record(ctx, tx, c, site, activity.Updated, changes); err != nil {
 			return err
 		}
-		site, err = findSite(ctx, tx, c.Organization.ID, id, "")
-		return err
+		if site, err = findSite(ctx, tx, c.Organization.ID, id, ""); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, site)
 	})
 	return site, taken(err)
 }

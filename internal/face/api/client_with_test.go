@@ -25,6 +25,12 @@ func TestClientAsks(t *testing.T) {
 		if err != nil || dry.Name != "y" {
 			r.t.Error(dry, err)
 		}
+		for range 2 {
+			once, err := o.With(client.IdempotencyKey("a key")).CreateApp(ctx, client.AppDraft{Name: "once"})
+			if err != nil || once.ID != app.ID+1 {
+				r.t.Error(once, err)
+			}
+		}
 		if kept, err := o.GetApp(ctx, app.ID); err != nil || kept.Name != "x" {
 			r.t.Error(kept, err)
 		}

@@ -99,6 +99,7 @@ func TestDryRunRefused(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x"}`)
 		invite := invites + r.invite("kept@x.example")
+		r.send(r.key, "POST", "/sites", `{"name":"s"}`)
 		for _, c := range []struct {
 			method, path, body, says string
 			status                   int
@@ -106,6 +107,7 @@ func TestDryRunRefused(t *testing.T) {
 			{"POST", apps + "?dry_run=true", `{}`, `"required"`, 400},
 			{"PATCH", apps + "999?dry_run=true", `{"name":"y"}`, `"not_found"`, 404},
 			{"POST", invites + "?dry_run=true", `{"target_email":"owner@acme.example"}`, `"already_member"`, 400},
+			{"POST", "/sites?dry_run=true", `{"name":"s"}`, `"unique"`, 400},
 			{"DELETE", "/members/" + r.owner.User.UUID + "?dry_run=true", ``, `"permission_denied"`, 403},
 			{"POST", apps + "?dry_run=1", `{"name":"y"}`, `"attr":"dry_run"`, 400},
 			{"POST", apps + "?dry%5Frun=yes", `{"name":"y"}`, `"attr":"dry_run"`, 400},

@@ -28,27 +28,44 @@ func organizationTag(o org.Organization) wire.Tag {
 	return wire.TagOf(appendOrganization(nil, org.Mine{Organization: o}))
 }
 
+// appendObject appends an object as its GET answers it to the caller; nil if that is unknown.
+func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
+	switch o := object.(type) {
+	case plugin.Plugin:
+		return AppendPlugin(b, o)
+	case plugin.Sources:
+		return a.appendSource(b, o)
+	case plugin.Version:
+		return AppendVersion(b, o)
+	case org.Organization:
+		return appendOrganization(b, org.Mine{Organization: o, Level: c.Level})
+	case org.User:
+		return AppendUser(b, o)
+	case org.Membership:
+		return appendMember(b, o)
+	case site.Site:
+		return a.appendSite(b, o)
+	case site.Placement:
+		return AppendPlacement(b, o)
+	case invite.Invite:
+		return InviteAppender(a.Keys.Now())(b, o)
+	}
+	return nil
+}
+
 // tagOf is the tag that a GET of an object has: by default a digest of what is written of it.
 func (a *API) tagOf(object any) wire.Tag {
 	switch o := object.(type) {
 	case plugin.Plugin:
 		return appTag(o)
+	case plugin.Sources:
+		return appTag(o.Plugin)
 	case org.Organization:
 		return organizationTag(o)
-	case org.User:
-		return wire.TagOf(AppendUser(nil, o))
-	case org.Membership:
-		return wire.TagOf(appendMember(nil, o))
-	case site.Site:
-		return wire.TagOf(a.appendSite(nil, o))
-	case site.Placement:
-		return wire.TagOf(AppendPlacement(nil, o))
-	case invite.Invite:
-		return wire.TagOf(InviteAppender(a.Keys.Now())(nil, o))
 	case access.Session:
 		return sessionTag(o)
 	}
-	return wire.Tag{}
+	return wire.TagOf(a.appendObject(nil, object, access.Caller{}))
 }
 
 // objectOf finds the object that a request is going to change, unless its caller may not; nil:

@@ -72,11 +72,14 @@ func TestExamplesOfErrors(t *testing.T) {
 			"InvalidPage":          {400, r.send(r.key, "GET", apps+"?limit=0", "")},
 			"Invalid":              {400, r.send(r.key, "POST", apps, "")},
 			"NotAuthenticated":     {401, r.send("", "GET", apps, "")},
+			"InvalidQuery":         {400, r.send(r.key, "GET", apps+"?dry_run=true", "")},
 			"Denied":               {403, r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, "")},
 			"NotFound":             {404, r.send(r.key, "GET", apps+"99", "")},
 			"MethodNotAllowed":     {405, r.send(r.key, "PUT", apps, "")},
 			"Gone":                 {410, r.send("", "GET", r.gone(), "")},
 			"PreconditionFailed":   {412, r.send("", "GET", r.bundle(), "", "If-Match", `"x"`)},
+			"InProgress":           {409, r.shownOnce()},
+			"OtherRequest":         {422, r.sentTwice()},
 			"Stale":                {412, r.send(r.key, "PATCH", apps+id, "", "If-Match", `"x"`)},
 			"TooLarge":             {413, r.send(r.key, "PATCH", apps+id, `"`+strings.Repeat("x", 1<<20)+`"`)},
 			"UnsupportedMediaType": {415, r.send(r.key, "POST", apps, "name=x", "Content-Type", "application/x-www-form-urlencoded")},
@@ -97,6 +100,20 @@ func TestExamplesOfErrors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// shownOnce is the answer to a repeated request whose first answer showed a secret.
+func (r *rig) shownOnce() answer {
+	r.t.Helper()
+	r.once("secret", "POST", "/api/users/@me/keys", `{"scopes":["*"]}`)
+	return r.once("secret", "POST", "/api/users/@me/keys", `{"scopes":["*"]}`)
+}
+
+// sentTwice is the answer to another request with the same Idempotency-Key.
+func (r *rig) sentTwice() answer {
+	r.t.Helper()
+	r.once("twice", "POST", "/sites", `{"name":"x"}`)
+	return r.once("twice", "POST", "/sites", `{"name":"y"}`)
 }
 
 // throttled is what a key gets that has used up its requests.

@@ -41,19 +41,29 @@ func (a *API) protect(route Route) http.Handler {
 // do lets a route's handler answer an admitted caller.
 func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known operation, caller access.Caller) error {
 	r, err := known.ask(w, r, route)
-	if err == nil {
-		r, err = a.expect(r, route, caller)
-	}
 	if err != nil {
 		return err
 	}
+	carryOut := a.carryOut
+	if r.Header[idempotencyKey] != nil && route.isOnce() && !access.IsDryRun(r.Context()) {
+		carryOut = a.once
+	}
 	if route.may == nil || r.ContentLength == 0 {
-		return route.do(w, r, caller)
+		return carryOut(w, r, route, caller)
 	}
 	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.Now()}
 	r.Body = body
-	err = route.do(w, r, caller)
+	err = carryOut(w, r, route, caller)
 	return cmp.Or(body.refused, err)
+}
+
+// carryOut answers a request, if the object is as the request expects.
+func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
+	r, err := a.expect(r, route, caller)
+	if err != nil {
+		return err
+	}
+	return route.do(w, r, caller)
 }
 
 // admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.

@@ -57,6 +57,11 @@ type Route struct {
 // reads reports whether a route changes nothing.
 func (r Route) reads() bool { return r.Method == http.MethodGet }
 
+// isOnce reports whether a request is carried out once for each Idempotency-Key.
+func (r Route) isOnce() bool {
+	return r.may != nil && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
+}
+
 func anyMember(access.Caller) error { return nil }
 
 func anyUser(access.Caller) error { return nil }

@@ -54,19 +54,21 @@ func readEdits(o wire.Object) []plugin.Edit {
 }
 
 func (a *API) writeSource(w http.ResponseWriter, s plugin.Sources) error {
-	return wire.WriteTagged(w, http.StatusOK, appTag(s.Plugin), func(b []byte) []byte {
-		b = appendPluginFields(append(b, '{'), s.Plugin)
-		b = append(wire.AppendName(b, "source"), '{')
-		for i, f := range s.Files {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendContent(append(wire.AppendString(b, f.Name), ':'), f.Text)
+	return wire.WriteTagged(w, http.StatusOK, appTag(s.Plugin), func(b []byte) []byte { return a.appendSource(b, s) })
+}
+
+func (a *API) appendSource(b []byte, s plugin.Sources) []byte {
+	b = appendPluginFields(append(b, '{'), s.Plugin)
+	b = append(wire.AppendName(b, "source"), '{')
+	for i, f := range s.Files {
+		if i > 0 {
+			b = append(b, ',')
 		}
-		b = wire.AppendList(wire.AppendName(append(b, '}'), "source_files"), s.Files, appendFile)
-		b = a.appendBundle(wire.AppendName(b, "bundle"), s)
-		return append(appendOff(b, "disabled", s.Disabled), '}')
-	})
+		b = appendContent(append(wire.AppendString(b, f.Name), ':'), f.Text)
+	}
+	b = wire.AppendList(wire.AppendName(append(b, '}'), "source_files"), s.Files, appendFile)
+	b = a.appendBundle(wire.AppendName(b, "bundle"), s)
+	return append(appendOff(b, "disabled", s.Disabled), '}')
 }
 
 // appendContent writes a file's text or, if it is none, its bytes.

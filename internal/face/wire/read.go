@@ -124,6 +124,34 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error
 	return parseInTurn(r, buf.b)
 }
 
+// Buffer reads the body of a request, which can be read once more from r then.
+func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	if r.ContentLength > MaxSourceBody {
+		if r.Header.Get("Expect") == "" {
+			discard(r)
+		}
+		return nil, tooLarge(MaxSourceBody)
+	}
+	var body bytes.Buffer
+	_, err := body.ReadFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, MaxSourceBody)))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		discard(r)
+		return nil, tooLarge(MaxSourceBody)
+	}
+	if fault.Is(err, fault.Busy) {
+		discard(r)
+		return nil, err
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unparsable, "The body ended before it was complete.")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+	return body.Bytes(), nil
+}
+
 // small is how many bytes a body may have to be checked at once, as most are.
 const small = 64 << 10
 

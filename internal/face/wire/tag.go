@@ -30,7 +30,7 @@ func (t Tag) append(b []byte, coding string) []byte {
 
 // In reports whether If-Match or, if weak ones count, If-None-Match names the tag.
 func (t Tag) In(condition []string, weak bool) bool {
-	plain, compressed := string(t.append(nil, "")), string(t.append(nil, gzipCoding))
+	plain, compressed := t.String(), string(t.append(nil, gzipCoding))
 	if weak {
 		return Names(condition, plain, compressed, "W/"+plain, "W/"+compressed)
 	}
@@ -47,4 +47,16 @@ func Names(condition []string, tags ...string) bool {
 		}
 	}
 	return false
+}
+
+// String is the tag as an ETag.
+func (t Tag) String() string { return string(t.append(nil, "")) }
+
+// ParseTag reads what String returns; anything else is the zero Tag.
+func ParseTag(etag string) (t Tag) {
+	b, err := base64.RawURLEncoding.DecodeString(strings.Trim(etag, `"`))
+	if err == nil && len(b) == len(t) {
+		copy(t[:], b)
+	}
+	return t
 }

@@ -26,6 +26,9 @@ func undone(fn func(ctx context.Context, tx *Tx) error) func(ctx context.Context
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
+		if _, err := One(ctx, tx, Value[int], `SELECT 1`); err != nil { // of what travels with the next statement
+			return err
+		}
 		return errDryRun
 	}
 }

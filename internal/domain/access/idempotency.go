@@ -1,0 +1,120 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// keepAnswers is how long the answer to a request can be had again.
+	keepAnswers = 24 * time.Hour
+	// answerLease is how long a server counts as being at work on a request. Whoever takes longer
+	// may be overtaken, and then stores nothing.
+	answerLease = 30 * time.Second
+)
+
+// Answer is what was answered to a request that was carried out.
+type Answer struct {
+	Status int
+	ETag   string
+	Body   string // "": it was too large, see Item, or showed a secret
+	Item   string // the id of the object that was answered; "": it has none
+}
+
+// Claim is the right to carry out a request that has an Idempotency-Key: only one has it at a time.
+type Claim struct {
+	keys    *Keys
+	caller  Caller
+	name    string // hash of the Idempotency-Key
+	attempt int64
+	answer  func(object any) Answer
+}
+
+var (
+	errOtherRequest = fault.New(fault.IdempotencyMismatch, "The Idempotency-Key was sent with another request before: take a new one for each.")
+	errInProgress   = "The request with this Idempotency-Key is still under way."
+)
+
+// Claim returns the right to carry out a request and, if it was carried out already, the answer.
+// answer is how an object is answered, for KeepAnswer.
+func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, answer func(object any) Answer) (*Claim, *Answer, error) {
+	claim := &Claim{keys: k, caller: c, name: hashOf(name).String(), answer: answer}
+	var kept *Answer
+	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		claim.attempt, kept = 1, nil
+		now := k.DB.Now()
+		if made, err := insertRequest(ctx, tx, claim, fingerprint, now); err != nil || made {
+			return err
+		}
+		r, err := findRequest(ctx, tx, claim)
+		if errors.Is(err, db.ErrNoRow) { // given up just now
+			return fault.Later(fault.IdempotencyInProgress, time.Second, "%s", errInProgress)
+		}
+		expired := now.Sub(r.createdAt) > keepAnswers
+		switch {
+		case err != nil:
+			return err
+		case !expired && r.fingerprint != fingerprint:
+			return errOtherRequest
+		case !expired && r.Status != 0:
+			kept = &r.Answer
+			return nil
+		case r.leaseEnds.After(now):
+			return fault.Later(fault.IdempotencyInProgress, min(r.leaseEnds.Sub(now), time.Second), "%s", errInProgress)
+		}
+		claim.attempt = r.attempt + 1
+		if !expired {
+			now = r.createdAt
+		}
+		return takeRequest(ctx, tx, claim, fingerprint, now, k.DB.Now())
+	})
+	return claim, kept, err
+}
+
+type claimed struct{}
+
+// With returns the context in which the claimed request is carried out.
+func (c *Claim) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, claimed{}, c)
+}
+
+// KeepAnswer keeps the answer of which object is made, in the transaction that has made or
+// changed it. It does so only for requests with an Idempotency-Key; the last one counts.
+func KeepAnswer[T any](ctx context.Context, tx *db.Tx, object T) error {
+	c, ok := ctx.Value(claimed{}).(*Claim)
+	if !ok {
+		return nil
+	}
+	return c.keep(ctx, tx, c.answer(object))
+}
+
+// KeepSecret is KeepAnswer for an answer that shows a secret: it is not kept.
+func KeepSecret(ctx context.Context, tx *db.Tx) error {
+	c, ok := ctx.Value(claimed{}).(*Claim)
+	if !ok {
+		return nil
+	}
+	return c.keep(ctx, tx, c.answer(nil))
+}
+
+func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
+	n, err := updateAnswer(ctx, tx, c, a)
+	if err == nil && n == 0 {
+		return fault.Later(fault.IdempotencyInProgress, time.Second, "%s", errInProgress)
+	}
+	return err
+}
+
+// Done keeps the answer of an operation whose transaction has not done so.
+func (c *Claim) Done(ctx context.Context, a Answer) error {
+	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a) })
+}
+
+// GiveUp lets the request be carried out anew, unless it was carried out.
+func (c *Claim) GiveUp(ctx context.Context) error {
+	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return deleteRequest(ctx, tx, c) })
+}

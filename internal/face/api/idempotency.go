@@ -1,0 +1,213 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
+)
+
+const (
+	idempotencyKey = "Idempotency-Key"
+	// maxKeptAnswer is how many bytes of an answer are kept. A larger one is made anew.
+	maxKeptAnswer = 256 << 10
+)
+
+// once carries out a request that has an Idempotency-Key, or answers as it was answered before.
+func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access.Caller) error {
+	name, err := readIdempotencyKey(r.Header[idempotencyKey])
+	if err != nil {
+		return err
+	}
+	body, err := wire.Buffer(w, r)
+	if err != nil {
+		return err
+	}
+	claim, kept, err := a.Keys.Claim(r.Context(), c, name, fingerprint(r, body), a.answerer(r, route, c, body))
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		return a.replay(w, r, route, c, *kept)
+	}
+	to := &keeper{Holder: wire.NewHolder(r), header: http.Header{}, status: http.StatusOK}
+	to.Gzip = false
+	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
+	to.copyHeader(w.Header())
+	ctx := context.WithoutCancel(r.Context()) // the client may have gone
+	if err != nil {
+		if err := claim.GiveUp(ctx); err != nil {
+			a.Report(w, r, err) // then the request waits for the end of the lease
+		}
+		return err
+	}
+	answer := to.answer()
+	if err := claim.Done(ctx, answer); err != nil {
+		a.Report(w, r, err)
+	}
+	if answer.Body == "" && to.body.Len() == 0 {
+		w.WriteHeader(to.status)
+		return nil
+	}
+	return writeKept(w, to.status, to.header.Get("Etag"), strings.TrimSuffix(to.body.String(), "\n"))
+}
+
+// replay sends an answer once more. One that is too large to be kept is made of the object as it
+// is now.
+func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c access.Caller, kept access.Answer) error {
+	switch {
+	case kept.Status == http.StatusNoContent:
+		w.Header().Set("Idempotent-Replayed", "true")
+		return wire.WriteNothing(w)
+	case kept.Body == "" && kept.Item == "":
+		return fault.New(fault.IdempotencySecretShown, "The request was carried out before, and its answer was shown that once: it has a secret.")
+	case kept.Body != "":
+		w.Header().Set("Idempotent-Replayed", "true")
+		return writeKept(w, kept.Status, kept.ETag, kept.Body)
+	}
+	read, id := a.getPlugin, "id"
+	if strings.HasPrefix(route.Path, placed) {
+		read, id = a.getPlacement, "app_id"
+	} else if strings.HasSuffix(route.Path, "/update_source") {
+		read = a.getSource
+	}
+	r.SetPathValue(id, kept.Item)
+	to := &keeper{Holder: wire.NewHolder(r), header: http.Header{}}
+	to.Gzip = false
+	if err := read(to, r, c); err != nil {
+		return err
+	}
+	w.Header().Set("Idempotent-Replayed", "true")
+	return writeKept(w, kept.Status, to.header.Get("Etag"), strings.TrimSuffix(to.body.String(), "\n"))
+}
+
+func writeKept(w http.ResponseWriter, status int, etag, body string) error {
+	return wire.WriteTagged(w, status, wire.ParseTag(etag), func(b []byte) []byte { return append(b, body...) })
+}
+
+// answerer returns how the objects that a request makes or changes are answered.
+func (a *API) answerer(r *http.Request, route Route, c access.Caller, body []byte) func(any) access.Answer {
+	status := http.StatusOK
+	switch route.Path {
+	case apps, sites, placed, invites:
+		status = http.StatusCreated
+	}
+	bulk := strings.HasPrefix(r.Header.Get("Content-Type"), "text/csv") || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
+	return func(object any) access.Answer {
+		if all, ok := object.([]invite.Invite); ok && bulk {
+			if r.URL.Query().Has("partial") { // what is answered says what was not made, too
+				return access.Answer{}
+			}
+			text := wire.AppendList(nil, all, InviteAppender(a.Keys.Now()))
+			return access.Answer{Status: status, ETag: wire.TagOf(text).String(), Body: string(text)}
+		} else if ok && len(all) == 1 {
+			object = all[0]
+		}
+		text := a.appendObject(nil, object, c)
+		if text == nil {
+			return access.Answer{Status: status}
+		}
+		answer := access.Answer{Status: status, ETag: a.tagOf(object).String()}
+		if answer.Item = itemOf(object); len(text) <= maxKeptAnswer || answer.Item == "" {
+			answer.Body, answer.Item = string(text), ""
+		}
+		return answer
+	}
+}
+
+// itemOf names an object that may be large.
+func itemOf(object any) string {
+	switch o := object.(type) {
+	case plugin.Plugin:
+		return strconv.FormatInt(o.ID, 10)
+	case plugin.Sources:
+		return strconv.FormatInt(o.ID, 10)
+	case site.Placement:
+		return strconv.FormatInt(o.AppID, 10)
+	}
+	return ""
+}
+
+// fingerprint tells requests apart.
+func fingerprint(r *http.Request, body []byte) string {
+	h := sha256.New()
+	for _, part := range []string{r.Method, strings.TrimSuffix(r.URL.EscapedPath(), "/"), r.URL.RawQuery} {
+		_, _ = io.WriteString(h, part+"\n") // a hash never fails
+	}
+	_, _ = h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// readIdempotencyKey reads a quoted string (RFC 8941) or a bare token.
+func readIdempotencyKey(values []string) (string, error) {
+	const maxKey = 255
+	name := ""
+	if len(values) == 1 {
+		name = strings.Trim(values[0], " \t")
+	}
+	if inside, quoted := strings.CutPrefix(name, `"`); quoted {
+		inside, ok := strings.CutSuffix(inside, `"`)
+		plain := strings.NewReplacer(`\\`, "", `\"`, "").Replace(inside)
+		if name = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(inside); !ok || strings.ContainsAny(plain, `"\`) {
+			name = ""
+		}
+	} else if strings.ContainsAny(name, " \t\",;") {
+		name = ""
+	}
+	if name == "" || len(name) > maxKey || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", fault.Field(fault.Invalid, idempotencyKey, "Must be one text of 1 to %d characters of ASCII, quoted or without spaces.", maxKey)
+	}
+	return name, nil
+}
+
+// keeper keeps what a handler answers until that is stored.
+type keeper struct {
+	wire.Holder
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (k *keeper) Header() http.Header { return k.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (k *keeper) WriteHeader(status int) { k.status = status }
+
+// Write implements http.ResponseWriter.
+func (k *keeper) Write(b []byte) (int, error) { return k.body.Write(b) }
+
+// copyHeader copies what the handler said, but not what whoever writes the answer says.
+func (k *keeper) copyHeader(to http.Header) {
+	for name, values := range k.header {
+		switch name {
+		case "Etag", "Vary", "Content-Length", "Content-Type", "X-Content-Type-Options":
+			continue
+		case "Cache-Control":
+			if values[0] != "no-store" {
+				continue
+			}
+		}
+		to[name] = values
+	}
+}
+
+// answer is what is kept: nothing of what no cache may keep.
+func (k *keeper) answer() access.Answer {
+	answer := access.Answer{Status: k.status, ETag: k.header.Get("Etag")}
+	if k.header.Get("Cache-Control") != "no-store" {
+		answer.Body = strings.TrimSuffix(k.body.String(), "\n")
+	}
+	return answer
+}

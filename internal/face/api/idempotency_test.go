@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+)
+
+// once sends a request with an Idempotency-Key.
+func (r *rig) once(name, method, path, body string, headers ...string) answer {
+	r.t.Helper()
+	return r.send(r.key, method, path, body, append(headers, "Idempotency-Key", name)...)
+}
+
+// Each change that is sent twice is made once, and answered the same.
+func TestIdempotency(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
+		id := strings.TrimPrefix(app, apps)
+		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
+		invite := invites + r.invite("kept@x.example")
+		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
+		for i, c := range [][3]string{
+			{"POST", apps, `{"name":"y","source":{"site.ts":"export {}"}}`},
+			{"POST", apps, `{"name":"z"}`},
+			{"PATCH", app, `{"description":"new"}`},
+			{"PATCH", app + "/update_source", `{"site.ts":"export const a = 1"}`},
+			{"POST", app + "/upgrade", `{"tag":"2"}`},
+			{"POST", app + "/versions/1/withdraw", `{"reason":"why"}`},
+			{"POST", app + "/versions/1/restore", ``},
+			{"POST", app + "/disable", `{"reason":"why"}`},
+			{"POST", app + "/enable", ``},
+			{"POST", site + "/apps", `{"app_id":` + id + `}`},
+			{"PATCH", site + "/apps/" + id, `{"position":7}`},
+			{"POST", "/sites", `{"name":"t"}`},
+			{"PATCH", site, `{"name":"u"}`},
+			{"POST", site + "/restore", `{"revision":1}`},
+			{"POST", invites, `{"target_email":"a@x.example"}`},
+			{"POST", invites + "bulk", `[{"target_email":"b@x.example"},{"target_email":"c@x.example"}]`},
+			{"POST", invites + "bulk", `{"target_email":"d@x.example"}`},
+			{"POST", invite + "/resend", ``},
+			{"PATCH", member, `{"level":8}`},
+			{"PATCH", "", `{"name":"Acme 2"}`},
+			{"PATCH", "/api/users/@me", `{"first_name":"F"}`},
+		} {
+			key := fmt.Sprintf(`"key %d"`, i)
+			first := r.once(key, c[0], c[1], c[2])
+			if first.status > 299 || first.header.Get("Idempotent-Replayed") != "" {
+				r.t.Fatalf("%s %s: %d %s", c[0], c[1], first.status, first.body)
+			}
+			before := r.rows()
+			again := r.once(key, c[0], strings.TrimSuffix(c[1], "/")+"/", c[2])
+			r.compare(c[0]+" "+c[1]+" again", again, first.status, first.body)
+			if again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("Etag") != first.header.Get("Etag") {
+				r.t.Errorf("%s %s again: Idempotent-Replayed: %s, ETag %s and %s", c[0], c[1],
+					again.header.Get("Idempotent-Replayed"), first.header.Get("Etag"), again.header.Get("Etag"))
+			}
+			if after := r.rows(); after != before {
+				r.t.Errorf("%s %s again: %d rows, %d before", c[0], c[1], after, before)
+			}
+		}
+	})
+}
+
+// What a request with the name of another one, of a wrong one, and of one that failed is told.
+func TestIdempotencyRefused(t *testing.T) {
+	each(t, func(r *rig) {
+		first := r.once("k", "POST", apps, `{"name":"x"}`)
+		for _, c := range []struct {
+			name, method, path, body, says string
+			status                         int
+		}{
+			{"k", "POST", apps, `{"name":"y"}`, "idempotency_mismatch", 422},
+			{"k", "POST", apps + "?limit=1", `{"name":"x"}`, "", 201}, // not a parameter of this operation
+			{`"k"`, "PATCH", apps + "1", `{"name":"x"}`, "idempotency_mismatch", 422},
+			{"", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
+			{"a b", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
+			{`"a`, "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
+			{strings.Repeat("k", 256), "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
+			{"failed", "POST", apps, `{"name":""}`, "blank", 400},
+			{"failed", "POST", apps, `{"name":"x"}`, "", 201},
+			{strings.Repeat("k", 255), "POST", apps, `{"name":"x"}`, "", 201},
+			{"dry", "POST", apps + "?dry_run=true", `{"name":"x"}`, `{"id":0,`, 201},
+			{"dry", "POST", apps, `{"name":"x"}`, "", 201},
+			{"k", "GET", apps, ``, "", 200},
+		} {
+			if got := r.once(c.name, c.method, c.path, c.body); got.status != c.status || !strings.Contains(got.body, c.says) {
+				r.t.Errorf("%.20s: %s %s %s: %d %s", c.name, c.method, c.path, c.body, got.status, got.body)
+			}
+		}
+		if got := r.send(r.newKey(r.owner, "*"), "POST", apps, `{"name":"x"}`, "Idempotency-Key", "k"); got.status != http.StatusCreated || got.body == first.body {
+			r.t.Errorf("with another key: %d %s", got.status, got.body)
+		}
+		app := apps + between(first.body, `{"id":`, `,`)
+		tag := first.header.Get("Etag")
+		changed := r.once("if", "PATCH", app, `{"name":"new"}`, "If-Match", tag)
+		again := r.once("if", "PATCH", app, `{"name":"new"}`, "If-Match", tag)
+		r.compare("If-Match is asked after a replay", again, changed.status, changed.body)
+	})
+}
+
+// A secret is shown once.
+func TestIdempotencyOfSecrets(t *testing.T) {
+	each(t, func(r *rig) {
+		invite := invites + r.invite("a@x.example")
+		for i, c := range [][2]string{{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`}, {invite + "/link", ``}} {
+			key := strconv.Itoa(i)
+			if got := r.once(key, "POST", c[0], c[1]); got.status > 299 {
+				r.t.Errorf("%s: %d %s", c[0], got.status, got.body)
+			}
+			if got := r.once(key, "POST", c[0], c[1]); got.status != http.StatusConflict || !strings.Contains(got.body, "idempotency_secret_shown") {
+				r.t.Errorf("%s again: %d %s", c[0], got.status, got.body)
+			}
+		}
+	})
+}
+
+// An answer that is too large to be kept is made of the object as it is.
+func TestIdempotencyOfLargeAnswers(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x"}`)
+		large := strings.Repeat("x", 300<<10)
+		for i, c := range [][3]string{
+			{"POST", apps, `{"name":"y","config_schema":["` + large + `"]}`},
+			{"PATCH", app + "/update_source", `{"a.md":"` + large + `"}`},
+		} {
+			key := strconv.Itoa(i)
+			first, again := r.once(key, c[0], c[1], c[2]), r.once(key, c[0], c[1], c[2])
+			if first.status != again.status || first.body != again.body || again.header.Get("Idempotent-Replayed") != "true" {
+				r.t.Errorf("%s: %d, then %d %.300s", c[1], first.status, again.status, again.body)
+			}
+		}
+		n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE body IS NULL AND item <> ''`)
+		if err != nil || n != 2 {
+			r.t.Error(n, err)
+		}
+	})
+}
+
+// Of twins over two servers, one makes the change; the others get its answer, or are told to wait.
+func TestIdempotencyOfTwins(t *testing.T) {
+	each(t, func(r *rig) {
+		servers := []string{r.url, r.serve(r.api)}
+		var made, replayed, waiting atomic.Int32
+		var twins sync.WaitGroup
+		for i := range 20 {
+			twins.Go(func() {
+				got := r.sendTo(servers[i%2], r.key, "POST", apps, `{"name":"x"}`, "Idempotency-Key", "twins")
+				switch {
+				case got.status == http.StatusCreated && got.header.Get("Idempotent-Replayed") == "":
+					made.Add(1)
+				case got.status == http.StatusCreated:
+					replayed.Add(1)
+				case got.status == http.StatusConflict && got.header.Get("Retry-After") != "":
+					waiting.Add(1)
+				default:
+					r.t.Errorf("%d %s", got.status, got.body)
+				}
+			})
+		}
+		twins.Wait()
+		if list := r.send(r.key, "GET", apps, "").body; made.Load() != 1 || !strings.HasPrefix(list, `{"count":1,`) {
+			r.t.Errorf("made %d, replayed %d, waiting %d: %.40s", made.Load(), replayed.Load(), waiting.Load(), list)
+		}
+	})
+}
+
+// A server that is gone after its claim, and before or after the change, leaves what lets the
+// request be carried out once.
+func TestIdempotencyAfterACrash(t *testing.T) {
+	each(t, func(r *rig) {
+		first := r.once("after", "POST", apps, `{"name":"x"}`)
+		exec := func(query string) {
+			r.t.Helper()
+			err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) })
+			if err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		r.compare("after the change", r.once("after", "POST", apps, `{"name":"x"}`), first.status, first.body)
+		exec(`UPDATE idempotency SET status = 0, body = NULL`) // as if it had gone before
+		if got := r.once("after", "POST", apps, `{"name":"x"}`); got.status != http.StatusConflict || !strings.Contains(got.body, "idempotency_in_progress") {
+			r.t.Errorf("within the lease: %d %s", got.status, got.body)
+		}
+		late := r.db.Now().Add(time.Minute)
+		r.db.Now = func() time.Time { return late }
+		if got := r.once("after", "POST", apps, `{"name":"x"}`); got.status != http.StatusCreated || got.header.Get("Idempotent-Replayed") != "" {
+			r.t.Errorf("after the lease: %d %s", got.status, got.body)
+		}
+		tomorrow := late.Add(25 * time.Hour)
+		r.db.Now = func() time.Time { return tomorrow }
+		if got := r.once("after", "POST", apps, `{"name":"other"}`); got.status != http.StatusCreated {
+			r.t.Errorf("a day later: %d %s", got.status, got.body)
+		}
+		r.db.Now = func() time.Time { return tomorrow.Add(25 * time.Hour) }
+		if err := r.keys.Tidy(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency`); err != nil || n != 0 {
+			r.t.Error(n, err)
+		}
+	})
+}
