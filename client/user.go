@@ -132,6 +132,7 @@ func (o *Organization) DeleteKey(ctx context.Context, id int64) error {
 
 // SelfPatch is what to change of oneself; nil leaves a field as it is.
 type SelfPatch struct {
+	Email     *string `json:"email,omitempty"` // of the owner whom the first start made without one
 	FirstName *string `json:"first_name,omitempty"`
 	LastName  *string `json:"last_name,omitempty"`
 }

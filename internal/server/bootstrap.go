@@ -122,6 +122,6 @@ func (s Server) unnamed() string {
 	if len(lacking) == 0 {
 		return ""
 	}
-	return "\nInvites name the owner and the organization: set both in the console, under Settings and Profile,\n" +
+	return "\nInvites name the owner and the organization: the console asks for both before the first invite,\n" +
 		"or start on an empty database with " + strings.Join(lacking, " and ") + ".\n"
 }

@@ -9,7 +9,9 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/domain/org"
 	"foyer/internal/face/console/markup"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
 )
 
@@ -27,6 +29,35 @@ func countInvites(t *testing.T, s *running) int {
 func secondMember(t *testing.T, s *running) client.Member {
 	t.Helper()
 	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
+}
+
+// The first owner says who they are before the first invite goes out.
+func TestConsoleIntroduction(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: org.NobodysEmail}})
+		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
+		v.want(200, "First say who you are", v.get(invitingPage))
+		v.want(400, "Say first who you are", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
+		send := func(email, name string) shown {
+			return v.post(invitingPage, "do", "introduce", "email", email, "first_name", "Grace", "last_name", "Hopper", "name", name)
+		}
+		v.want(400, `aria-invalid="true" aria-describedby="faults" value="grace"`, send("grace", "Acme"))
+		v.want(400, "There is another user with this address", send("ada@x.example", "Acme"))
+		v.want(400, "Must not be empty", send("grace@x.example", ""))
+		ada.want(200, "Invite people", ada.get(invitingPage))
+		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
+		v.want(200, "1 invited", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
+		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results[0].CreatedBy
+		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {
+			t.Errorf("%+v", by)
+		}
+		other := "eve@x.example"
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		if same := must[client.User](t)(c.ChangeSelf(t.Context(), client.SelfPatch{Email: &other})); same.Email != by.Email {
+			t.Errorf("an address is changed that is somebody's: %+v", same)
+		}
+	})
 }
 
 // Whoever can be invited is, whatever is wrong with others; what all share is refused once.
@@ -227,7 +258,7 @@ func TestConsoleNavigation(t *testing.T) {
 			t.Errorf("%s: %d has no navigation:\n%s", page, got.status, got.body)
 		}
 	}
-	v.want(200, "<bdi>owner@foyer.invalid</bdi></summary>", v.get("/console"))
+	v.want(200, "<bdi>grace@acme.example</bdi></summary>", v.get("/console"))
 	member := visit(t, s, join(t, s))
 	for _, page := range []string{"/@current", "/@current/members", "/@current/keys"} {
 		if got := member.get("/console" + page).body; strings.Contains(got, `/audit"`) || strings.Contains(got, o.ID+`/keys"`) {

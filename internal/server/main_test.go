@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func start(t *testing.T, cfg config.Config) *running {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:0"
 	}
-	cfg.Bootstrap.Key = s.key
+	cfg.Bootstrap.Key, cfg.Bootstrap.Email = s.key, cmp.Or(cfg.Bootstrap.Email, "grace@acme.example")
 	if cfg.DataDir == "" {
 		cfg.DataDir = t.TempDir()
 	}

@@ -99,6 +99,10 @@ func updateNames(ctx context.Context, tx *db.Tx, u User) error {
 	return db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3 WHERE id = $1`, u.ID, u.FirstName, u.LastName)
 }
 
+func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
+	return db.Exec(ctx, tx, `UPDATE users SET email = $2 WHERE id = $1`, u.ID, u.Email)
+}
+
 func markHanded(ctx context.Context, tx *db.Tx, u User) error {
 	return db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
 }

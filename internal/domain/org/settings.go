@@ -56,11 +56,12 @@ func unnameable(r rune) bool {
 
 // SelfPatch is what users change of themselves.
 type SelfPatch struct {
+	Email     patch.Field[string] // of the first owner, who has none yet; of everybody else it is left out
 	FirstName patch.Field[string]
 	LastName  patch.Field[string]
 }
 
-// ChangeSelf changes the names of the user who is a caller. It takes more than a key that is
+// ChangeSelf changes the names, and of the first owner the address, of the user who is a caller. It takes more than a key that is
 // bound to one organization: all of the user's show them.
 func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (User, error) {
 	if err := access.MaySeeSelf(c); err != nil {
@@ -80,6 +81,9 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (
 			return access.OrNotFound(err)
 		}
 		if err := precondition.Check(ctx, u); err != nil {
+			return err
+		}
+		if err := s.introduce(ctx, tx, c, &u, p.Email); err != nil {
 			return err
 		}
 		if p.FirstName.Set {

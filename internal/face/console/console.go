@@ -104,7 +104,7 @@ func screens() map[string]screen {
 		organization + "/activity":              {show: showActivity},
 		organization + "/audit":                 {show: showAudit},
 		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites}},
-		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail}},
+		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail, "introduce": introduce}},
 		organization + "/keys":                  {show: showMemberKeys, do: map[string]action{"revoke": revokeMemberKey}},
 		organization + "/settings":              {show: showSettings, do: map[string]action{"set": changeSettings}},
 		organization + "/members":               {show: showMembers},

@@ -44,7 +44,13 @@ func (p Inviting) Did() string {
 // Invited counts those that were invited.
 func (p Inviting) Invited() int { return len(p.Outcomes) - len(p.Left) }
 
-func showInviting(v *visit) (markup.Page, error) { return v.inviting(nil, nil, invite.Preview{}), nil }
+func showInviting(v *visit) (markup.Page, error) {
+	if v.nobody() {
+		user, err := v.client.Self(v.ctx())
+		return markup.Fill("introduction.html", Introduction{v.frame("invites"), user}), err
+	}
+	return v.inviting(nil, nil, invite.Preview{}), nil
+}
 
 func (v *visit) inviting(outcomes []Outcome, left []string, preview invite.Preview) markup.Page {
 	f := v.frame("invites")
@@ -100,6 +106,9 @@ func (v *visit) days(field string, most int) (int, error) {
 
 // invitePeople invites each of the addresses that can be, and says what became of whom.
 func invitePeople(v *visit) (next, error) {
+	if v.nobody() { // the form is from another tab, or from before
+		return next{}, wrong("email", "Say first who you are: invites name you.")
+	}
 	drafts, err := v.drafts()
 	if err != nil {
 		return next{}, err

@@ -96,7 +96,7 @@ func parts(all ...Part) (some []Part) {
 func (v *visit) steps(apps, sites, people int) []Step {
 	home := v.home
 	all := []Step{
-		{"Say who you are, and what your organization is called", v.console.root() + "/profile", v.identity.Person.Email != org.NobodysEmail},
+		{"Say who you are, and what your organization is called", home + "/invites/new", v.identity.Person.Email != org.NobodysEmail},
 		{"Add an app", home + "/apps/new", apps > 0},
 		{"Add a site, whose pages run apps", home + "/sites", sites > 0},
 		{"Invite somebody", home + "/invites/new", people > 1},

@@ -1,7 +1,11 @@
 package console
 
 import (
+	"strings"
+
 	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
 	"foyer/internal/face/console/markup"
 )
 
@@ -23,4 +27,29 @@ func changeNames(v *visit) (next, error) {
 	first, last := v.line("first_name"), v.line("last_name")
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: &first, LastName: &last})
 	return next{said: sentence("You are now called %s.", name(user))}, err
+}
+
+// Introduction asks the first owner who they are, before the first invite says it.
+type Introduction struct {
+	Frame
+	User client.User
+}
+
+// nobody reports whether whoever looks at the page was made by the first start and has no address,
+// which they may give themselves in this session.
+func (v *visit) nobody() bool {
+	return v.identity.Person.Email == org.NobodysEmail && offer(v.caller).ChangeSettings && access.MaySeeSelf(v.caller) == nil
+}
+
+// introduce tells the server who the first owner is, and what their organization is called.
+func introduce(v *visit) (next, error) {
+	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("name")
+	if email == "" || strings.EqualFold(email, org.NobodysEmail) {
+		return next{}, wrong("email", "Write an address at which mail reaches you.")
+	}
+	if _, err := v.organization.Change(v.ctx(), client.OrganizationPatch{Name: &called}); err != nil {
+		return next{}, err
+	}
+	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email, FirstName: &first, LastName: &last})
+	return next{said: sentence("Invites to %s now come from %s.", called, user.Email)}, err
 }

@@ -46,7 +46,7 @@ var labels = map[string]string{
 	"reason":  "Reason",
 	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site",
 	"filename": "File name", "text": "Text", "source": "File",
-	"addresses": "E-mail addresses", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
+	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",
 }
