@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -97,15 +98,18 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 	if err != nil {
 		return err
 	}
+	var changed []Placement
 	for _, p := range placements {
 		before := p
 		if err := w.resolve(ctx, byID[p.SiteID], &p); err != nil {
 			return err
 		}
-		if p.Running == before.Running && p.kept == before.kept && p.Held == before.Held && p.Values == before.Values {
-			continue
+		if p.Running != before.Running || p.kept != before.kept || p.Held != before.Held || p.Values != before.Values {
+			changed = append(changed, p)
 		}
-		if err := updateOutcome(ctx, tx, p); err != nil {
+	}
+	for some := range slices.Chunk(changed, batch) {
+		if err := updateOutcomes(ctx, tx, some); err != nil {
 			return err
 		}
 	}
@@ -133,13 +137,13 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 		}
 		site.Revision++
 		site.apps = apps
-		if err := updateApps(ctx, tx, site); err != nil {
-			return err
-		}
 		changed = append(changed, site)
 	}
 	if len(changed) == 0 {
 		return nil
+	}
+	if err := updateApps(ctx, tx, changed); err != nil {
+		return err
 	}
 	return s.remember(ctx, tx, c, changed)
 }

@@ -52,17 +52,14 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 			AppID: p.AppID, Enabled: p.Enabled, Position: p.Position, Version: p.Version, Kept: p.kept, Paths: p.Paths, Config: readValues(p.Config),
 		})
 	}
-	now := s.DB.Now()
-	for _, site := range sites {
-		by := c
-		if c.Organization.ID != site.OrganizationID { // who of another organization changed its app is not told
-			by = access.Caller{}
-		}
-		if err := insertRevision(ctx, tx, site, encode(snapshots[site.ID]), by, now); err != nil {
-			return err
+	revisions := make([]begun, len(sites))
+	for i, site := range sites {
+		revisions[i] = begun{Site: site, placements: encode(snapshots[site.ID])}
+		if c.Organization.ID == site.OrganizationID { // who of another organization changed its app is not told
+			revisions[i].by = c
 		}
 	}
-	return nil
+	return insertRevisions(ctx, tx, revisions, s.DB.Now())
 }
 
 // History returns a page of what a site's manifest said, the newest first.

@@ -11,10 +11,23 @@ import (
 	"foyer/internal/infra/db"
 )
 
-func insertRevision(ctx context.Context, tx *db.Tx, s Site, placements string, by access.Caller, at time.Time) error {
+// begun is a revision that a site has just begun.
+type begun struct {
+	Site
+
+	placements string // as JSON
+	by         access.Caller
+}
+
+// insertRevisions writes a batch of revisions at most.
+func insertRevisions(ctx context.Context, tx *db.Tx, revisions []begun, at time.Time) error {
+	var args []any
+	for _, r := range revisions {
+		args = append(args, r.ID, r.Revision, r.apps, r.placements, r.by.UserID, r.by.RequestID, at)
+	}
 	return db.Exec(ctx, tx, `
-		INSERT INTO site_revisions (site_id, revision, apps, placements, user_id, request_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		s.ID, s.Revision, s.apps, placements, by.UserID, by.RequestID, at)
+		INSERT INTO site_revisions (site_id, revision, apps, placements, user_id, request_id, created_at)
+		SELECT * FROM `+rows(len(revisions), "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT", "TEXT", "TIMESTAMPTZ"), args...)
 }
 
 func (r *Revision) fields() []any {

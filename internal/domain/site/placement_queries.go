@@ -38,11 +38,16 @@ func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config), p.Values, p.UpdatedAt)
 }
 
-// updateOutcome writes what became of a placement.
-func updateOutcome(ctx context.Context, tx *db.Tx, p Placement) error {
+// updateOutcomes writes what became of placements, a batch at most.
+func updateOutcomes(ctx context.Context, tx *db.Tx, placements []Placement) error {
+	var args []any
+	for _, p := range placements {
+		args = append(args, p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values)
+	}
 	return db.Exec(ctx, tx, `
-		UPDATE placements SET running = $3, kept = $4, held = $5, site_values = $6 WHERE site_id = $1 AND app_id = $2`,
-		p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values)
+		UPDATE placements SET running = v.column3, kept = v.column4, held = v.column5, site_values = v.column6
+		FROM `+rows(len(placements), "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT")+`
+		WHERE placements.site_id = v.column1 AND placements.app_id = v.column2`, args...)
 }
 
 func removePlacement(ctx context.Context, tx *db.Tx, siteID, appID int64) error {

@@ -39,10 +39,30 @@ func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
 		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, plaintext.Key(s.Name))
 }
 
-// updateApps writes what the manifest of a site lists, as its next revision.
-func updateApps(ctx context.Context, tx *db.Tx, s Site) error {
-	return db.Exec(ctx, tx, `UPDATE sites SET revision = $3, apps = $4, stamp = stamp + $5 WHERE organization_id = $1 AND id = $2`,
-		s.OrganizationID, s.ID, s.Revision, s.apps, cache.Step())
+// updateApps writes what the manifests of sites list, a batch at most, as their next revisions.
+func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
+	var args []any
+	for _, s := range sites {
+		args = append(args, s.OrganizationID, s.ID, s.Revision, s.apps)
+	}
+	return db.Exec(ctx, tx, `
+		UPDATE sites SET revision = v.column3, apps = v.column4, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
+		FROM `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+` WHERE sites.organization_id = v.column1 AND sites.id = v.column2`,
+		append(args, cache.Step())...)
+}
+
+// rows is a table v of n rows of arguments, from $1 on. Both engines call its columns column1,
+// column2 and so on.
+func rows(n int, types ...string) string {
+	all := make([]string, n)
+	for i := range all {
+		row := make([]string, len(types))
+		for j, kind := range types {
+			row[j] = "CAST($" + strconv.Itoa(i*len(types)+j+1) + " AS " + kind + ")"
+		}
+		all[i] = "(" + strings.Join(row, ", ") + ")"
+	}
+	return "(VALUES " + strings.Join(all, ", ") + ") AS v"
 }
 
 func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
