@@ -27,7 +27,8 @@ var proxies = map[string]struct {
 		func(t *testing.T, address string) string {
 			return documented(t, "haproxy") + "\nfrontend clients\n    bind " + address + "\n    default_backend foyer\n"
 		},
-		[]string{"-f"}, 0,
+		[]string{"-f"},
+		0,
 	},
 	"nginx": {
 		func(t *testing.T, address string) string {
@@ -35,7 +36,8 @@ var proxies = map[string]struct {
 			return `daemon off; pid nginx.pid; error_log error.log; events {} http { access_log off; ` + upstream + ` server { listen ` + address +
 				`; proxy_http_version 1.1; proxy_set_header Connection ""; location / { proxy_pass http://foyer; ` + location + ` } } }`
 		},
-		[]string{"-p", ".", "-c"}, 10,
+		[]string{"-p", ".", "-c"},
+		10,
 	},
 }
 

@@ -36,7 +36,7 @@ type scanner func(dest ...any) error
 
 // session is what a transaction runs on. What it adds and locks may be put off: until the
 // commit, and until the next statement.
-type session interface {
+type session interface { //nolint:interfacebloat // one for each verb
 	Querier
 	exec(ctx context.Context, query string, args []any) error
 	changed(ctx context.Context, query string, args []any) (int64, error)
