@@ -41,6 +41,7 @@ type Config struct {
 	TrustedProxies    []netip.Prefix
 	InviteTTL         time.Duration
 	UpstreamAllow     []netip.Prefix
+	WebhookAllow      []netip.Prefix
 	SignIn            []string // ways to sign in; none: all that are configured
 	OIDC              OIDC
 	Bootstrap         Bootstrap

@@ -144,6 +144,10 @@ var cases = []struct {
 		name: "UPSTREAM_ALLOW", field: func(c Config) any { return c.UpstreamAllow },
 		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
 	},
+	{
+		name: "WEBHOOK_ALLOW", field: func(c Config) any { return c.WebhookAllow },
+		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
+	},
 	{name: "DEMO", field: func(c Config) any { return c.Demo }, unset: true, good: "off", want: false, alsoGood: []string{"on"}, wrong: []string{"no"}},
 	{name: "BOOTSTRAP_ORGANIZATION", field: func(c Config) any { return c.Bootstrap.Organization }, unset: "", good: "acme", want: "acme"},
 	{name: "BOOTSTRAP_ORGANIZATION_NAME", field: func(c Config) any { return c.Bootstrap.OrganizationName }, unset: "", good: "Acme", want: "Acme"},

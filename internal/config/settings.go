@@ -52,6 +52,7 @@ var Settings = []Setting{
 	{"TRUSTED_PROXIES", "", "Whose X-Forwarded-For is believed: CIDRs, separated by commas (default: nobody's).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.TrustedProxies })},
 	{"INVITE_TTL", "72h", "How long invites live: 1s to 30d.", false, duration(func(c *Config) *time.Duration { return &c.InviteTTL }, time.Second, 30*24*time.Hour)},
 	{"UPSTREAM_ALLOW", "", "Private addresses that app urls may reach: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.UpstreamAllow })},
+	{"WEBHOOK_ALLOW", "", "Private addresses that webhooks may be sent to: CIDRs, separated by commas (default: none).", false, prefixes(func(c *Config) *[]netip.Prefix { return &c.WebhookAllow })},
 	{"DEMO", "on", "Whether the first start makes a site with an app to look at, if no BOOTSTRAP setting is there: on or off.", false, onOff(func(c *Config) *bool { return &c.Demo })},
 	{"BOOTSTRAP_ORGANIZATION", "", "Id (UUID) of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.Organization }, nil)},
 	{"BOOTSTRAP_ORGANIZATION_NAME", "", "Name of the organization that the first start makes.", false, text(func(c *Config) *string { return &c.Bootstrap.OrganizationName }, nil)},

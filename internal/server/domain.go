@@ -11,6 +11,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -19,6 +20,7 @@ import (
 	"foyer/internal/face/api"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
+	"foyer/internal/infra/upstream/egress"
 )
 
 // Domain is all that faces call, on one open database.
@@ -29,6 +31,7 @@ type Domain struct {
 	Sites         site.Service
 	Invites       invite.Service
 	SignIn        signin.Service
+	Events        event.Service
 	Jobs          *job.Queue
 
 	db *db.DB
@@ -113,9 +116,14 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		return nil, err
 	}
 	apps.Follow = sites.FollowApp
+	apps.Shown, sites.Shown = api.AppendPlugin, api.AppendSite(sites)
 	keys, jobs := access.NewKeys(d), job.New(d)
 	keys.KeepAddresses = c.ActivityAddresses
-	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization}
+	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization, Shown: api.AppendMember}
+	events, err := newEvents(c, secret, d)
+	if err != nil {
+		return nil, err
+	}
 	signIn, err := signin.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
 	}.WithSecret(secret)
@@ -130,8 +138,10 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Invites: invite.Service{
 			DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
 			Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
+			Shown: api.InviteAppender, ShownMember: api.AppendMember,
 		},
 		SignIn: signIn,
+		Events: events,
 		Jobs:   jobs,
 		db:     d,
 	}, nil
@@ -149,6 +159,15 @@ func newSites(c config.Config, secret string, d *db.DB) (site.Service, error) {
 	return s, err
 }
 
+// newEvents needs no secret, as long as no webhook is made or sent to.
+func newEvents(c config.Config, secret string, d *db.DB) (event.Service, error) {
+	s := event.Service{DB: d, Client: egress.NewForWebhooks(c.WebhookAllow), Shown: api.AppendWebhook}
+	if secret == "" {
+		return s, nil
+	}
+	return s.WithSecret(secret)
+}
+
 func newLinks(secret, baseURL string) (invite.Links, error) {
 	if secret == "" {
 		return invite.Links{}, nil
@@ -160,7 +179,7 @@ func newLinks(secret, baseURL string) (invite.Links, error) {
 func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
 	return &api.API{
 		Log: log, Keys: d.Keys, BaseURL: baseURL,
-		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, SignIn: d.SignIn,
+		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, Events: d.Events, SignIn: d.SignIn,
 	}
 }
 

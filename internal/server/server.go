@@ -136,6 +136,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 	a := d.API(baseURL, s.Log)
 	a.RateLimit, a.TrustedProxies, a.KeepAddresses = s.Config.RateLimit, s.Config.TrustedProxies, s.Config.ActivityAddresses
 	a.InFlight = inflight.New(s.Config.InFlightLimit)
+	a.Stopping = ctx.Done()
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
 	members := &console.Console{
 		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries, Preview: d.Invites.Preview,

@@ -17,6 +17,9 @@ const (
 	tidyJob   = "tidy"
 	tidyEvery = time.Hour
 
+	expireJob   = "expire_invites"
+	expireEvery = 30 * time.Second
+
 	failuresJob   = "signin_failures"
 	failuresEvery = time.Minute
 )
@@ -36,7 +39,9 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		kinds[invite.MailJob] = post.Kind()
 		kinds[signin.MailJob] = signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind()
 	}
+	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
 	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
+	background.Go(func() { d.Events.Run(ctx, s.Log) })
 	background.Go(func() {
 		activity.Chain(ctx, d.db, func(err error) { s.Log.ErrorContext(ctx, "number the activity", "error", err.Error()) })
 	})
@@ -57,6 +62,9 @@ func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 		}
 		if err := d.SignIn.Tidy(ctx); err != nil {
 			return fmt.Errorf("tidy sign-ins: %w", err)
+		}
+		if err := d.Events.Tidy(ctx); err != nil {
+			return fmt.Errorf("tidy events: %w", err)
 		}
 		if s.Config.ActivityKeep == 0 {
 			return nil

@@ -56,6 +56,13 @@ const (
 	Revoked  Verb = "revoked"
 	Preview  Verb = "previewed"
 
+	Accepted Verb = "accepted"         // of invites
+	Expired  Verb = "expired"          // likewise
+	Failed   Verb = "failed"           // likewise: their mail
+	Outdated Verb = "update_available" // of apps
+	Rotated  Verb = "rotated"          // of webhooks: their secret
+	Tested   Verb = "tested"           // likewise
+
 	SignedIn     Verb = "signed_in"
 	SignedOut    Verb = "signed_out"
 	Ended        Verb = "ended" // otherwise than by signing out in it
@@ -66,6 +73,7 @@ var verbs = []Verb{
 	Installed, Updated, SourceUpdated, Upgraded, Uninstalled, Disabled, Enabled, Withdrawn, Restored,
 	Created, Resent, Declined, Deleted, Added, Removed, Revoked, Preview,
 	SignedIn, SignedOut, Ended, SignInFailed,
+	Accepted, Expired, Failed, Outdated, Rotated, Tested,
 }
 
 // Entry is one change.
@@ -79,6 +87,7 @@ type Entry struct {
 	KeyID          int64  // 0: no key
 	SessionID      int64  // 0: no session
 	Address        string // where the request came from; "": not kept
+	Data           string // JSON: what was changed, as the API shows it after that, for an event; "": it is none
 	Name           string // of what was changed: the address of an invite or a member, or of whose key it is
 	Changes        []Change
 	RequestID      string

@@ -9,10 +9,10 @@ import (
 
 func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	return db.Exec(ctx, tx, `
-		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
-		e.Name, changes, e.RequestID, e.CreatedAt)
+		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data))
 }
 
 // reference is an id as it is stored: NULL if there is none.

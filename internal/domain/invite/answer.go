@@ -174,12 +174,17 @@ func (s Service) accept(
 		if err != nil {
 			return err
 		}
-		if err := keepAccepted(ctx, tx, o.Invite, s.DB.Now()); err != nil {
+		o.AcceptedAt = s.DB.Now()
+		if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt); err != nil {
 			return err
 		}
 		draft.IsEmailVerified = o.way == mailed
 		m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
 		if err != nil {
+			return err
+		}
+		by := access.Caller{UserID: m.User.ID, RequestID: requestID}
+		if err := s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt); err != nil {
 			return err
 		}
 		a = Accepted{User: m.User, Organization: o.Organization, Level: m.Level}
@@ -225,7 +230,7 @@ func (s Service) Decline(ctx context.Context, token, requestID string) (Opened, 
 		if o, err = s.use(ctx, tx, token); err != nil {
 			return err
 		}
-		return record(ctx, tx, access.Caller{RequestID: requestID}, o.pending(), activity.Declined, s.DB.Now())
+		return s.record(ctx, tx, access.Caller{RequestID: requestID}, o.Invite, activity.Declined, s.DB.Now())
 	})
 	return o, err
 }

@@ -162,7 +162,7 @@ func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by o
 	if err := s.post(ctx, tx, i); err != nil {
 		return Invite{}, err
 	}
-	return i, record(ctx, tx, c, i.pending(), activity.Created, now)
+	return i, s.record(ctx, tx, c, i, activity.Created, now)
 }
 
 // ttl is how long an invite of an organization lives.

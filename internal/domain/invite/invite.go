@@ -59,10 +59,6 @@ type pending struct {
 	expiresAt      time.Time
 }
 
-func (i Invite) pending() pending {
-	return pending{organizationID: i.OrganizationID, id: i.ID, email: i.TargetEmail, createdBy: i.CreatedBy.ID, expiresAt: i.ExpiresAt}
-}
-
 // search is what an invite is searched by.
 func (i Invite) search() string { return plaintext.Fold(i.TargetEmail + " " + i.FirstName) }
 

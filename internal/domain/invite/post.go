@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail"
@@ -115,7 +117,14 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 		return err
 	}
 	addCount(tx, organizationID, 0)
-	return nil
+	if m.State != Failed {
+		return nil
+	}
+	i, err := find(ctx, tx, organizationID, id)
+	if err != nil {
+		return err
+	}
+	return p.Service.record(ctx, tx, access.Caller{}, i, activity.Failed, m.At)
 }
 
 // count counts tries that failed; send counts the others, since it knows which had

@@ -26,9 +26,16 @@ type Service struct {
 	Mails  bool          // there is a mail server
 	Limits Limits
 	Cache  *Cache
+
+	// Shown and ShownMember append what they are of as the API shows it, for events; nil: there
+	// are none.
+	Shown       func(now time.Time) func([]byte, Invite) []byte
+	ShownMember func([]byte, org.Membership) []byte
 }
 
-func (s Service) orgs() org.Service { return org.Service{DB: s.DB, Keys: s.Keys} }
+func (s Service) orgs() org.Service {
+	return org.Service{DB: s.DB, Keys: s.Keys, Shown: s.ShownMember}
+}
 
 // List returns a page of an organization's invites, the newest first.
 func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Invite], error) {
@@ -209,7 +216,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if err := access.KeepAnswer(ctx, tx, i); err != nil {
 		return Invite{}, err
 	}
-	return i, record(ctx, tx, c, i.pending(), activity.Resent, i.UpdatedAt)
+	return i, s.record(ctx, tx, c, i, activity.Resent, i.UpdatedAt)
 }
 
 // renew returns the next issue of an invite, unless nobody could answer it.
@@ -272,15 +279,21 @@ func MaySeeLinks(c access.Caller) error {
 
 // remove removes an invite that the transaction has locked.
 func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, p pending) error {
+	i, err := find(ctx, tx, p.organizationID, p.id)
+	if err != nil {
+		return err
+	}
 	addCount(tx, p.organizationID, -1)
 	if err := remove(ctx, tx, p.organizationID, p.id); err != nil {
 		return err
 	}
-	return record(ctx, tx, c, p, activity.Deleted, s.DB.Now())
+	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
 }
 
-func record(ctx context.Context, tx *db.Tx, c access.Caller, p pending, verb activity.Verb, at time.Time) error {
-	return activity.Record(ctx, tx, c.Did(activity.Entry{
-		OrganizationID: p.organizationID, Scope: activity.Invite, ItemID: p.id, Verb: verb, Name: p.email,
-	}), at)
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, i Invite, verb activity.Verb, at time.Time) error {
+	e := activity.Entry{OrganizationID: i.OrganizationID, Scope: activity.Invite, ItemID: i.ID, Verb: verb, Name: i.TargetEmail}
+	if s.Shown != nil {
+		e.Data = string(s.Shown(at)(nil, i))
+	}
+	return activity.Record(ctx, tx, c.Did(e), at)
 }

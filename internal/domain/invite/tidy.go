@@ -38,7 +38,7 @@ func (s Service) Tidy(ctx context.Context) error {
 // removeAll removes one batch after another until there is none.
 func (s Service) removeAll(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) error {
 	for {
-		if n, err := s.removeIn(ctx, remove); n == 0 || err != nil {
+		if n, err := s.inBatch(ctx, remove); n == 0 || err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
 		}
 		more = false
 		for _, id := range organizations {
-			n, err := s.removeIn(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
+			n, err := s.inBatch(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
 				n, err := removeOverdue(ctx, tx, id, before, tidyBatch)
 				if n > 0 {
 					addCount(tx, id, -int(n))
@@ -69,8 +69,8 @@ func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// removeIn runs a removal in a transaction, and returns how many rows it removed.
-func (s Service) removeIn(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) (n int64, err error) {
+// inBatch runs something in a transaction, and returns for how many rows it did it.
+func (s Service) inBatch(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) (n int64, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		n, err = remove(ctx, tx)
 		return err

@@ -24,6 +24,8 @@ type Service struct {
 	// Follow is called in each transaction that changes what an organization may do with apps,
 	// after the change; nil: nobody wants to know.
 	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
+	// Shown appends a member as the API shows one, for events; nil: there are none.
+	Shown func([]byte, Membership) []byte
 }
 
 // Create makes an organization. The first one may share apps with all others.
@@ -255,7 +257,7 @@ func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organiza
 		}
 		return Membership{}, err
 	}
-	return m, activity.Record(ctx, tx, m.entry(by, activity.Added, nil), now)
+	return m, activity.Record(ctx, tx, s.entry(m, by, activity.Added, nil), now)
 }
 
 // SetLevel changes what a member may do. The last owner stays owner.
@@ -280,7 +282,7 @@ func (s Service) setLevel(ctx context.Context, tx *db.Tx, by access.Caller, m Me
 	if err := updateMember(ctx, tx, m); err != nil {
 		return m, err
 	}
-	return m, activity.Record(ctx, tx, m.entry(by, activity.Updated, changes), m.UpdatedAt)
+	return m, activity.Record(ctx, tx, s.entry(m, by, activity.Updated, changes), m.UpdatedAt)
 }
 
 // RemoveMember ends a membership. Keys of the user lose the organization at once, and those
@@ -304,7 +306,7 @@ func (s Service) remove(ctx context.Context, tx *db.Tx, by access.Caller, m Memb
 	if err := deleteMember(ctx, tx, m); err != nil {
 		return err
 	}
-	return activity.Record(ctx, tx, m.entry(by, activity.Removed, nil), s.DB.Now())
+	return activity.Record(ctx, tx, s.entry(m, by, activity.Removed, nil), s.DB.Now())
 }
 
 // change finds a member and runs fn on them.
@@ -338,11 +340,15 @@ func keepOwner(ctx context.Context, tx *db.Tx, m Membership) error {
 	return err
 }
 
-func (m Membership) entry(by access.Caller, verb activity.Verb, changes []activity.Change) activity.Entry {
-	return by.Did(activity.Entry{
+func (s Service) entry(m Membership, by access.Caller, verb activity.Verb, changes []activity.Change) activity.Entry {
+	e := activity.Entry{
 		OrganizationID: m.OrganizationID, Scope: activity.Membership, ItemID: m.User.UUID, Verb: verb,
 		Name: m.User.Email, Changes: changes,
-	})
+	}
+	if s.Shown != nil {
+		e.Data = string(s.Shown(nil, m))
+	}
+	return by.Did(e)
 }
 
 func notFound(err error, format string, args ...any) error {

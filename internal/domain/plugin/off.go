@@ -79,7 +79,7 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 		if err := access.KeepAnswer(ctx, tx, p); err != nil {
 			return err
 		}
-		return record(ctx, tx, c, p, verb, reasonChange("reason", before.Reason, to.Reason))
+		return s.record(ctx, tx, c, p, verb, reasonChange("reason", before.Reason, to.Reason))
 	})
 	return p, err
 }
@@ -186,7 +186,7 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 		if err := access.KeepAnswer(ctx, tx, v); err != nil {
 			return err
 		}
-		return record(ctx, tx, c, p, verb, changes)
+		return s.record(ctx, tx, c, p, verb, changes)
 	})
 	return v, err
 }

@@ -34,6 +34,8 @@ type Service struct {
 	// Follow is called in each transaction that changes what pages get of a plugin, after
 	// the change; nil: nobody wants to know.
 	Follow func(ctx context.Context, tx *db.Tx, c access.Caller, pluginID int64) error
+	// Shown appends a plugin as the API shows it, for events; nil: there are none.
+	Shown func([]byte, Plugin) []byte
 }
 
 // Create registers a plugin in the caller's organization; one of type Custom or
@@ -68,7 +70,7 @@ func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 	if err := access.KeepAnswer(ctx, tx, *p); err != nil {
 		return err
 	}
-	return record(ctx, tx, c, *p, activity.Installed, nil)
+	return s.record(ctx, tx, c, *p, activity.Installed, nil)
 }
 
 // newPlugin makes a plugin out of a draft.
@@ -284,7 +286,7 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 			return err
 		}
 	}
-	return record(ctx, tx, c, *p, verb, changes)
+	return s.record(ctx, tx, c, *p, verb, changes)
 }
 
 func (s Service) follow(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
@@ -331,7 +333,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		return err
 	}
 	p.UpdatedAt = s.DB.Now()
-	return record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
+	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
 // own returns a plugin that the caller is going to change: a global one of
@@ -362,11 +364,15 @@ func (s Service) ownWithOrigin(ctx context.Context, c access.Caller, id int64) (
 	return p, o, err
 }
 
-func record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
-	return activity.Record(ctx, tx, c.Did(activity.Entry{
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	e := activity.Entry{
 		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
 		Name: p.Name, Changes: changes,
-	}), p.UpdatedAt)
+	}
+	if s.Shown != nil {
+		e.Data = string(s.Shown(make([]byte, 0, p.size()), p))
+	}
+	return activity.Record(ctx, tx, c.Did(e), p.UpdatedAt)
 }
 
 // TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.

@@ -19,6 +19,7 @@ type Service struct {
 	DB        *db.DB
 	Manifests *Manifests
 	Tries     Tries
+	Shown     func([]byte, Site) []byte // appends a site as the API shows it, for events; nil: there are none
 }
 
 // BaseURL is what the urls that pages get start with.
@@ -191,7 +192,17 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 }
 
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
-	return activity.Record(ctx, tx, c.Did(activity.Entry{
+	e := activity.Entry{
 		OrganizationID: site.OrganizationID, Scope: activity.Site, ItemID: strconv.FormatInt(site.ID, 10), Verb: verb, Name: site.Name, Changes: changes,
-	}), s.DB.Now())
+	}
+	if s.Shown != nil {
+		if verb != activity.Deleted { // what it has of apps may have changed
+			var err error
+			if site, err = findSite(ctx, tx, site.OrganizationID, site.ID, ""); err != nil {
+				return err
+			}
+		}
+		e.Data = string(s.Shown(nil, site))
+	}
+	return activity.Record(ctx, tx, c.Did(e), s.DB.Now())
 }

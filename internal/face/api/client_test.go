@@ -149,6 +149,7 @@ func TestClientSpeaksTheDocument(t *testing.T) {
 	}
 	calls := maps.Clone(clientCalls)
 	maps.Copy(calls, siteCalls)
+	maps.Copy(calls, eventCalls)
 	for id, call := range ownCalls {
 		calls[id] = func(ctx context.Context, _ *client.Organization) (any, error) { return call(ctx, c) }
 	}

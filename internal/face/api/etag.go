@@ -9,6 +9,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -42,13 +43,17 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	case org.User:
 		return AppendUser(b, o)
 	case org.Membership:
-		return appendMember(b, o)
+		return AppendMember(b, o)
 	case site.Site:
 		return a.appendSite(b, o)
 	case site.Placement:
 		return AppendPlacement(b, o)
 	case invite.Invite:
 		return InviteAppender(a.Keys.Now())(b, o)
+	case event.Webhook:
+		return AppendWebhook(b, o)
+	case event.Delivery:
+		return AppendDelivery(b, o)
 	}
 	return nil
 }

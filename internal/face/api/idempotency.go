@@ -100,8 +100,10 @@ func writeKept(w http.ResponseWriter, status int, etag, body string) error {
 func (a *API) answerer(r *http.Request, route Route, c access.Caller, body []byte) func(any) access.Answer {
 	status := http.StatusOK
 	switch route.Path {
-	case apps, sites, placed, invites:
+	case apps, sites, placed, invites, webhooks:
 		status = http.StatusCreated
+	case webhooks + "/{id}/test", webhooks + "/{id}/deliveries/{delivery_id}/redeliver":
+		status = http.StatusAccepted
 	}
 	bulk := strings.HasPrefix(r.Header.Get("Content-Type"), "text/csv") || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
 	return func(object any) access.Answer {

@@ -64,6 +64,8 @@ func (r *rig) target(route api.Route) string {
 		app := r.app(`{"name":"matrix"}`)
 		r.placed(site, `{"app_id":`+app+`}`)
 		return strings.NewReplacer("{id}", site, "{app_id}", app).Replace(path)
+	case strings.Contains(path, "/webhooks/{id}"):
+		return strings.NewReplacer("{id}", r.webhook(`"app.*"`), "{delivery_id}", "1000000").Replace(path)
 	case strings.Contains(path, "/keys/{id}"), strings.Contains(path, "/sessions/{id}"):
 		return strings.Replace(path, "{id}", "1000000", 1)
 	case strings.Contains(path, "{id}"):
@@ -96,7 +98,7 @@ func expected(route api.Route, who string) int {
 		if route.Scope == access.PluginWrite || strings.HasSuffix(route.Path, "/preview") || strings.Contains(route.Path, "{organization_id}/keys") {
 			return http.StatusForbidden
 		}
-		if strings.Contains(route.Path, "{organization_id}/activity") {
+		if strings.Contains(route.Path, "{organization_id}/activity") || strings.Contains(route.Path, "/webhooks") || strings.HasSuffix(route.Path, "/events") {
 			return http.StatusForbidden
 		}
 		if strings.Contains(route.Path, "/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") {

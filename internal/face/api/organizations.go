@@ -26,8 +26,8 @@ func appendOrganization(b []byte, o org.Mine) []byte {
 	return append(wire.AppendInt(b, "invite_ttl", o.InviteTTL), '}')
 }
 
-// appendMember appends a member. Their id is their user's uuid, which paths name.
-func appendMember(b []byte, m org.Membership) []byte {
+// AppendMember appends a member. Their id is their user's uuid, which paths name.
+func AppendMember(b []byte, m org.Membership) []byte {
 	b = wire.AppendField(append(b, '{'), "id", m.User.UUID)
 	b = AppendUser(wire.AppendName(b, "user"), m.User)
 	b = wire.AppendInt(b, "level", int64(m.Level))
@@ -100,7 +100,7 @@ func (a *API) updateMember(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendMember(b, m) })
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendMember(b, m) })
 }
 
 func (a *API) deleteMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -17,6 +17,7 @@ import (
 
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -29,6 +30,7 @@ import (
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/upstream/egress"
 	"foyer/internal/server"
 )
 
@@ -79,6 +81,10 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 		Invites: invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: 72 * time.Hour, Cache: invite.NewCache()},
 	}
 	r.api.Plugins.Follow, r.orgs.Follow = r.api.Sites.FollowApp, r.api.Sites.FollowOrganization
+	r.api.Plugins.Shown, r.api.Sites.Shown, r.orgs.Shown = api.AppendPlugin, api.AppendSite(r.api.Sites), api.AppendMember
+	r.api.Invites.Shown, r.api.Invites.ShownMember = api.InviteAppender, api.AppendMember
+	r.api.Organizations = r.orgs
+	r.api.Events = newEvents(tb, d)
 	r.api.SignIn = signin.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, BaseURL: baseURL, Mails: true}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
@@ -96,6 +102,15 @@ func newApps(tb testing.TB, d *db.DB) plugin.Service {
 		tb.Fatal(err)
 	}
 	return apps
+}
+
+func newEvents(tb testing.TB, d *db.DB) event.Service {
+	tb.Helper()
+	s, err := event.Service{DB: d, Client: egress.NewForWebhooks(nil), Shown: api.AppendWebhook}.WithSecret("a secret for tests, not for you")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
 }
 
 func newSites(tb testing.TB, d *db.DB) site.Service {

@@ -12,6 +12,7 @@ import (
 
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -28,12 +29,14 @@ type API struct {
 	Invites        invite.Service
 	Sites          site.Service
 	Organizations  org.Service
+	Events         event.Service
 	SignIn         signin.Service
 	BaseURL        string         // what links start with, without a trailing slash
 	RateLimit      int            // requests a minute and user; 0: no limit
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	InFlight       *inflight.Limit
-	KeepAddresses  bool // in the activity: where requests come from
+	KeepAddresses  bool            // in the activity: where requests come from
+	Stopping       <-chan struct{} // closed when the server is told to stop: what waits ends; nil: never
 
 	byUser    *limiter[int64]
 	byAddress *limiter[string] // requests without a valid key
@@ -75,6 +78,7 @@ const (
 	placed        = sites + "/{id}/apps"
 	invites       = organization + "/invites"
 	members       = organization + "/members"
+	webhooks      = organization + "/webhooks"
 	self          = "/api/users/@me"
 	sessions      = self + "/sessions"
 	signup        = "/api/signup/{token}"
@@ -85,7 +89,9 @@ const (
 )
 
 // Routes is the whole API.
-func (a *API) Routes() []Route { return slices.Concat(a.appRoutes(), a.siteRoutes(), a.peopleRoutes()) }
+func (a *API) Routes() []Route {
+	return slices.Concat(a.appRoutes(), a.siteRoutes(), a.peopleRoutes(), a.eventRoutes())
+}
 
 func (a *API) appRoutes() []Route {
 	seeApps, changeApps := plugin.MayRead, plugin.MayManage
@@ -157,7 +163,7 @@ func (a *API) peopleRoutes() []Route {
 		{"DELETE", organization + "/keys/{id}", access.All, access.MayManageKeys, a.deleteMemberKey},
 		{"GET", organization + "/activity", readMembers, org.MaySeeActivity, a.listAudit},
 		{"GET", organization + "/activity/head", readMembers, org.MaySeeActivity, a.activityHead},
-		{"GET", members, readMembers, anyMember, list(a, a.Organizations.MemberPage, appendMember)},
+		{"GET", members, readMembers, anyMember, list(a, a.Organizations.MemberPage, AppendMember)},
 		{"PATCH", members + "/{user_uuid}", writeMembers, manage, a.updateMember},
 		{"DELETE", members + "/{user_uuid}", writeMembers, anyMember, a.deleteMember},
 		{"GET", self, anyScope, anyUser, a.getSelf},
@@ -169,6 +175,21 @@ func (a *API) peopleRoutes() []Route {
 		{"DELETE", sessions, access.All, access.MaySeeSelf, a.deleteSessions},
 		{"GET", sessions + "/{id}", anyScope, access.MaySeeSelf, a.getSession},
 		{"DELETE", sessions + "/{id}", access.All, access.MaySeeSelf, a.deleteSession},
+	}
+}
+
+func (a *API) eventRoutes() []Route {
+	return []Route{
+		{"GET", webhooks, access.All, event.MaySee, list(a, a.Events.List, AppendWebhook)},
+		{"POST", webhooks, access.All, event.MaySee, a.createWebhook},
+		{"GET", webhooks + "/{id}", access.All, event.MaySee, a.getWebhook},
+		{"PATCH", webhooks + "/{id}", access.All, event.MaySee, a.updateWebhook},
+		{"DELETE", webhooks + "/{id}", access.All, event.MaySee, a.deleteWebhook},
+		{"POST", webhooks + "/{id}/test", access.All, event.MaySee, a.testWebhook},
+		{"POST", webhooks + "/{id}/rotate", access.All, event.MaySee, a.rotateWebhook},
+		{"GET", webhooks + "/{id}/deliveries", access.All, event.MaySee, a.listDeliveries},
+		{"POST", webhooks + "/{id}/deliveries/{delivery_id}/redeliver", access.All, event.MaySee, a.redeliver},
+		{"GET", organization + "/events", access.All, event.MaySee, a.listEvents},
 	}
 }
 

@@ -44,11 +44,15 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// allowList holds the special addresses that the operator lets app urls reach.
-type allowList []netip.Prefix
+// allowList holds the special addresses that the operator lets urls reach, and what is said of
+// another one.
+type allowList struct {
+	prefixes []netip.Prefix
+	refusal  string
+}
 
 func (l allowList) names(addr netip.Addr) bool {
-	for _, p := range l {
+	for _, p := range l.prefixes {
 		if p.Contains(addr) {
 			return true
 		}
@@ -64,7 +68,7 @@ func (l allowList) check(addr netip.Addr) error {
 	addr = addr.WithZone("")
 	if inner, ok := embedded(addr); ok {
 		if !l.names(addr) && !l.names(inner) {
-			return refused("an IPv4 address inside an IPv6 one")
+			return l.refused("an IPv4 address inside an IPv6 one")
 		}
 		return l.check(inner)
 	}
@@ -72,11 +76,11 @@ func (l allowList) check(addr netip.Addr) error {
 		return nil
 	}
 	if addr.Is6() && !publicIPv6.Contains(addr) {
-		return refused("not public")
+		return l.refused("not public")
 	}
 	for _, s := range special {
 		if s.prefix.Contains(addr) {
-			return refused(s.what)
+			return l.refused(s.what)
 		}
 	}
 	return nil
@@ -116,7 +120,6 @@ func (l allowList) checkHost(host string) error {
 	return nil
 }
 
-func refused(what string) error {
-	return fault.Field(fault.Invalid, "url",
-		"The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW.", what)
+func (l allowList) refused(what string) error {
+	return fault.Field(fault.Invalid, "url", l.refusal, what)
 }

@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -36,9 +37,18 @@ type Client struct {
 	allow allowList
 }
 
-// New returns a Client that may also reach the addresses in allow
+// New returns a Client for apps that may also reach the addresses in allow
 // (FOYER_UPSTREAM_ALLOW), which it would otherwise refuse.
 func New(allow []netip.Prefix) *Client {
+	return newClient(allowList{allow, "The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW."})
+}
+
+// NewForWebhooks is New for what webhooks are sent to (FOYER_WEBHOOK_ALLOW).
+func NewForWebhooks(allow []netip.Prefix) *Client {
+	return newClient(allowList{allow, "The url leads to an address that webhooks are not sent to (%s). An operator can allow it with FOYER_WEBHOOK_ALLOW."})
+}
+
+func newClient(allow allowList) *Client {
 	c := &Client{allow: allow}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
 	c.http = &http.Client{
@@ -79,6 +89,57 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	}
 	resp.Body = &limitedBody{body: resp.Body, left: maxBytes, max: maxBytes, host: host}
 	return resp, nil
+}
+
+// Refused is the fault, on "url", of a url that is refused as it is written; what a name leads to
+// is found out when it is dialed.
+func (c *Client) Refused(u *url.URL) error { return c.checkURL(u) }
+
+// Classes of errors of Post.
+const (
+	ErrorAddress     = "address"     // a name that does not resolve, or an address that is refused
+	ErrorCertificate = "certificate" // which cannot be verified
+	ErrorTimeout     = "timeout"
+	ErrorConnection  = "connection"
+	ErrorInternal    = "internal" // of this machine
+)
+
+// Post sends a body with some headers, and returns the status of the answer, or a class of error.
+// It follows no redirect, and reads nothing of the answer's body.
+func (c *Client) Post(ctx context.Context, to string, headers map[string]string, body []byte) (status int, class string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil || c.checkURL(req.URL) != nil {
+		return 0, ErrorAddress
+	}
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	once := *c.http
+	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := once.Do(req)
+	if err != nil {
+		return 0, classOf(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode, ""
+}
+
+func classOf(err error) string {
+	_, inside := errors.AsType[insideError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	_, refused := errors.AsType[*fault.Error](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case lacksDescriptor(err):
+		return ErrorInternal
+	case isTimeout(err):
+		return ErrorTimeout
+	case inside || dns || refused:
+		return ErrorAddress
+	case certificate:
+		return ErrorCertificate
+	}
+	return ErrorConnection
 }
 
 func checkAnswer(host string, resp *http.Response) error {

@@ -1,0 +1,65 @@
+package activity
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+// WithData returns the first entries of an organization's chain, after a number, that have data.
+// more reports whether there may be further ones.
+func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit int) (entries []Stored, more bool, err error) {
+	fields := func(s *Stored) []any { return append(s.fields(), db.Null(&s.Data)) }
+	weight := func(s Stored) int { return len(s.Data) }
+	entries, more, err = db.Some(ctx, q, fields, weight, page.MaxBytes, `
+		SELECT `+columns+`, a.data FROM activity a LEFT JOIN users u ON u.id = a.user_id
+		WHERE a.organization_id = $1 AND a.number > $2 AND a.data IS NOT NULL ORDER BY a.number LIMIT $3`, organizationID, after, limit)
+	return entries, more || len(entries) == limit, err
+}
+
+// DropData removes the data of entries that were made before a time.
+func DropData(ctx context.Context, d *db.DB, before time.Time) error {
+	organizations, err := Chains(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, id := range organizations {
+		for more := true; more; {
+			if more, err = dropData(ctx, d, id, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
+	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		more = false
+		last, err := lastBefore(ctx, tx, organizationID, before)
+		if err != nil || last == 0 {
+			return err
+		}
+		more = true
+		if err := db.Exec(ctx, tx, `
+			UPDATE activity SET data = NULL WHERE organization_id = $1 AND number <= $2
+			AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1)`, organizationID, last); err != nil {
+			return err
+		}
+		err = db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last)
+		return err
+	})
+	return more, err
+}
+
+// lastBefore is the number of the last of the next entries that have data, and were made before a
+// time; 0: there is none.
+func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {
+	return db.One(ctx, tx, db.Value[int64], `
+		SELECT COALESCE(MAX(number), 0) FROM (
+			SELECT number, created_at FROM activity WHERE organization_id = $1
+			AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY number LIMIT $3) AS next
+		WHERE created_at < $2`, organizationID, before, tidyBatch)
+}

@@ -1,0 +1,273 @@
+package event
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// A receiver that is down, slow, lying and back again, with two servers killed in between, gets
+// every event at least once, signed, and is led nowhere else.
+func TestEveryEventAtLeastOnce(t *testing.T) {
+	each(t, func(r rig) {
+		to, other := r.receiver(), r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		to.secrets = []string{w.Secret}
+		ends := make(chan struct{})
+		r.Cleanup(func() { close(ends) })
+		wrongs := []http.HandlerFunc{
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			func(_ http.ResponseWriter, q *http.Request) { // longer than a try may take
+				select {
+				case <-q.Context().Done():
+				case <-ends:
+				}
+			},
+			func(w http.ResponseWriter, q *http.Request) {
+				http.Redirect(w, q, other.URL, http.StatusTemporaryRedirect)
+			},
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
+		}
+		classes := map[string]bool{}
+		for i, wrong := range wrongs {
+			to.set(wrong)
+			r.happen(3)
+			r.send(r.Service)
+			if i%2 == 0 {
+				r.kill(w)
+			}
+			for _, d := range r.deliveries(w.ID) {
+				classes[d.Error] = true
+			}
+			r.pass(15 * time.Minute)
+		}
+		to.set(nil)
+		for range 20 {
+			r.send(r.server(r.DB, loopback))
+			r.pass(30 * time.Minute)
+		}
+		ids := to.seen()
+		slices.Sort(ids)
+		if got := slices.Compact(ids); len(got) != 12 || len(other.seen()) > 0 {
+			r.Errorf("%d events came, %d elsewhere", len(got), len(other.seen()))
+		}
+		for _, class := range []string{"connection", "timeout", "redirect", "status"} {
+			if !classes[class] {
+				r.Errorf("no %s among %v", class, classes)
+			}
+		}
+		for _, d := range r.deliveries(w.ID) {
+			if d.State != Delivered || d.Status != 200 || d.Attempts == 0 {
+				r.Errorf("%+v", d)
+			}
+		}
+	})
+}
+
+// kill is a server that ends after it has sent, and before it has written that down.
+func (r rig) kill(w Webhook) {
+	r.Helper()
+	r.pass(time.Hour)
+	var until time.Time
+	batch, err := r.next(r.Context(), &w, &until, nil, true)
+	if err != nil || len(batch) == 0 {
+		r.Fatal(batch, err)
+	}
+	for i := range batch {
+		r.try(r.Context(), w, &batch[i])
+	}
+	if again, err := r.server(r.DB, loopback).next(r.Context(), &w, new(time.Time), nil, true); err != nil || len(again) > 0 {
+		r.Errorf("another server takes what is leased: %+v, %v", again, err)
+	}
+}
+
+// What is tried again and again comes at the specification's times, and ends after 3 days.
+func TestSchedule(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		w := r.webhook(to.URL, "app.updated")
+		r.happen(1)
+		began := r.DB.Now()
+		for r.deliveries(w.ID) == nil || r.deliveries(w.ID)[0].State == Pending {
+			r.send(r.Service)
+			if d := r.deliveries(w.ID)[0]; d.State == Pending {
+				r.pass(d.DueAt.Sub(r.DB.Now()))
+			}
+		}
+		d := r.deliveries(w.ID)[0]
+		if took := r.DB.Now().Sub(began); d.State != Failed || d.Attempts != 10 || took < 70*time.Hour || took > 80*time.Hour {
+			r.Errorf("%+v after %s", d, took)
+		}
+	})
+}
+
+// A receiver that hangs holds up no other.
+func TestHangingReceiver(t *testing.T) {
+	each(t, func(r rig) {
+		r.timeout = time.Minute
+		hanging, fine := r.receiver(), r.receiver()
+		ends := make(chan struct{})
+		hanging.set(func(http.ResponseWriter, *http.Request) { <-ends })
+		r.webhook(hanging.URL, "app.*")
+		fine.secrets = []string{r.webhook(fine.URL, "app.*").Secret}
+		const events = 500
+		r.happen(events)
+		ctx, stop := context.WithCancel(r.Context())
+		done := make(chan struct{})
+		go func() {
+			r.Service.Run(ctx, slog.New(slog.DiscardHandler))
+			close(done)
+		}()
+		for range events {
+			<-fine.came
+		}
+		close(ends)
+		stop()
+		<-done
+		if n := len(hanging.seen()); n > 0 {
+			r.Errorf("%d came to the one that hangs", n)
+		}
+	})
+}
+
+func TestSwitchedOff(t *testing.T) {
+	each(t, func(r rig) {
+		gone, failing := r.receiver(), r.receiver()
+		gone.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+		failing.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		first, second := r.webhook(gone.URL, "app.*"), r.webhook(failing.URL, "app.*")
+		r.happen(20)
+		r.send(r.Service)
+		r.pass(5 * 24 * time.Hour)
+		r.happen(1)
+		r.send(r.Service)
+		for id, reason := range map[int64]string{first.ID: "The receiver answered 410 Gone.", second.ID: "Every try failed for 5 days."} {
+			w, err := r.Get(r.Context(), r.caller, id)
+			if err != nil || w.Enabled || w.DisabledReason != reason {
+				r.Errorf("%+v, %v", w, err)
+			}
+			for _, d := range r.deliveries(id) {
+				if d.State == Pending || !d.DueAt.IsZero() {
+					r.Errorf("of one that is off: %+v", d)
+				}
+			}
+			if _, err := r.Redeliver(r.Context(), r.caller, id, r.deliveries(id)[0].ID); err == nil {
+				r.Error("sends again to one that is off")
+			}
+		}
+		gone.set(nil)
+		if w, err := r.Update(r.Context(), r.caller, first.ID, Draft{Enabled: patch.Of(true)}); err != nil || w.DisabledReason != "" {
+			r.Error(w, err)
+		}
+		r.happen(1)
+		r.send(r.Service)
+		if n := len(gone.seen()); n != 1 {
+			r.Errorf("%d events came, from before it was switched on", n)
+		}
+		if _, err := r.Redeliver(r.Context(), r.caller, first.ID, r.deliveries(first.ID)[0].ID); err != nil {
+			r.Error(err)
+		}
+		r.send(r.Service)
+		if seen := gone.seen(); len(seen) != 2 || seen[1] != r.deliveries(first.ID)[0].EventID {
+			r.Errorf("sent again: %q", seen)
+		}
+	})
+}
+
+// Both secrets are good for a day, and never stored as they are.
+func TestRotate(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		old := r.webhook(to.URL, "app.*")
+		rotated, err := r.Rotate(r.Context(), r.caller, old.ID)
+		if err != nil || rotated.Secret == old.Secret {
+			r.Fatal(err)
+		}
+		to.secrets = []string{old.Secret, rotated.Secret}
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(25 * time.Hour)
+		to.secrets = []string{rotated.Secret}
+		if err := verifyFails(r, rotated.ID, old.Secret); err != "" {
+			r.Error(err)
+		}
+		r.happen(1)
+		r.send(r.Service)
+		if len(to.seen()) != 2 {
+			r.Errorf("%q", to.seen())
+		}
+		stored, err := db.One(r.Context(), r.DB, db.Value[string], `SELECT secret FROM webhooks WHERE id = $1`, old.ID)
+		if key := strings.TrimPrefix(rotated.Secret, "whsec_"); err != nil || strings.Contains(stored, key[:10]) {
+			r.Error("it is stored as it is", err)
+		}
+	})
+}
+
+// verifyFails says what is wrong if an old secret is still good.
+func verifyFails(r rig, id int64, secret string) string {
+	w, err := findWebhook(r.Context(), r.DB, ours, id, "")
+	if err != nil {
+		return err.Error()
+	}
+	signed, err := r.sign(w, r.DB.Now(), "a.1.{}")
+	if err != nil {
+		return err.Error()
+	}
+	if h := (http.Header{"Webhook-Id": {"a"}, "Webhook-Timestamp": {"1"}, "Webhook-Signature": {signed}}); verify(secret, h, []byte("{}")) != "no signature is right" {
+		return "the old secret is still good"
+	}
+	return ""
+}
+
+// Where an operator takes an address back, nothing is sent any more: the dialer asks at each try.
+func TestAddressIsRefusedAtDelivery(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		r.happen(1)
+		r.send(r.server(r.DB, nil))
+		if d := r.deliveries(w.ID)[0]; d.Error != "address" || d.Status != 0 || len(to.seen()) > 0 {
+			r.Errorf("%+v, %q", d, to.seen())
+		}
+	})
+}
+
+// A test comes to its webhook alone, and each webhook gets what it asked for.
+func TestWhatIsSentToWhom(t *testing.T) {
+	each(t, func(r rig) {
+		tested, sites := r.receiver(), r.receiver()
+		w := r.webhook(tested.URL, "invite.*")
+		r.webhook(sites.URL, "site.*", "webhook.*")
+		if _, err := r.Try(r.Context(), r.caller, w.ID); err != nil {
+			r.Fatal(err)
+		}
+		r.happen(1)
+		e := activity.Entry{OrganizationID: ours, Scope: activity.Site, ItemID: "3", Verb: activity.Updated, Name: "Site", Data: `{"id":3}`}
+		if err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { return activity.Record(ctx, tx, e, r.DB.Now()) }); err != nil {
+			r.Fatal(err)
+		}
+		r.number()
+		r.send(r.Service)
+		if len(tested.seen()) != 1 || len(sites.seen()) != 1 {
+			r.Errorf("%q, %q", tested.seen(), sites.seen())
+		}
+		if d := r.deliveries(w.ID); len(d) != 1 || d[0].Type != Test {
+			r.Errorf("%+v", d)
+		}
+		stranger := r.caller
+		stranger.Organization = access.Organization{ID: "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a12"}
+		if _, err := r.Get(r.Context(), stranger, w.ID); err == nil {
+			r.Error("a stranger sees it")
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// KeptFor is how long events are listed and can be sent again.
+const KeptFor = 30 * 24 * time.Hour
+
+// MaySee reports whether a caller may see the organization's events, and look after its webhooks.
+func MaySee(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may see events and webhooks.")
+	}
+	return nil
+}
+
+// maxRead is how many entries are looked at for a list that finds few events among them.
+const maxRead = 5000
+
+// After returns the events after a sequence, the oldest first, and where to go on: at the last
+// one, or at the last entry if none of those before it is an event.
+func (s Service) After(ctx context.Context, c access.Caller, after int64, limit int) (events []Event, next int64, err error) {
+	if err := MaySee(c); err != nil {
+		return nil, after, err
+	}
+	since := s.DB.Now().Add(-KeptFor)
+	for read, more := 0, true; more && len(events) < limit && read < maxRead; {
+		var entries []activity.Stored
+		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit); err != nil {
+			return nil, after, err
+		}
+		read += len(entries)
+		for _, e := range entries {
+			if len(events) == limit {
+				return events, after, nil
+			}
+			after = e.Number
+			if ev, ok := of(e); ok && e.CreatedAt.After(since) {
+				events = append(events, ev)
+			}
+		}
+	}
+	return events, after, nil
+}
+
+// find returns one event of an organization. ErrNotFound: it is no longer kept.
+func find(ctx context.Context, q db.Querier, organizationID string, sequence int64) (Event, error) {
+	entries, _, err := activity.WithData(ctx, q, organizationID, sequence-1, 1)
+	if err != nil {
+		return Event{}, err
+	}
+	if len(entries) == 1 && entries[0].Number == sequence {
+		if ev, ok := of(entries[0]); ok {
+			return ev, nil
+		}
+	}
+	return Event{}, errGone
+}
+
+var errGone = errors.New("the event is no longer kept")

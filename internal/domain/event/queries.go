@@ -1,0 +1,174 @@
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+)
+
+const columns = `id, organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secret, old_until,
+	position, failing_since, is_held`
+
+func (w *Webhook) fields() []any {
+	return []any{
+		&w.ID, &w.OrganizationID, &w.URL,
+		texts{&w.Events},
+		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
+		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.held,
+	}
+}
+
+// texts is a list of texts that is stored as JSON.
+type texts struct{ list *[]string }
+
+// Scan implements sql.Scanner.
+func (t texts) Scan(src any) error {
+	switch stored := src.(type) {
+	case string:
+		return json.Unmarshal([]byte(stored), t.list)
+	case []byte:
+		return json.Unmarshal(stored, t.list)
+	}
+	return nil
+}
+
+func insert(ctx context.Context, tx *db.Tx, w Webhook) (id int64, err error) {
+	return db.Insert(ctx, tx, `
+		INSERT INTO webhooks (organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secret, position, lease_until)
+		VALUES ($1, $2, $3, $4, $5, '', $6, $6, $7, '', $8, $6)`,
+		w.OrganizationID, w.URL, encode(w.Events), w.Description, w.Enabled, w.CreatedAt, w.sealed, w.position)
+}
+
+func update(ctx context.Context, tx *db.Tx, w Webhook) error {
+	return db.Exec(ctx, tx, `
+		UPDATE webhooks SET url = $3, events = $4, description = $5, enabled = $6, disabled_reason = $7, updated_at = $8, position = $9, failing_since = $10
+		WHERE organization_id = $1 AND id = $2`,
+		w.OrganizationID, w.ID, w.URL, encode(w.Events), w.Description, w.Enabled, w.DisabledReason, w.UpdatedAt, w.position, db.Null(&w.failingSince))
+}
+
+func updateSecret(ctx context.Context, tx *db.Tx, w Webhook) error {
+	return db.Exec(ctx, tx, `
+		UPDATE webhooks SET secret = $3, old_secret = $4, old_until = $5, updated_at = $6 WHERE organization_id = $1 AND id = $2`,
+		w.OrganizationID, w.ID, w.sealed, w.oldSealed, db.Null(&w.oldUntil), w.UpdatedAt)
+}
+
+func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
+	return db.Exec(ctx, tx, `DELETE FROM webhooks WHERE organization_id = $1 AND id = $2`, organizationID, id)
+}
+
+func findWebhook(ctx context.Context, q db.Querier, organizationID string, id int64, lock string) (Webhook, error) {
+	return db.One(ctx, q, (*Webhook).fields, `SELECT `+columns+` FROM webhooks WHERE organization_id = $1 AND id = $2`+lock, organizationID, id)
+}
+
+func list(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Webhook, error) {
+	return db.All(ctx, q, (*Webhook).fields,
+		`SELECT `+columns+` FROM webhooks WHERE organization_id = $1 ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+}
+
+func count(ctx context.Context, q db.Querier, organizationID string) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE organization_id = $1`, organizationID)
+}
+
+// position is the number of the last entry of an organization's chain.
+func position(ctx context.Context, q db.Querier, organizationID string) (int64, error) {
+	return db.One(ctx, q, db.Value[int64], `SELECT COALESCE((SELECT number FROM activity_chains WHERE organization_id = $1), 0)`, organizationID)
+}
+
+// behind lists the webhooks of all organizations that have not looked at all entries.
+func behind(ctx context.Context, q db.Querier) ([]Webhook, error) {
+	return db.All(ctx, q, (*Webhook).fields, `
+		SELECT `+columns+` FROM webhooks WHERE enabled AND NOT is_held
+		AND position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = webhooks.organization_id) ORDER BY id`)
+}
+
+func setPosition(ctx context.Context, tx *db.Tx, id, n int64) error {
+	return db.Exec(ctx, tx, `UPDATE webhooks SET position = $2 WHERE id = $1`, id, n)
+}
+
+// due lists the webhooks that something is to be sent to, and that no server is sending to: those
+// that take it first.
+func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
+	return db.All(ctx, q, (*Webhook).fields, `
+		SELECT `+columns+` FROM webhooks w WHERE enabled AND NOT is_held AND lease_until <= $1
+		AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at <= $1)
+		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, now, maxReceivers)
+}
+
+// lease claims a webhook until a time, unless another server has it.
+func lease(ctx context.Context, tx *db.Tx, id int64, from, now, until time.Time) (bool, error) {
+	n, err := db.Changed(ctx, tx, `UPDATE webhooks SET lease_until = $3 WHERE id = $1 AND (lease_until <= $2 OR lease_until = $4)`, id, now, until, from)
+	return n == 1, err
+}
+
+// setTried notes how a webhook takes what is sent to it.
+func setTried(ctx context.Context, tx *db.Tx, w Webhook) error {
+	return db.Exec(ctx, tx, `UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5 WHERE id = $1`,
+		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt)
+}
+
+const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at`
+
+func (d *Delivery) fields() []any {
+	return []any{
+		&d.ID, &d.WebhookID, &d.organizationID, &d.Sequence, &d.EventID, &d.Type, &d.State, &d.Attempts, &d.Status, &d.Error,
+		milliseconds{&d.Duration},
+		&d.CreatedAt, db.Null(&d.TriedAt), db.Null(&d.DueAt),
+	}
+}
+
+// milliseconds is a duration that is stored as a number of them.
+type milliseconds struct{ d *time.Duration }
+
+// Scan implements sql.Scanner.
+func (m milliseconds) Scan(src any) error {
+	n, _ := src.(int64)
+	*m.d = time.Duration(n) * time.Millisecond
+	return nil
+}
+
+func insertDelivery(ctx context.Context, tx *db.Tx, w Webhook, e Event, at time.Time) error {
+	return db.Exec(ctx, tx, `
+		INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, due_at)
+		VALUES ($1, $2, $3, $4, $5, 'pending', 0, 0, '', 0, $6, $6)`, w.ID, w.OrganizationID, e.Sequence, e.ID, e.Type, at)
+}
+
+func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
+	return db.Exec(ctx, tx, `
+		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8 WHERE id = $1`,
+		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), db.Null(&d.TriedAt), db.Null(&d.DueAt))
+}
+
+func dueDeliveries(ctx context.Context, q db.Querier, webhookID int64, now time.Time, limit int) ([]Delivery, error) {
+	return db.All(ctx, q, (*Delivery).fields, `
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND due_at <= $2 ORDER BY due_at, id LIMIT $3`, webhookID, now, limit)
+}
+
+// drop ends what was still to be sent to a webhook.
+func drop(ctx context.Context, tx *db.Tx, webhookID int64, at time.Time) error {
+	return db.Exec(ctx, tx, `
+		UPDATE webhook_deliveries SET state = 'failed', error = 'off', tried_at = COALESCE(tried_at, $2), due_at = NULL
+		WHERE webhook_id = $1 AND due_at IS NOT NULL`, webhookID, at)
+}
+
+func findDelivery(ctx context.Context, q db.Querier, webhookID, id int64, lock string) (Delivery, error) {
+	return db.One(ctx, q, (*Delivery).fields, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`+lock, webhookID, id)
+}
+
+func listDeliveries(ctx context.Context, q db.Querier, webhookID int64, p page.Page) ([]Delivery, error) {
+	return db.All(ctx, q, (*Delivery).fields, `
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3`, webhookID, p.Limit, p.Offset)
+}
+
+func countDeliveries(ctx context.Context, q db.Querier, webhookID int64) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = $1`, webhookID)
+}
+
+// forget removes a batch of deliveries that were made before a time.
+func forget(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.SkipLocked+`)`,
+		before, limit)
+}

@@ -1,0 +1,213 @@
+package event
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/upstream/egress"
+)
+
+const ours = "01981f0e-5c2b-7d34-9f7a-3b0c6f2f8a11"
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// rig is an organization with events, and a clock that is moved.
+type rig struct {
+	*testing.T
+	Service
+	caller access.Caller
+	mu     *sync.Mutex
+	now    *time.Time
+}
+
+func each(t *testing.T, test func(r rig)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		now := d.Now()
+		r := rig{T: t, mu: &sync.Mutex{}, now: &now, caller: access.Caller{UserID: 1, Scope: access.All, Level: access.Admin}}
+		r.caller.Organization.ID = ours
+		d.Now = func() time.Time {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return *r.now
+		}
+		r.Service = r.server(d, loopback)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			err := db.Exec(ctx, tx, `
+				INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+				VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, ours, now)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(r)
+	})
+}
+
+// server is what a process has that was started anew.
+func (r rig) server(d *db.DB, allow []netip.Prefix) Service {
+	shown := func(b []byte, w Webhook) []byte { return append(b, `{"id":`+strconv.FormatInt(w.ID, 10)+`}`...) }
+	s, err := Service{DB: d, Client: egress.NewForWebhooks(allow), Shown: shown, timeout: 200 * time.Millisecond}.WithSecret("a secret for tests, not for you")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+func (r rig) pass(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*r.now = r.now.Add(d)
+}
+
+func (r rig) webhook(url string, events ...string) Webhook {
+	r.Helper()
+	w, err := r.Create(r.Context(), r.caller, Draft{URL: patch.Of(url), Events: patch.Of(events)})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return w
+}
+
+// happen makes n events of apps, which get their numbers.
+func (r rig) happen(n int) {
+	r.Helper()
+	err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+		for range n {
+			e := activity.Entry{OrganizationID: ours, Scope: activity.Plugin, ItemID: "7", Verb: activity.Updated, Name: "App", Data: `{"id":7,"name":"<App> & \u2028"}`}
+			if err := activity.Record(ctx, tx, e, r.DB.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.number()
+}
+
+func (r rig) number() {
+	r.Helper()
+	if _, err := activity.NumberAll(r.Context(), r.DB); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// send sends what is due now.
+func (r rig) send(s Service) {
+	r.Helper()
+	var sending sync.WaitGroup
+	if err := s.look(r.Context(), slog.New(slog.DiscardHandler), make(chan struct{}, maxReceivers), &sending); err != nil {
+		r.Fatal(err)
+	}
+	sending.Wait()
+}
+
+func (r rig) deliveries(id int64) []Delivery {
+	r.Helper()
+	all, err := db.All(r.Context(), r.DB, (*Delivery).fields, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY id`, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return all
+}
+
+// receiver is somebody's server. answer is what it does, 200 if nil.
+type receiver struct {
+	*httptest.Server
+	t       *testing.T
+	secrets []string
+
+	mu     sync.Mutex
+	answer http.HandlerFunc
+	events []string // ids, as they came
+	came   chan struct{}
+}
+
+func (r rig) receiver() *receiver {
+	got := &receiver{t: r.T, came: make(chan struct{}, 100_000)}
+	got.Server = httptest.NewServer(got)
+	r.Cleanup(got.Close)
+	return got
+}
+
+func (to *receiver) set(answer http.HandlerFunc) {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	to.answer = answer
+}
+
+func (to *receiver) seen() []string {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	return append([]string{}, to.events...)
+}
+
+// ServeHTTP implements http.Handler.
+func (to *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	to.mu.Lock()
+	answer, secrets := to.answer, to.secrets
+	to.mu.Unlock()
+	for _, secret := range secrets {
+		if err := verify(secret, r.Header, body); err != "" {
+			to.t.Errorf("%s: %s", err, body)
+		}
+	}
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	to.mu.Lock()
+	to.events = append(to.events, r.Header.Get("webhook-id"))
+	to.mu.Unlock()
+	to.came <- struct{}{}
+}
+
+// verify is what a receiver does by the specification, written from its text.
+func verify(secret string, h http.Header, body []byte) string {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil || len(key) < 24 || len(key) > 64 || !strings.HasPrefix(secret, "whsec_") {
+		return "the secret is none"
+	}
+	mac := hmac.New(sha256.New, key)
+	io.WriteString(mac, h.Get("webhook-id")+"."+h.Get("webhook-timestamp")+"."+string(body))
+	want := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	for _, one := range strings.Split(h.Get("webhook-signature"), " ") {
+		version, signature, _ := strings.Cut(one, ",")
+		if version == "v1" && hmac.Equal([]byte(signature), []byte(want)) {
+			var e struct {
+				ID string `json:"id"`
+			}
+			if err := json.Unmarshal(body, &e); err != nil || e.ID != h.Get("webhook-id") || h.Get("Content-Type") != "application/json" {
+				return "it is no event"
+			}
+			return ""
+		}
+	}
+	return "no signature is right"
+}

@@ -1,0 +1,292 @@
+package event
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/seal"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/egress"
+)
+
+// Service is everything that can be done with events and webhooks.
+type Service struct {
+	DB     *db.DB
+	Client *egress.Client // sends
+	Shown  func([]byte, Webhook) []byte
+
+	aead    cipher.AEAD   // seals secrets
+	timeout time.Duration // of a try; 0: timeLimit
+}
+
+// WithSecret returns the service with a key derived from the server's secret.
+func (s Service) WithSecret(secret string) (Service, error) {
+	var err error
+	s.aead, err = seal.New(secret, "foyer webhooks v1")
+	return s, err
+}
+
+// oldSecretGood is for how long the secret before the last one signs too.
+const oldSecretGood = 24 * time.Hour
+
+var errNoSecret = errors.New("the secrets of webhooks are kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
+
+// newSecret gives a webhook a secret, as the Standard Webhooks specification has it.
+func (s Service) newSecret(w *Webhook) error {
+	if s.aead == nil {
+		return errNoSecret
+	}
+	var key [32]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return err
+	}
+	w.Secret = "whsec_" + base64.StdEncoding.EncodeToString(key[:])
+	w.sealed = base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, key[:], []byte(w.OrganizationID)))
+	return nil
+}
+
+func (s Service) open(w Webhook, sealed string) ([]byte, error) {
+	if s.aead == nil {
+		return nil, errNoSecret
+	}
+	data, err := base64.RawStdEncoding.DecodeString(sealed)
+	if err != nil {
+		return nil, err
+	}
+	return s.aead.Open(nil, nil, data, []byte(w.OrganizationID))
+}
+
+// Create makes a webhook, for the events that come from now on.
+func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook, error) {
+	if err := MaySee(c); err != nil {
+		return Webhook{}, err
+	}
+	var faults fault.List
+	if !d.URL.Set {
+		faults.Add(fault.Field(fault.Required, "url", "Must be given: where events are sent to."))
+	}
+	if !d.Events.Set {
+		faults.Add(fault.Field(fault.Required, "events", "Must be given: the types of events to send."))
+	}
+	faults.Add(d.check(s.Client.Refused))
+	if err := faults.Err(); err != nil {
+		return Webhook{}, err
+	}
+	now := s.DB.Now()
+	w := Webhook{OrganizationID: c.Organization.ID, Enabled: true, CreatedAt: now, UpdatedAt: now}
+	d.apply(&w)
+	if err := s.newSecret(&w); err != nil {
+		return Webhook{}, err
+	}
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		db.Lock(tx, "webhooks of "+c.Organization.ID)
+		n, err := count(ctx, tx, c.Organization.ID)
+		if err != nil {
+			return err
+		}
+		if n >= maxWebhooks {
+			return fault.New(fault.Invalid, "An organization has at most %d webhooks: delete one first.", maxWebhooks)
+		}
+		if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
+			return err
+		}
+		if w.ID, err = insert(ctx, tx, w); err != nil {
+			return err
+		}
+		if err := access.KeepSecret(ctx, tx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, w, activity.Created, nil)
+	})
+	return w, err
+}
+
+// Get returns one webhook.
+func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
+	if err := MaySee(c); err != nil {
+		return Webhook{}, err
+	}
+	w, err := findWebhook(ctx, s.DB, c.Organization.ID, id, "")
+	return w, access.OrNotFound(err)
+}
+
+// List returns a page of the organization's webhooks, in the order they were made.
+func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Webhook], error) {
+	if err := MaySee(c); err != nil {
+		return page.Found[Webhook]{}, err
+	}
+	return db.Page(ctx, s.DB, p,
+		func(q db.Querier) (int, error) { return count(ctx, q, c.Organization.ID) },
+		func(q db.Querier) ([]Webhook, error) { return list(ctx, q, c.Organization.ID, p) })
+}
+
+// change locks a webhook of the caller's organization and has fn change it.
+func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(context.Context, *db.Tx, *Webhook) error) (w Webhook, err error) {
+	if err := MaySee(c); err != nil {
+		return Webhook{}, err
+	}
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if w, err = findWebhook(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
+			return access.OrNotFound(err)
+		}
+		return fn(ctx, tx, &w)
+	})
+	return w, err
+}
+
+// Update changes the fields that the draft names. One that is switched on again is for the events
+// that come from now on.
+func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Webhook, error) {
+	if err := d.check(s.Client.Refused); err != nil {
+		return Webhook{}, err
+	}
+	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
+		before := *w
+		d.apply(w)
+		changes := difference(before, *w)
+		if len(changes) == 0 {
+			return nil
+		}
+		if w.Enabled != before.Enabled {
+			w.DisabledReason, w.failingSince = "", time.Time{}
+			if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
+				return err
+			}
+		}
+		w.UpdatedAt = s.DB.Now()
+		if err := update(ctx, tx, *w); err != nil {
+			return err
+		}
+		if !w.Enabled {
+			if err := drop(ctx, tx, w.ID, s.DB.Now()); err != nil {
+				return err
+			}
+		}
+		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, *w, activity.Updated, changes)
+	})
+}
+
+func difference(a, b Webhook) (changes []activity.Change) {
+	add := func(field string, before, after any) {
+		changes = append(changes, activity.Changed(field, before, after))
+	}
+	if a.URL != b.URL {
+		add("url", a.URL, b.URL)
+	}
+	if encode(a.Events) != encode(b.Events) {
+		add("events", activity.JSON(encode(a.Events)), activity.JSON(encode(b.Events)))
+	}
+	if a.Description != b.Description {
+		add("description", a.Description, b.Description)
+	}
+	if a.Enabled != b.Enabled {
+		add("enabled", a.Enabled, b.Enabled)
+	}
+	return changes
+}
+
+// Delete removes a webhook and its deliveries.
+func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
+	_, err := s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
+		if err := remove(ctx, tx, w.OrganizationID, w.ID); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, *w, activity.Deleted, nil)
+	})
+	return err
+}
+
+// Rotate gives a webhook a new secret. The old one signs too for 24 hours more.
+func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
+	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
+		w.UpdatedAt = s.DB.Now()
+		w.oldSealed, w.oldUntil = w.sealed, w.UpdatedAt.Add(oldSecretGood)
+		if err := s.newSecret(w); err != nil {
+			return err
+		}
+		if err := updateSecret(ctx, tx, *w); err != nil {
+			return err
+		}
+		if err := access.KeepSecret(ctx, tx); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, *w, activity.Rotated, nil)
+	})
+}
+
+// Try sends a webhook an event that tells of nothing but itself.
+func (s Service) Try(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
+	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
+		if !w.Enabled {
+			return fault.New(fault.Invalid, "The webhook is switched off: switch it on first.")
+		}
+		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, c, *w, activity.Tested, nil)
+	})
+}
+
+// Deliveries returns a page of what was sent to a webhook, the newest first.
+func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Delivery], err error) {
+	if err := MaySee(c); err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if _, err := findWebhook(ctx, q, c.Organization.ID, id, ""); err != nil {
+			return access.OrNotFound(err)
+		}
+		found, err = db.Page(ctx, q, p,
+			func(q db.Querier) (int, error) { return countDeliveries(ctx, q, id) },
+			func(q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, id, p) })
+		return err
+	})
+	return found, err
+}
+
+// Redeliver sends an event to a webhook again, as often as a new one would be tried.
+func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID int64) (d Delivery, err error) {
+	_, err = s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
+		if d, err = findDelivery(ctx, tx, w.ID, deliveryID, tx.ForUpdate); err != nil {
+			return access.OrNotFound(err)
+		}
+		if !w.Enabled {
+			return fault.New(fault.Invalid, "The webhook is switched off: switch it on first.")
+		}
+		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errGone) {
+			return access.ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		d.State, d.Attempts, d.DueAt = Pending, 0, s.DB.Now()
+		if err := access.KeepAnswer(ctx, tx, d); err != nil {
+			return err
+		}
+		return updateDelivery(ctx, tx, d)
+	})
+	return d, err
+}
+
+// record writes an entry; of a test, with the webhook, which is what its event shows.
+func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, w Webhook, verb activity.Verb, changes []activity.Change) error {
+	e := activity.Entry{
+		OrganizationID: w.OrganizationID, Scope: activity.Webhook, ItemID: strconv.FormatInt(w.ID, 10), Verb: verb, Name: w.URL, Changes: changes,
+	}
+	if verb == activity.Tested {
+		w.Secret = ""
+		e.Data = string(s.Shown(nil, w))
+	}
+	return activity.Record(ctx, tx, c.Did(e), s.DB.Now())
+}

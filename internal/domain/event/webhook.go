@@ -1,0 +1,159 @@
+package event
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+)
+
+// Webhook is where events are sent to.
+type Webhook struct {
+	ID             int64
+	OrganizationID string
+	URL            string
+	Events         []string // types, or all of a kind as app.*
+	Description    string
+	Enabled        bool
+	DisabledReason string // why foyer switched it off; "": it did not
+	Secret         string // shown when it is made, and when it is rotated
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+
+	sealed, oldSealed string
+	oldUntil          time.Time // until when the old secret signs too
+	position          int64     // the number of the last entry that was looked at
+	failingSince      time.Time // zero: the last try went well
+	held              bool      // since a backup was restored
+}
+
+// Draft holds the fields that a caller may set.
+type Draft struct {
+	URL         patch.Field[string]
+	Events      patch.Field[[]string]
+	Description patch.Field[string]
+	Enabled     patch.Field[bool]
+}
+
+const (
+	maxWebhooks    = 50   // of an organization
+	maxURL         = 2000 // characters
+	maxDescription = 500
+	maxEvents      = 50
+)
+
+// check finds what is wrong with the draft by itself; refused says why a url may not be sent to.
+func (d *Draft) check(refused func(*url.URL) error) error {
+	var faults fault.List
+	faults.Add(checkURL(d.URL, refused))
+	faults.Add(checkEvents(d.Events))
+	faults.Add(patch.Text("description", d.Description, maxDescription))
+	faults.Add(d.Enabled.Check("enabled"))
+	return faults.Err()
+}
+
+func checkURL(f patch.Field[string], refused func(*url.URL) error) error {
+	if !f.Set {
+		return nil
+	}
+	if err := patch.RequiredText("url", f, maxURL); err != nil {
+		return err
+	}
+	u, err := url.Parse(f.Value)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Hostname() == "" {
+		return fault.Field(fault.Invalid, "url", "Must be a url like https://example.com/hook.")
+	}
+	if u.User != nil || u.Fragment != "" {
+		return fault.Field(fault.Invalid, "url", "Must have neither credentials nor a fragment: everybody who sees the webhook sees its url.")
+	}
+	return refused(u)
+}
+
+func checkEvents(f patch.Field[[]string]) error {
+	if !f.Set {
+		return nil
+	}
+	if err := f.Check("events"); err != nil {
+		return err
+	}
+	if len(f.Value) == 0 || len(f.Value) > maxEvents {
+		return fault.Field(fault.Invalid, "events", "Must be a list of 1 to %d types of events.", maxEvents)
+	}
+	choices := Choices()
+	for _, name := range f.Value {
+		if !slices.Contains(choices, name) {
+			return fault.Field(fault.InvalidChoice, "events", "%.100q is no type of event: give %s.", name, strings.Join(choices, ", "))
+		}
+	}
+	return nil
+}
+
+// Choices lists what a webhook can be for: types, and all of a kind as app.*.
+func Choices() []string {
+	var all []string
+	for _, name := range Types() {
+		kind, _, _ := strings.Cut(name, ".")
+		if every := kind + ".*"; !slices.Contains(all, every) {
+			all = append(all, every)
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// apply sets the fields that the draft names.
+func (d *Draft) apply(w *Webhook) {
+	if d.URL.Set {
+		w.URL = d.URL.Value
+	}
+	if d.Events.Set {
+		w.Events = d.Events.Value
+	}
+	if d.Description.Set {
+		w.Description = d.Description.Value
+	}
+	if d.Enabled.Set {
+		w.Enabled = d.Enabled.Value
+	}
+}
+
+// State is how far a delivery has come.
+type State string
+
+// The states of deliveries.
+const (
+	Pending   State = "pending"
+	Delivered State = "delivered"
+	Failed    State = "failed"
+)
+
+// Delivery is an event on its way to a webhook.
+type Delivery struct {
+	ID        int64
+	WebhookID int64
+	Sequence  int64
+	EventID   string
+	Type      string
+	State     State
+	Attempts  int
+	Status    int    // of the last answer; 0: there was none
+	Error     string // a class: timeout, connection, address, certificate, redirect, status, gone, off
+	Duration  time.Duration
+	CreatedAt time.Time
+	TriedAt   time.Time // zero: not yet
+	DueAt     time.Time // zero: there is no further try
+
+	organizationID string
+}
+
+func encode(list []string) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // of a list of texts, nothing fails
+	}
+	return string(text)
+}

@@ -1,0 +1,43 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// expireBatch bounds how many invites one transaction tells of.
+const expireBatch = 100
+
+// Expire records of invites that their time is over, once for each issue.
+func (s Service) Expire(ctx context.Context) error {
+	for {
+		n, err := s.inBatch(ctx, s.expireNext)
+		if err != nil || n < expireBatch {
+			return err
+		}
+	}
+}
+
+func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
+	now := s.DB.Now()
+	ids, err := expired(ctx, tx, now, expireBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		i, err := findAnywhere(ctx, tx, id)
+		if err != nil {
+			return 0, err
+		}
+		if err := setExpiryTold(ctx, tx, id); err != nil {
+			return 0, err
+		}
+		if err := s.record(ctx, tx, access.Caller{}, i, activity.Expired, now); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(ids)), nil
+}

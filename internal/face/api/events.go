@@ -1,0 +1,188 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
+	"foyer/internal/face/wire"
+)
+
+const (
+	// maxWait is how long a caller may wait for the next event.
+	maxWait = 60
+	// eventsEvery is how often what waits looks for events, and stillEvery how often a stream
+	// without any says that it is there.
+	eventsEvery = 500 * time.Millisecond
+	stillEvery  = 15 * time.Second
+
+	eventStream = "text/event-stream"
+)
+
+// asked is which events a request asks for.
+type asked struct {
+	after int64
+	limit int
+	wait  time.Duration
+}
+
+func readAsked(r *http.Request) (q asked, err error) {
+	var faults fault.List
+	window, err := wire.ReadWindow(r)
+	faults.Add(err)
+	q.limit = window.Limit
+	query := r.URL.Query()
+	after := query.Get("after")
+	if id := r.Header.Get("Last-Event-ID"); id != "" && accepts(r, eventStream) {
+		after = id // a browser goes on where it was interrupted
+	}
+	if after != "" && after != "0" {
+		q.after, err = number("after", "the sequence of an event, or 0", after)
+		faults.Add(err)
+	}
+	if query.Has("wait") {
+		seconds, err := strconv.ParseUint(query.Get("wait"), 10, 16)
+		if err != nil || seconds > maxWait {
+			faults.Add(fault.Field(fault.Invalid, "wait", "Must be a whole number of seconds, up to %d.", maxWait))
+		}
+		q.wait = time.Duration(seconds) * time.Second
+	}
+	return q, faults.Err()
+}
+
+// listEvents answers with the events after a sequence: those there are, the first that come, or a
+// stream of all that come.
+func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	q, err := readAsked(r)
+	if err != nil {
+		return err
+	}
+	if accepts(r, eventStream) || q.wait > 0 {
+		if !a.streams.enter(c.UserID) {
+			return fault.Later(fault.Throttled, recheckRate, "At most %d streams at a time: wait for one to end.", maxStreams)
+		}
+		defer a.streams.leave(c.UserID)
+	}
+	if accepts(r, eventStream) {
+		return a.streamEvents(w, r, c, q)
+	}
+	events, next, err := a.Events.After(r.Context(), c, q.after, q.limit)
+	if err == nil && len(events) == 0 && q.wait > 0 {
+		events, next, err = a.awaitEvents(w, r, c, asked{next, q.limit, q.wait})
+	}
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = wire.AppendList(wire.AppendName(append(b, '{'), "results"), events, func(b []byte, e event.Event) []byte { return e.Append(b) })
+		return append(wire.AppendInt(b, "next", next), '}')
+	})
+}
+
+// awaitEvents returns the first events that come, none if the time is over before.
+func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) (events []event.Event, next int64, err error) {
+	to := http.NewResponseController(w)
+	if err := to.SetWriteDeadline(time.Now().Add(q.wait + partTime)); err != nil { //nolint:forbidigo // of the connection, which has the clock of the machine
+		return nil, q.after, err
+	}
+	over := time.NewTimer(q.wait)
+	defer over.Stop()
+	err = a.eachEvents(r, c, q, over.C, func(found []event.Event, at int64) (more bool, err error) {
+		events, next = found, at
+		return len(found) == 0, nil
+	})
+	return events, max(next, q.after), err
+}
+
+// eachEvents gives the events that come to take, until it wants no more, the time is over or the
+// client has gone, as long as the caller may see them. Those there are come at once.
+func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (more bool, err error)) error {
+	tick := time.NewTicker(eventsEvery)
+	defer tick.Stop()
+	checked := a.Keys.Now()
+	for {
+		events, next, err := a.Events.After(r.Context(), c, q.after, q.limit)
+		if err != nil {
+			return err
+		}
+		q.after = next
+		if more, err := take(events, next); err != nil || !more {
+			return err
+		}
+		if len(events) == q.limit {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return nil
+		case <-r.Context().Done():
+			return nil
+		case <-a.Stopping:
+			return nil
+		}
+		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
+			if err := a.maySeeEventsStill(r, c); err != nil {
+				return err
+			}
+			checked = now
+		}
+	}
+}
+
+// streamEvents sends events as they come, as browsers read them. It ends with an error's body if
+// the caller's rights end.
+func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Caller, q asked) error {
+	if err := wire.Hold(w, streamBytes); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", eventStream)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if err := sendLines(w, []byte(": events\n\n")); err != nil {
+		return nil //nolint:nilerr // the client has gone
+	}
+	sent := a.Keys.Now()
+	err := a.eachEvents(r, c, q, nil, func(events []event.Event, _ int64) (bool, error) {
+		var lines []byte
+		for _, e := range events {
+			lines = append(lines, "id: "+strconv.FormatInt(e.Sequence, 10)+"\nevent: "+e.Type+"\ndata: "...)
+			lines = append(e.Append(lines), "\n\n"...)
+		}
+		now := a.Keys.Now()
+		if len(lines) == 0 && now.Sub(sent).Abs() >= stillEvery {
+			lines = []byte(":\n\n")
+		}
+		if len(lines) == 0 {
+			return true, nil
+		}
+		sent = now
+		return sendLines(w, lines) == nil, nil
+	})
+	if err != nil && r.Context().Err() == nil {
+		a.Report(w, r, err)
+		lines := append(wire.AppendError([]byte("event: error\ndata: "), err), "\n\n"...)
+		_ = sendLines(w, lines) // fails if the client has gone
+	}
+	return nil
+}
+
+// maySeeEventsStill asks whether the caller of an answer that lasts could begin it now.
+func (a *API) maySeeEventsStill(r *http.Request, c access.Caller) error {
+	identity, err := a.identify(r)
+	if err != nil {
+		return err
+	}
+	again, err := a.Keys.Enter(r.Context(), identity, c.Organization.ID)
+	if err != nil {
+		return err
+	}
+	if err := again.Scope.Require(access.All); err != nil {
+		return err
+	}
+	return event.MaySee(again)
+}

@@ -1,0 +1,275 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+)
+
+// webhook makes a webhook and returns its id.
+func (r *rig) webhook(events string) string {
+	r.t.Helper()
+	got := r.send(r.key, "POST", "/webhooks", `{"url":"https://hooks.example.com/foyer","events":[`+events+`]}`)
+	if got.status != http.StatusCreated {
+		r.t.Fatalf("webhook: %d %s", got.status, got.body)
+	}
+	return between(got.body, `{"id":`, ",")
+}
+
+type seenEvent struct {
+	ID       string          `json:"id"`
+	Type     string          `json:"type"`
+	Sequence int64           `json:"sequence"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// events is those after a sequence, once all have their numbers.
+func (r *rig) events(after int64) (events []seenEvent, next int64) {
+	r.t.Helper()
+	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
+		r.t.Fatal(err)
+	}
+	got := r.send(r.key, "GET", "/events?after="+strconv.FormatInt(after, 10), "")
+	var page struct {
+		Results []seenEvent `json:"results"`
+		Next    int64       `json:"next"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &page); err != nil || got.status != http.StatusOK {
+		r.t.Fatalf("events: %d %s", got.status, got.body)
+	}
+	return page.Results, page.Next
+}
+
+// Each change that people are told of makes one event, with the object as its GET answers it then.
+func TestEventsShowTheObject(t *testing.T) {
+	each(t, func(r *rig) {
+		_, after := r.events(0)
+		did := func(kind, data string) {
+			r.t.Helper()
+			events, next := r.events(after)
+			after = next
+			if len(events) != 1 || events[0].Type != kind || !strings.HasPrefix(events[0].ID, "evt_") || string(events[0].Data) != data {
+				r.t.Errorf("%s: %+v, want %s", kind, events, data)
+			}
+		}
+		send := func(method, path, body string) string {
+			r.t.Helper()
+			got := r.send(r.key, method, path, body)
+			if got.status >= 300 {
+				r.t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+			}
+			return got.body
+		}
+		app := r.app(`{"name":"a","plugin_type":"source","config_schema":[{"key":"b","default":1.0}]}`)
+		did("app.created", send("GET", apps+app, ""))
+		did("app.updated", send("PATCH", apps+app, `{"name":"<b> & \u2028"}`))
+		send("PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export function inject() {}"}}`)
+		did("app.source_updated", send("GET", apps+app, ""))
+		did("app.upgraded", send("POST", apps+app+"/upgrade", `{"tag":"v2"}`))
+		did("app.disabled", send("POST", apps+app+"/disable", `{"reason":"x"}`))
+		did("app.enabled", send("POST", apps+app+"/enable", ``))
+		site := r.site("shop")
+		did("site.created", send("GET", sites+site, ""))
+		r.placed(site, `{"app_id":`+app+`}`)
+		did("site.changed", send("GET", sites+site, ""))
+		did("site.changed", send("PATCH", sites+site, `{"name":"store"}`))
+		last := send("GET", sites+site, "")
+		send("DELETE", sites+site, "")
+		did("site.deleted", last)
+		last = send("GET", apps+app, "")
+		send("DELETE", apps+app, "")
+		did("app.deleted", last)
+		invite := r.invite("ada@example.com")
+		one := func() string { return between(send("GET", "/invites?status=any&id="+invite, ""), `"results":[`, `]}`) }
+		did("invite.created", one())
+		did("invite.resent", send("POST", "/invites/"+invite+"/resend", ""))
+		last = one()
+		send("DELETE", "/invites/"+invite, "")
+		did("invite.deleted", last)
+	})
+}
+
+// Of accepting come two events, of the invite and the member; of an expiry one for each issue.
+func TestEventsOfInvites(t *testing.T) {
+	each(t, func(r *rig) {
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		declined, accepted, expired := r.token(r.invite("a@x.example")), r.token(r.invite("b@x.example")), r.invite("c@x.example")
+		_, after := r.events(0)
+		r.send("", "DELETE", "/api/signup/"+declined, "")
+		if got := r.send("", "POST", "/api/signup/"+accepted, "{}"); got.status != http.StatusCreated {
+			r.t.Fatal(got.status, got.body)
+		}
+		now = now.Add(100 * time.Hour)
+		for range 2 {
+			if err := r.api.Invites.Expire(r.t.Context()); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		r.send(r.key, "POST", "/invites/"+expired+"/resend", "")
+		now = now.Add(100 * time.Hour)
+		if err := r.api.Invites.Expire(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		events, _ := r.events(after)
+		var got []string
+		for _, e := range events {
+			got = append(got, e.Type)
+		}
+		slices.Sort(got) // two that commit together may change places on PostgreSQL
+		want := []string{"invite.accepted", "invite.declined", "invite.expired", "invite.expired", "invite.resent", "member.added"}
+		if !slices.Equal(got, want) {
+			r.t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+func TestEventsForAdmins(t *testing.T) {
+	each(t, func(r *rig) {
+		admin := r.newKey(r.join(r.org, "admin@acme.example", access.Admin), "*")
+		for _, c := range []struct {
+			key    string
+			status int
+		}{{admin, 200}, {r.newKey(r.owner, "plugin:write"), 403}, {r.newKey(r.join(r.org, "m@acme.example", access.Member), "*"), 403}, {r.otherKey, 404}} {
+			if got := r.send(c.key, "GET", "/events", ""); got.status != c.status {
+				r.t.Errorf("%d, want %d: %s", got.status, c.status, got.body)
+			}
+		}
+		for query, attr := range map[string]string{"after=x": "after", "after=-1": "after", "limit=0": "limit", "wait=61": "wait", "wait=x": "wait", "wait=": "wait"} {
+			if got := r.send(r.key, "GET", "/events?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
+				r.t.Errorf("%s: %d %s", query, got.status, got.body)
+			}
+		}
+		now := r.db.Now()
+		r.app(`{"name":"old"}`)
+		r.db.Now = func() time.Time { return now.Add(31 * 24 * time.Hour) }
+		if events, _ := r.events(0); len(events) != 0 {
+			r.t.Errorf("after 30 days: %+v", events)
+		}
+		if err := r.api.Events.Tidy(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		r.db.Now = func() time.Time { return now }
+		if events, _ := r.events(0); len(events) != 0 {
+			r.t.Errorf("they were dropped: %+v", events)
+		}
+	})
+}
+
+// What waits gets an event as soon as there is one, and ends when its right does.
+func TestEventsAsTheyCome(t *testing.T) {
+	each(t, func(r *rig) {
+		ctx, cancel := context.WithCancel(r.t.Context())
+		defer cancel()
+		go activity.Chain(ctx, r.db, func(error) {})
+		_, after := r.events(0)
+		path := "/api/organizations/" + r.org.ID + "/events?after=" + strconv.FormatInt(after, 10)
+		req, err := http.NewRequestWithContext(ctx, "GET", r.url+path, nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		reader := r.join(r.org, "reader@acme.example", access.Admin)
+		req.Header.Set("Authorization", "Bearer "+r.newKey(reader, "*"))
+		req.Header.Set("Accept", "text/event-stream")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+			r.t.Fatal(res, err)
+		}
+		defer res.Body.Close()
+		lines := bufio.NewScanner(res.Body)
+		until := func(text string) string {
+			for lines.Scan() {
+				if strings.HasPrefix(lines.Text(), text) {
+					return lines.Text()
+				}
+			}
+			r.t.Fatalf("no %q: %v", text, lines.Err())
+			return ""
+		}
+		until(":")
+		r.app(`{"name":"first"}`)
+		until("event: app.created")
+		if data := until("data: "); !strings.Contains(data, `"name":"first"`) {
+			r.t.Error(data)
+		}
+		_, after = r.events(0)
+		waited := make(chan answer, 1)
+		go func() {
+			waited <- r.send(r.key, "GET", "/events?wait=30&after="+strconv.FormatInt(after, 10), "")
+		}()
+		r.app(`{"name":"second"}`)
+		if got := <-waited; got.status != 200 || !strings.Contains(got.body, `"name":"second"`) {
+			r.t.Error(got)
+		}
+		if _, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, "reader@acme.example"); err != nil {
+			r.t.Fatal(err)
+		}
+		until("event: error")
+		if data := until("data: "); !strings.Contains(data, `"code":`) {
+			r.t.Error(data)
+		}
+		for lines.Scan() { // to the end, which there is
+		}
+	})
+}
+
+func TestWebhooksAPI(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.webhook(`"app.*","invite.accepted"`)
+		got := r.send(r.key, "GET", "/webhooks/"+id, "").body
+		if strings.Contains(got, "secret") || !strings.Contains(got, `"events":["app.*","invite.accepted"],"description":"","enabled":true,"disabled_reason":""`) {
+			r.t.Error(got)
+		}
+		rotated := r.send(r.key, "POST", "/webhooks/"+id+"/rotate", "")
+		if rotated.status != 200 || !strings.Contains(rotated.body, `"secret":"whsec_`) {
+			r.t.Error(rotated)
+		}
+		for body, attr := range map[string]string{
+			`{}`: "url", `{"url":"https://a.example"}`: "events", `{"url":"ftp://a.example","events":["app.*"]}`: "url",
+			`{"url":"http://127.0.0.1/","events":["app.*"]}`:             "url",
+			`{"url":"http://[::ffff:10.0.0.1]/","events":["app.*"]}`:     "url",
+			`{"url":"http://localhost:8000/","events":["app.*"]}`:        "url",
+			`{"url":"http://2130706433/","events":["app.*"]}`:            "url",
+			`{"url":"https://u:p@a.example/","events":["app.*"]}`:        "url",
+			`{"url":"https://a.example","events":[]}`:                    "events",
+			`{"url":"https://a.example","events":["*"]}`:                 "events",
+			`{"url":"https://a.example","events":["app.x"]}`:             "events",
+			`{"url":"https://a.example","events":["app.*"],"enabled":1}`: "enabled",
+		} {
+			if got := r.send(r.key, "POST", "/webhooks", body); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
+				r.t.Errorf("%s: %d %s", body, got.status, got.body)
+			}
+			if got := r.send(r.key, "PATCH", "/webhooks/"+id, body); body != "{}" && attr != "events" && got.status != 400 {
+				r.t.Errorf("PATCH %s: %d %s", body, got.status, got.body)
+			}
+		}
+		if got := r.send(r.key, "PATCH", "/webhooks/"+id, `{"enabled":false}`); got.status != 200 || !strings.Contains(got.body, `"enabled":false`) {
+			r.t.Error(got)
+		}
+		if got := r.send(r.key, "POST", "/webhooks/"+id+"/test", ""); got.status != 400 {
+			r.t.Error(got)
+		}
+		for range 49 {
+			r.webhook(`"site.*"`)
+		}
+		if got := r.send(r.key, "POST", "/webhooks", `{"url":"https://a.example","events":["app.*"]}`); got.status != 400 {
+			r.t.Errorf("the 51st: %d", got.status)
+		}
+		if got := r.send(r.key, "DELETE", "/webhooks/"+id, ""); got.status != 204 {
+			r.t.Error(got)
+		}
+		r.want("GET", "/webhooks/"+id, "", 404, notFound)
+		if log := r.send(r.key, "GET", "/activity?scope=Webhook", "").body; strings.Contains(log, "whsec") || !strings.Contains(log, `"activity":"rotated"`) {
+			r.t.Error(log)
+		}
+	})
+}

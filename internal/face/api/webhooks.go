@@ -1,0 +1,137 @@
+package api
+
+import (
+	"net/http"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
+	"foyer/internal/face/wire"
+)
+
+// AppendWebhook appends a webhook; its secret alone where it has just been made.
+func AppendWebhook(b []byte, h event.Webhook) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", h.ID)
+	b = wire.AppendField(b, "url", h.URL)
+	b = wire.AppendStrings(b, "events", h.Events)
+	b = wire.AppendField(b, "description", h.Description)
+	b = wire.AppendBool(b, "enabled", h.Enabled)
+	b = wire.AppendField(b, "disabled_reason", h.DisabledReason)
+	if h.Secret != "" {
+		b = wire.AppendField(b, "secret", h.Secret)
+	}
+	b = wire.AppendTime(b, "created_at", h.CreatedAt)
+	return append(wire.AppendTime(b, "updated_at", h.UpdatedAt), '}')
+}
+
+// AppendDelivery appends how an event came to a webhook.
+func AppendDelivery(b []byte, d event.Delivery) []byte {
+	b = wire.AppendInt(append(b, '{'), "id", d.ID)
+	b = wire.AppendField(b, "event_id", d.EventID)
+	b = wire.AppendField(b, "type", d.Type)
+	b = wire.AppendInt(b, "sequence", d.Sequence)
+	b = wire.AppendField(b, "state", string(d.State))
+	b = wire.AppendInt(b, "attempts", int64(d.Attempts))
+	b = wire.AppendInt(b, "status", int64(d.Status))
+	b = wire.AppendField(b, "error", d.Error)
+	b = wire.AppendInt(b, "duration_ms", d.Duration.Milliseconds())
+	b = wire.AppendTime(b, "created_at", d.CreatedAt)
+	b = wire.AppendTime(b, "tried_at", d.TriedAt)
+	return append(wire.AppendTime(b, "next_try_at", d.DueAt), '}')
+}
+
+func readWebhook(w http.ResponseWriter, r *http.Request) (event.Draft, error) {
+	o, err := wire.ReadObject(w, r, wire.MaxBody)
+	return event.Draft{URL: o.Text("url"), Events: o.Texts("events"), Description: o.Text("description"), Enabled: o.Bool("enabled")}, err
+}
+
+// webhookID is the number in the path; 0, which is no webhook, if it is not one.
+func webhookID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }
+
+func writeWebhook(w http.ResponseWriter, status int, h event.Webhook) error {
+	return wire.Write(w, status, func(b []byte) []byte { return AppendWebhook(b, h) })
+}
+
+func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	d, err := readWebhook(w, r)
+	if err != nil {
+		return err
+	}
+	h, err := a.Events.Create(r.Context(), c, d)
+	if err != nil {
+		return err
+	}
+	return writeWebhook(w, http.StatusCreated, h)
+}
+
+func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	h, err := a.Events.Get(r.Context(), c, webhookID(r))
+	if err != nil {
+		return err
+	}
+	return writeWebhook(w, http.StatusOK, h)
+}
+
+func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	d, err := readWebhook(w, r)
+	if err != nil {
+		return err
+	}
+	h, err := a.Events.Update(r.Context(), c, webhookID(r), d)
+	if err != nil {
+		return err
+	}
+	return writeWebhook(w, http.StatusOK, h)
+}
+
+func (a *API) deleteWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Events.Delete(r.Context(), c, webhookID(r)); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
+}
+
+func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	h, err := a.Events.Try(r.Context(), c, webhookID(r))
+	if err != nil {
+		return err
+	}
+	return writeWebhook(w, http.StatusAccepted, h)
+}
+
+func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	h, err := a.Events.Rotate(r.Context(), c, webhookID(r))
+	if err != nil {
+		return err
+	}
+	return writeWebhook(w, http.StatusOK, h)
+}
+
+func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Events.Deliveries(r.Context(), c, webhookID(r), p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, AppendDelivery)
+}
+
+func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+		return err
+	}
+	d, err := a.Events.Redeliver(r.Context(), c, webhookID(r), patch.ID(r.PathValue("delivery_id")))
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return AppendDelivery(b, d) })
+}
