@@ -157,8 +157,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 			return nil
 		}
 		if w.Enabled != before.Enabled {
-			w.DisabledReason, w.failingSince = "", time.Time{}
-			if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
+			if err := s.switched(ctx, tx, w); err != nil {
 				return err
 			}
 		}
@@ -166,16 +165,20 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		if err := update(ctx, tx, *w); err != nil {
 			return err
 		}
-		if !w.Enabled {
-			if err := drop(ctx, tx, w.ID, s.DB.Now()); err != nil {
-				return err
-			}
-		}
 		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, c, *w, activity.Updated, changes)
 	})
+}
+
+// switched makes of a webhook that was switched on or off what it begins, or ends, with.
+func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
+	w.DisabledReason, w.failingSince = "", time.Time{}
+	if w.position, err = position(ctx, tx, w.OrganizationID); err != nil || w.Enabled {
+		return err
+	}
+	return drop(ctx, tx, w.ID, s.DB.Now())
 }
 
 func difference(a, b Webhook) (changes []activity.Change) {

@@ -85,13 +85,8 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 		if err := mayChange(ctx, self, member); err != nil || !level.Set {
 			return err
 		}
-		if wanted > self.Level {
-			return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", self.Level, self.Level)
-		}
-		if wanted > member.Level { // else a key for members alone would lead to one that can do all
-			if err := c.Scope.Require(access.All); err != nil {
-				return err
-			}
+		if err := mayGive(c, self, member, wanted); err != nil {
+			return err
 		}
 		if m, err = s.setLevel(ctx, tx, c, member, wanted); err != nil {
 			return err
@@ -99,6 +94,16 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 		return access.KeepAnswer(ctx, tx, m)
 	})
 	return m, err
+}
+
+func mayGive(c access.Caller, self, member Membership, wanted access.Level) error {
+	switch {
+	case wanted > self.Level:
+		return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", self.Level, self.Level)
+	case wanted > member.Level: // else a key for members alone would lead to one that can do all
+		return c.Scope.Require(access.All)
+	}
+	return nil
 }
 
 // Expel is RemoveMember for a caller, who may always leave.

@@ -180,15 +180,22 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 		}
 		p.UpdatedAt = s.DB.Now()
 		changes := reasonChange("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
-		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
+		if err := s.record(ctx, tx, c, p, verb, changes); err != nil {
 			return err
 		}
-		if err := access.KeepAnswer(ctx, tx, v); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, c, p, verb, changes)
+		v, err = answerWith(ctx, tx, id, number)
+		return err
 	})
 	return v, err
+}
+
+// answerWith reads a version that was changed, and keeps it as the answer.
+func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
+	v, err := findVersionAndUsers(ctx, tx, id, number)
+	if err != nil {
+		return Version{}, err
+	}
+	return v, access.KeepAnswer(ctx, tx, v)
 }
 
 // refuseWithdrawn refuses a bundle that a withdrawn version of the plugin has.

@@ -231,14 +231,14 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 		return Sources{}, err
 	}
 	if o.Current != current.Number {
-		if err := prune(ctx, tx, p.ID); err != nil {
-			return Sources{}, err
-		}
+		err = prune(ctx, tx, p.ID)
 	}
-	err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...)
-	saved.Plugin = p
+	if err == nil {
+		err = s.save(ctx, tx, c, before, &p, activity.SourceUpdated, beside...)
+	}
 	if err != nil {
 		return Sources{}, err
 	}
+	saved.Plugin = p
 	return saved, access.KeepAnswer(ctx, tx, saved)
 }

@@ -111,13 +111,8 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 			return err
 		}
 		changes := []activity.Change{activity.Changed("revision", site.Revision, revision)}
-		if err := s.record(ctx, tx, c, site, activity.Restored, changes); err != nil {
-			return err
-		}
-		if site, err = findSite(ctx, tx, c.Organization.ID, id, ""); err != nil {
-			return err
-		}
-		return access.KeepAnswer(ctx, tx, site)
+		site, err = s.finish(ctx, tx, c, site, activity.Restored, changes)
+		return err
 	})
 	return site, err
 }

@@ -149,15 +149,22 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 				return err
 			}
 		}
-		if err := s.record(ctx, tx, c, site, activity.Updated, changes); err != nil {
-			return err
-		}
-		if site, err = findSite(ctx, tx, c.Organization.ID, id, ""); err != nil {
-			return err
-		}
-		return access.KeepAnswer(ctx, tx, site)
+		site, err = s.finish(ctx, tx, c, site, activity.Updated, changes)
+		return err
 	})
 	return site, taken(err)
+}
+
+// finish records a change of a site, and returns the site as it is now, which is kept as the answer.
+func (s Service) finish(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) (Site, error) {
+	if err := s.record(ctx, tx, c, site, verb, changes); err != nil {
+		return Site{}, err
+	}
+	site, err := findSite(ctx, tx, c.Organization.ID, site.ID, "")
+	if err != nil {
+		return Site{}, err
+	}
+	return site, access.KeepAnswer(ctx, tx, site)
 }
 
 func difference(a, b Site) (changes []activity.Change) {

@@ -207,7 +207,7 @@ func TestPages(t *testing.T) {
 				if next = strings.Trim(link, `"`); next == "null" {
 					break
 				}
-				if !strings.HasPrefix(next, baseURL+"/api/") || !strings.Contains(next, "x=%26") {
+				if !strings.HasPrefix(next, baseURL+"/api/") || strings.Contains(next, "x=") { // which no operation knows
 					r.t.Fatalf("next is %s", next)
 				}
 				next = strings.TrimPrefix(next, baseURL)

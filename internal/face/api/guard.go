@@ -27,7 +27,7 @@ func (a *API) protect(route Route) http.Handler {
 		r = r.WithContext(fair.For(r.Context(), purpose))
 		caller, err := a.admit(w, r, route)
 		if err == nil {
-			err = a.do(w, r, route, known, caller)
+			err = a.do(w, r, route, known, caller)                    //nolint:contextcheck // r has it
 			if route.may == nil && err != nil && !fault.IsOurs(err) { // what is right is not counted
 				err = cmp.Or(a.LimitPeer(w, r), err)
 			}

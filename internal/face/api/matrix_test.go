@@ -65,7 +65,9 @@ func (r *rig) target(route api.Route) string {
 		r.placed(site, `{"app_id":`+app+`}`)
 		return strings.NewReplacer("{id}", site, "{app_id}", app).Replace(path)
 	case strings.Contains(path, "/webhooks/{id}"):
-		return strings.NewReplacer("{id}", r.webhook(`"app.*"`), "{delivery_id}", "1000000").Replace(path)
+		r.send(r.key, "DELETE", "/webhooks/"+r.hook, "") // there may be 50
+		r.hook = r.webhook(`"app.*"`)
+		return strings.NewReplacer("{id}", r.hook, "{delivery_id}", "1000000").Replace(path)
 	case strings.Contains(path, "/keys/{id}"), strings.Contains(path, "/sessions/{id}"):
 		return strings.Replace(path, "{id}", "1000000", 1)
 	case strings.Contains(path, "{id}"):

@@ -66,7 +66,7 @@ func TestCommandsAreAnsweredAsShown(t *testing.T) {
 			r.send(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const n = `+text+`"}}`)
 		}
 		fillIn := strings.NewReplacer(
-			"apps/42", "apps/"+app, `"app_id": 42`, `"app_id": `+app, `"app_id":42`, `"app_id":`+app, "sites/3", "sites/"+site,
+			"apps/42", "apps/"+app, `"app_id": 42`, `"app_id": `+app, `"app_id":42`, `"app_id":`+app, "sites/3", "sites/"+site, "webhooks/4", "webhooks/"+r.webhook(`"app.*"`),
 			"$TOKEN", r.token(r.invite("alonzo@example.com")),
 			"$USER_UUID", r.join(r.org, "grace@example.com", access.Member).User.UUID,
 		)

@@ -58,6 +58,7 @@ type rig struct {
 	owner      org.Membership
 	key        string // the owner's, scope *
 	otherKey   string // the owner's of the other organization
+	hook       string // the webhook that was made last
 	made       int    // counts what was made, for names that are new
 }
 
