@@ -130,20 +130,22 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
+	invites := invite.Service{
+		DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
+		Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
+		Shown: api.InviteAppender, ShownMember: api.AppendMember,
+	}
+	orgs.Holders = []org.Holder{sites, apps, invites, signIn, keys} // sites first: their placements go with them
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,
 		Plugins:       apps,
 		Sites:         sites,
-		Invites: invite.Service{
-			DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
-			Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
-			Shown: api.InviteAppender, ShownMember: api.AppendMember,
-		},
-		SignIn: signIn,
-		Events: events,
-		Jobs:   jobs,
-		db:     d,
+		Invites:       invites,
+		SignIn:        signIn,
+		Events:        events,
+		Jobs:          jobs,
+		db:            d,
 	}, nil
 }
 

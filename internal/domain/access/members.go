@@ -61,6 +61,20 @@ func (k *Keys) RevokeBound(ctx context.Context, tx *db.Tx, by Caller, organizati
 	return nil
 }
 
+// RevokeAllBound removes, inside Change, all keys that are bound to an organization.
+func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organizationID string) error {
+	bound, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE organization_id = $1 ORDER BY id`+tx.ForUpdate, organizationID)
+	if err != nil {
+		return err
+	}
+	for _, key := range bound {
+		if err := k.revoke(ctx, tx, by, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID, &k.UserLevel) }
 
 // ofMembers selects the keys that see an organization, of members up to a level.

@@ -194,6 +194,15 @@ func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, by Caller, userID,
 	return k.end(ctx, tx, by, slices.DeleteFunc(all, func(b begun) bool { return b.id == except }))
 }
 
+// RemoveSessionsBy ends, inside Change, the sessions of a user that began in one way.
+func (k *Keys) RemoveSessionsBy(ctx context.Context, tx *db.Tx, by Caller, userID int64, method Method) error {
+	all, err := lockBegun(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	return k.end(ctx, tx, by, slices.DeleteFunc(all, func(b begun) bool { return b.method != method }))
+}
+
 // RevokeAll revokes all keys of a user and ends all their sessions, inside Change.
 func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64) error {
 	keys, err := lockKeys(ctx, tx, userID)

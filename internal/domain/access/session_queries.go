@@ -30,12 +30,13 @@ type begun struct {
 	id, userID int64
 	email      string // the user's
 	boundTo    string // the one organization that it opens; "": all of the user's
+	method     Method
 }
 
-func (b *begun) fields() []any { return []any{&b.id, &b.userID, &b.email, &b.boundTo} }
+func (b *begun) fields() []any { return []any{&b.id, &b.userID, &b.method, &b.email, &b.boundTo} }
 
 const selectBegun = `
-	SELECT id, user_id, (SELECT email FROM users WHERE users.id = user_id),
+	SELECT id, user_id, method, (SELECT email FROM users WHERE users.id = user_id),
 		COALESCE((SELECT organization_id FROM keys WHERE keys.id = key_id), '') FROM sessions`
 
 func findBegun(ctx context.Context, tx *db.Tx, userID, id int64) (begun, error) {

@@ -139,10 +139,12 @@ func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
 	return insert(ctx, tx, e, changes)
 }
 
+const noChanges = "[]"
+
 // marshal writes changes without the escapes that encoding/json adds for HTML.
 func marshal(changes []Change) (string, error) {
 	if len(changes) == 0 {
-		return "[]", nil
+		return noChanges, nil
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

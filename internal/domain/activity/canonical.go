@@ -12,15 +12,16 @@ type chained struct {
 	Stored
 	userID, keyID, sessionID string // in digits; "": NULL
 	nameHash, salt           string
+	changesHash              string // "": the chain has the changes themselves
 }
 
 const chainedColumns = `id, organization_id, scope, item_id, activity, COALESCE(CAST(user_id AS TEXT), ''), COALESCE(CAST(key_id AS TEXT), ''),
-	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt`
+	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt, changes_hash`
 
 func (c *chained) fields() []any {
 	return []any{
 		&c.ID, &c.OrganizationID, &c.Scope, &c.ItemID, &c.Verb, &c.userID, &c.keyID,
-		&c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt, &c.Number, &c.Hash, &c.nameHash, &c.salt,
+		&c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt, &c.Number, &c.Hash, &c.nameHash, &c.salt, &c.changesHash,
 	}
 }
 
@@ -48,7 +49,11 @@ func (c *chained) appendCanonical(b []byte) []byte {
 	}
 	text(`{"activity":`, string(c.Verb))
 	text(`,"address":`, c.Address)
-	text(`,"changes":`, c.Changes)
+	if c.changesHash == "" {
+		text(`,"changes":`, c.Changes)
+	} else {
+		text(`,"changes_sha256":`, c.changesHash)
+	}
 	text(`,"created_at":`, c.CreatedAt.UTC().Format(time.RFC3339Nano))
 	number(`,"id":`, strconv.FormatInt(c.ID, 10))
 	text(`,"item_id":`, c.ItemID)
@@ -96,8 +101,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// hashName is what the chain has of a name that can be erased.
-func hashName(salt, name string) string {
-	sum := sha256.Sum256([]byte(salt + name))
+// hashText is what the chain has of a text that can be erased.
+func hashText(salt, text string) string {
+	sum := sha256.Sum256([]byte(salt + text))
 	return hex.EncodeToString(sum[:])
 }

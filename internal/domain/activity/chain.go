@@ -53,32 +53,36 @@ func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
 // numberBatch numbers the first entries that have no number, whatever their ids: on PostgreSQL
 // an entry may be committed later than others with higher ones.
 func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
-	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		db.Lock(tx, "activity chain")
-		entries, err := unnumbered(ctx, tx, chainBatch)
-		if err != nil {
-			return err
-		}
-		n = len(entries)
-		chains := heads{}
-		for i := range entries {
-			head, err := chains.of(ctx, tx, entries[i].OrganizationID)
-			if err != nil {
-				return err
-			}
-			head.append(&entries[i])
-			if err := setNumber(ctx, tx, entries[i]); err != nil {
-				return err
-			}
-		}
-		for _, id := range slices.Sorted(maps.Keys(chains)) {
-			if err := setHead(ctx, tx, *chains[id]); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		n, err = number(ctx, tx)
+		return err
 	})
 	return n, err
+}
+
+func number(ctx context.Context, tx *db.Tx) (n int, err error) {
+	db.Lock(tx, "activity chain")
+	entries, err := unnumbered(ctx, tx, chainBatch)
+	if err != nil {
+		return 0, err
+	}
+	chains := heads{}
+	for i := range entries {
+		head, err := chains.of(ctx, tx, entries[i].OrganizationID)
+		if err != nil {
+			return 0, err
+		}
+		head.append(&entries[i])
+		if err := setNumber(ctx, tx, entries[i]); err != nil {
+			return 0, err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(chains)) {
+		if err := setHead(ctx, tx, *chains[id]); err != nil {
+			return 0, err
+		}
+	}
+	return len(entries), nil
 }
 
 // heads are those of chains that get entries, by organization.
@@ -111,9 +115,16 @@ var beginning = strings.Repeat("0", 64)
 
 // append makes an entry the next one of a chain.
 func (h *Head) append(e *chained) {
-	if e.Name != "" && personal(e.Scope) {
+	named := e.Name != "" && personal(e.Scope)
+	changed := e.Scope == Membership && strings.Contains(e.Changes, `"field":"email"`)
+	if named || changed {
 		e.salt = rand.Text()
-		e.nameHash = hashName(e.salt, e.Name)
+	}
+	if named {
+		e.nameHash = hashText(e.salt, e.Name)
+	}
+	if changed {
+		e.changesHash = hashText(e.salt, e.Changes)
 	}
 	e.Number = h.Number + 1
 	e.Hash = e.hashAfter(h.Hash)
@@ -165,36 +176,6 @@ func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error)
 }
 
 func setNumber(ctx context.Context, tx *db.Tx, e chained) error {
-	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5 WHERE id = $1`,
-		e.ID, e.Number, e.Hash, e.nameHash, e.salt)
-}
-
-// Person is a user as entries may name them.
-type Person struct {
-	UserID int64
-	UUID   string
-	Emails []string // what they have or had
-}
-
-// Erase removes a person's addresses from the entries of all organizations. Chains hold: they
-// have no more of an address than its hash with a salt, which goes too.
-func Erase(ctx context.Context, d *db.DB, p Person) error {
-	if _, err := NumberAll(ctx, d); err != nil { // what is not in the chain yet has no salt
-		return err
-	}
-	return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		for _, email := range p.Emails {
-			if err := erase(ctx, tx, `name = $1`, email); err != nil {
-				return err
-			}
-		}
-		if err := erase(ctx, tx, `scope = 'OrganizationMembership' AND item_id = $1`, p.UUID); err != nil {
-			return err
-		}
-		return erase(ctx, tx, `scope IN ('Key', 'Session') AND user_id = $1`, p.UserID)
-	})
-}
-
-func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
-	return db.Exec(ctx, tx, `UPDATE activity SET name = '', salt = '' WHERE salt <> '' AND `+which, of)
+	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5, changes_hash = $6 WHERE id = $1`,
+		e.ID, e.Number, e.Hash, e.nameHash, e.salt, e.changesHash)
 }

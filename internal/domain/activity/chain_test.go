@@ -115,7 +115,7 @@ var columnsAltered = map[string]string{
 	"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
 	"user_id": "COALESCE(user_id, -1) + 1", "name": "name || 'x'", "changes": "'[ ]'", "request_id": "'q'", "created_at": "$1",
 	"key_id": "COALESCE(key_id, -1) + 1", "session_id": "0", "address": "'192.0.2.1'", "number": "number + 1000", "hash": "'" + strings.Repeat("0", 64) + "'",
-	"name_hash": "name_hash || '0'", "salt": "salt || 'x'",
+	"name_hash": "name_hash || '0'", "changes_hash": "changes_hash || '0'", "salt": "salt || 'x'",
 }
 
 // Whatever somebody does to the entries in the database, the first that is not as it was made
@@ -294,6 +294,8 @@ func TestErase(t *testing.T) {
 			{Scope: Plugin, ItemID: "1", Verb: Installed, Name: "App", User: User{ID: 7}},
 			{Scope: Invite, ItemID: "2", Verb: Created, Name: other},
 			{Scope: Session, ItemID: "2", Verb: Created, Name: email, User: User{ID: 7}},
+			{Scope: Membership, ItemID: uuid, Verb: Updated, Name: email, Changes: []Change{Changed("email", former, email)}},
+			{Scope: Membership, ItemID: uuid, Verb: Updated, Name: email, Changes: []Change{Changed("level", 1, 8)}},
 		}
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, e := range entries {
@@ -307,7 +309,13 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Erase(t.Context(), d, Person{UserID: 7, UUID: uuid, Emails: []string{email}}); err != nil {
+		err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if had, err := Addresses(ctx, tx, uuid); err != nil || !slices.Equal(had, []string{email, former}) {
+				t.Errorf("%q, %v", had, err)
+			}
+			return Erase(ctx, tx, Person{UserID: 7, UUID: uuid, Emails: []string{email}})
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		found, err := List(t.Context(), d, Filter{OrganizationID: ours}, page.First)
@@ -315,12 +323,18 @@ func TestErase(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Reverse(found.Items)
-		for i, want := range []string{"", "", other, "", "App", other, ""} {
+		for i, want := range []string{"", "", other, "", "App", other, "", "", ""} {
 			if e := found.Items[i]; e.Name != want || e.Erased != (want == "") {
 				t.Errorf("%d: %+v, want the name %q", i, e, want)
 			}
 		}
-		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 7 {
+		if changed := found.Items[7].Changes; changed != noChanges {
+			t.Errorf("the addresses are left: %s", changed)
+		}
+		if changed := found.Items[8].Changes; !strings.Contains(changed, "level") {
+			t.Errorf("the level is gone: %s", changed)
+		}
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 9 {
 			t.Errorf("%+v", v)
 		}
 	})

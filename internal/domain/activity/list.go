@@ -23,7 +23,7 @@ type Stored struct {
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
 	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
-	COALESCE(a.number, 0), a.hash, a.name_hash <> '' AND a.salt = ''`
+	COALESCE(a.number, 0), a.hash, a.name_hash || a.changes_hash <> '' AND a.salt = ''`
 
 func (s *Stored) fields() []any {
 	return []any{
@@ -33,7 +33,7 @@ func (s *Stored) fields() []any {
 	}
 }
 
-const selectEntries = `SELECT ` + columns + ` FROM activity a LEFT JOIN users u ON u.id = a.user_id`
+const selectEntries = `SELECT ` + columns + ` FROM activity a LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
 
 // Filter narrows a list of entries down. What is zero narrows nothing.
 type Filter struct {

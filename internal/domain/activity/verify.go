@@ -85,7 +85,7 @@ func (w *walk) step(e *chained) string {
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
 	case e.Number > w.last+1:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
-	case e.hashAfter(w.hash) != e.Hash || !e.nameFits():
+	case e.hashAfter(w.hash) != e.Hash || !e.fits():
 		return fmt.Sprintf("entry %d (id %d) was changed or put in", e.Number, e.ID)
 	case e.Number == w.kept.Number && e.Hash != w.kept.Hash:
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
@@ -95,15 +95,16 @@ func (w *walk) step(e *chained) string {
 	return ""
 }
 
-// nameFits reports whether a name that can be erased is the one that was made, or erased.
-func (c *chained) nameFits() bool {
+// fits reports whether what can be erased is as it was made, or erased.
+func (c *chained) fits() bool {
 	switch {
-	case c.nameHash == "":
+	case c.nameHash == "" && c.changesHash == "":
 		return c.salt == ""
-	case c.salt == "" && c.Name == "":
-		return true
+	case c.salt == "":
+		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges)
 	}
-	return hashName(c.salt, c.Name) == c.nameHash
+	return (c.nameHash == "" || hashText(c.salt, c.Name) == c.nameHash) &&
+		(c.changesHash == "" || hashText(c.salt, c.Changes) == c.changesHash)
 }
 
 // end says what is wrong after the last entry.

@@ -3,6 +3,7 @@ package org
 import (
 	"context"
 	"strings"
+	"time"
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
@@ -55,6 +56,11 @@ func findOrganization(ctx context.Context, q db.Querier, id string) (Organizatio
 	return db.One(ctx, q, (*Organization).fields, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, strings.ToLower(id))
 }
 
+// deleteOrganization removes the members and keys that it had, too.
+func deleteOrganization(ctx context.Context, tx *db.Tx, id string) error {
+	return db.Exec(ctx, tx, `DELETE FROM organizations WHERE id = $1`, id)
+}
+
 func anyOrganization(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM organizations)`)
 }
@@ -78,9 +84,9 @@ func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
 // ensureUser makes the user unless there is one with this address.
 func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
 	err := db.Exec(ctx, tx, `
-		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING`,
-		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt)
+		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at, search)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (email) DO NOTHING`,
+		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt, u.search())
 	if err != nil {
 		return User{}, err
 	}
@@ -88,7 +94,15 @@ func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
 }
 
 func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
-	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u ORDER BY u.id`)
+	return db.All(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.erased_at IS NULL ORDER BY u.id`)
+}
+
+// blankUser leaves nothing of a user but their ids.
+func blankUser(ctx context.Context, tx *db.Tx, id int64, email string, at time.Time) error {
+	err := db.Exec(ctx, tx, `
+		UPDATE users SET email = $2, first_name = '', last_name = '', search = '', is_email_verified = FALSE, erased_at = $3
+		WHERE id = $1`, id, email, at)
+	return err
 }
 
 func markVerified(ctx context.Context, tx *db.Tx, u User) error {
@@ -96,11 +110,18 @@ func markVerified(ctx context.Context, tx *db.Tx, u User) error {
 }
 
 func updateNames(ctx context.Context, tx *db.Tx, u User) error {
-	return db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3 WHERE id = $1`, u.ID, u.FirstName, u.LastName)
+	return db.Exec(ctx, tx, `UPDATE users SET first_name = $2, last_name = $3, search = $4 WHERE id = $1`, u.ID, u.FirstName, u.LastName, u.search())
 }
 
 func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
-	return db.Exec(ctx, tx, `UPDATE users SET email = $2 WHERE id = $1`, u.ID, u.Email)
+	return db.Exec(ctx, tx, `UPDATE users SET email = $2, is_email_verified = $3, search = $4 WHERE id = $1`,
+		u.ID, u.Email, u.IsEmailVerified, u.search())
+}
+
+// addressTaken reports whether a user has an address. Keys.Change keeps it so; whoever makes
+// users does so in it.
+func addressTaken(ctx context.Context, tx *db.Tx, email string) (bool, error) {
+	return db.One(ctx, tx, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
 }
 
 func markHanded(ctx context.Context, tx *db.Tx, u User) error {
@@ -166,6 +187,10 @@ func deleteMember(ctx context.Context, tx *db.Tx, m Membership) error {
 func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Membership, error) {
 	return db.All(ctx, q, (*Membership).fields, selectMember+`
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
+}
+
+func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.joined_at, m.organization_id`, userID)
 }
 
 func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Membership, error) {

@@ -26,6 +26,9 @@ type Service struct {
 	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
 	// Shown appends a member as the API shows one, for events; nil: there are none.
 	Shown func([]byte, Membership) []byte
+
+	// Holders are asked, in this order, when a user or an organization is erased.
+	Holders []Holder
 }
 
 // Create makes an organization. The first one may share apps with all others.

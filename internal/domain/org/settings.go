@@ -8,9 +8,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/plaintext"
-	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
-	"foyer/internal/infra/db"
 )
 
 // MayChangeSettings reports whether a caller may change the organization they are in.
@@ -52,50 +50,4 @@ func CheckPersonName(field string, f patch.Field[string], limit int) (string, er
 // unnameable reports whether a character breaks a line or reorders what is around it.
 func unnameable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
-}
-
-// SelfPatch is what users change of themselves.
-type SelfPatch struct {
-	Email     patch.Field[string] // of the first owner, who has none yet; of everybody else it is left out
-	FirstName patch.Field[string]
-	LastName  patch.Field[string]
-}
-
-// ChangeSelf changes the names, and of the first owner the address, of the user who is a caller. It takes more than a key that is
-// bound to one organization: all of the user's show them.
-func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (User, error) {
-	if err := access.MaySeeSelf(c); err != nil {
-		return User{}, err
-	}
-	var faults fault.List
-	first, err := CheckPersonName("first_name", p.FirstName, maxFirstName)
-	faults.Add(err)
-	last, err := CheckPersonName("last_name", p.LastName, maxLastName)
-	faults.Add(err)
-	if err := faults.Err(); err != nil {
-		return User{}, err
-	}
-	var u User
-	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {
-			return access.OrNotFound(err)
-		}
-		if err := precondition.Check(ctx, u); err != nil {
-			return err
-		}
-		if err := s.introduce(ctx, tx, c, &u, p.Email); err != nil {
-			return err
-		}
-		if p.FirstName.Set {
-			u.FirstName = first
-		}
-		if p.LastName.Set {
-			u.LastName = last
-		}
-		if err := access.KeepAnswer(ctx, tx, u); err != nil {
-			return err
-		}
-		return updateNames(ctx, tx, u)
-	})
-	return u, err
 }

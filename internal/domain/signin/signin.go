@@ -241,6 +241,22 @@ func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userI
 	return user.id, "", insertIdentity(ctx, tx, p, user.id, s.DB.Now())
 }
 
+// Unlink parts a user from their accounts at the identity provider, and ends the sessions that
+// began by it. It returns how many accounts there were.
+func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n int64, err error) {
+	user, err := s.Organizations.UserByEmail(ctx, email)
+	if err != nil {
+		return 0, err
+	}
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if n, err = deleteIdentities(ctx, tx, user.ID); err != nil {
+			return err
+		}
+		return s.Keys.RemoveSessionsBy(ctx, tx, by, user.ID, access.ByProvider)
+	})
+	return n, err
+}
+
 // speaksFor reports whether the provider is believed about an address.
 func (s Service) speaksFor(email string) bool {
 	if len(s.Domains) == 0 {

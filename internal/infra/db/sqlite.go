@@ -19,6 +19,7 @@ var (
 	sqlitePragmas = []string{
 		"busy_timeout = 10000", // the first: see openOwn
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
+		"secure_delete = ON", // what is erased is nowhere in the file
 	}
 	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
 )
@@ -61,6 +62,20 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 }
 
 func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
+
+// Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
+// they were before would otherwise stay in the log until it is written over. Readers may keep
+// it from that; then the next ones end it.
+func (d *DB) Purge(ctx context.Context) error {
+	if d.sqlite == nil {
+		return nil
+	}
+	c, err := openOwn(ctx, d.sqlite.file.path, sqlitePragmas)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Set([]string{"wal_checkpoint(TRUNCATE)"}), c.Close())
+}
 
 // errForeign means that a file is another program's database.
 var errForeign = errors.New("this is another program's database: it has tables, but not foyer's")

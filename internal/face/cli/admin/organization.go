@@ -18,6 +18,7 @@ type Organization struct {
 	Create organizationCreate `cmd:"" help:"Make an organization."`
 	List   organizationList   `cmd:"" help:"List all organizations."`
 	Set    organizationSet    `cmd:"" help:"Change settings of an organization."`
+	Delete organizationDelete `cmd:"" help:"Delete an organization and all that belongs to it."`
 }
 
 // Help gives examples.

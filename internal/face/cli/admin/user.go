@@ -14,6 +14,9 @@ import (
 type User struct {
 	List       userList       `cmd:"" help:"List everybody, in whatever organization."`
 	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`
+	Set        userSet        `cmd:"" help:"Change the names or the address of a user."`
+	Delete     userDelete     `cmd:"" help:"Erase a user."`
+	Unlink     userUnlink     `cmd:"" help:"Part a user from their account at the identity provider."`
 }
 
 type userList struct{}

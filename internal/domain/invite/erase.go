@@ -1,0 +1,45 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// EraseUser implements org.Holder: invites to the person go, accepted or not.
+func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
+	for _, email := range p.Emails {
+		in, err := db.All(ctx, tx, db.Value[string], `DELETE FROM invites WHERE target_email = $1 RETURNING organization_id`, email)
+		if err != nil {
+			return err
+		}
+		for _, organizationID := range in {
+			addCount(tx, organizationID, -1)
+		}
+		for _, query := range []string{
+			`DELETE FROM accepted_invites WHERE target_email = $1`,
+			`DELETE FROM quotas WHERE item = $1`, // of mails to the address, and of links to sign in with
+		} {
+			if err := db.Exec(ctx, tx, query, email); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// EraseOrganization implements org.Holder.
+func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	n, err := db.Changed(ctx, tx, `DELETE FROM invites WHERE organization_id = $1`, organizationID)
+	if err != nil {
+		return err
+	}
+	addCount(tx, organizationID, -int(n))
+	for _, query := range []string{`DELETE FROM accepted_invites WHERE organization_id = $1`, `DELETE FROM quotas WHERE item = $1`} {
+		if err := db.Exec(ctx, tx, query, organizationID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

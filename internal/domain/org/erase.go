@@ -1,0 +1,105 @@
+package org
+
+import (
+	"context"
+	"strconv"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// Holder is a domain that keeps something of people or for organizations.
+type Holder interface {
+	// EraseUser removes a person's names and addresses from what it keeps.
+	EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error
+	// EraseOrganization removes what it keeps for an organization.
+	EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error
+}
+
+// EraseUser takes the names and addresses of a user out of all tables, and revokes their keys.
+// Their id stays, for what refers to it. The last owner of an organization cannot be erased.
+func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) (User, error) {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return User{}, err
+	}
+	var u User
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if u, err = findUser(ctx, tx, email); err != nil {
+			return notFound(err, "There is no user %s.", email)
+		}
+		return s.eraseUser(ctx, tx, by, u)
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return u, s.DB.Purge(ctx)
+}
+
+func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u User) error {
+	if err := s.Keys.RevokeAll(ctx, tx, by, u.ID); err != nil {
+		return err
+	}
+	memberships, err := membershipsOf(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range memberships {
+		if err := keepOwner(ctx, tx, m); err != nil {
+			return lastOwner(err, m)
+		}
+		if err := s.remove(ctx, tx, by, m); err != nil {
+			return err
+		}
+	}
+	had, err := activity.Addresses(ctx, tx, u.UUID)
+	if err != nil {
+		return err
+	}
+	p := activity.Person{UserID: u.ID, UUID: u.UUID, Emails: append(had, u.Email)}
+	for _, h := range s.Holders {
+		if err := h.EraseUser(ctx, tx, p); err != nil {
+			return err
+		}
+	}
+	if err := activity.Erase(ctx, tx, p); err != nil {
+		return err
+	}
+	// No address that anybody has, since no mail goes to the domain (RFC 2606).
+	return blankUser(ctx, tx, u.ID, "erased-"+strconv.FormatInt(u.ID, 10)+"@foyer.invalid", s.DB.Now())
+}
+
+func lastOwner(err error, m Membership) error {
+	if fault.IsOurs(err) {
+		return err
+	}
+	return fault.New(fault.Denied, "The user is the last owner of organization %s: make another member owner first, or delete the organization.", m.OrganizationID)
+}
+
+// EraseOrganization removes an organization with all that belongs to it. Its activity stays.
+func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id string) (Organization, error) {
+	var o Organization
+	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if o, err = findOrganization(ctx, tx, id); err != nil {
+			return notFound(err, "There is no organization %s.", id)
+		}
+		if err := s.Keys.RevokeAllBound(ctx, tx, by, o.ID); err != nil {
+			return err
+		}
+		for _, h := range s.Holders {
+			if err := h.EraseOrganization(ctx, tx, o.ID); err != nil {
+				return err
+			}
+		}
+		if err := s.record(ctx, tx, by, o, activity.Deleted, nil); err != nil {
+			return err
+		}
+		return deleteOrganization(ctx, tx, o.ID)
+	})
+	if err != nil {
+		return Organization{}, err
+	}
+	return o, s.DB.Purge(ctx)
+}

@@ -1,0 +1,126 @@
+package org
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/base/precondition"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// SelfPatch is what users change of themselves, and operators of users.
+type SelfPatch struct {
+	Email     patch.Field[string] // of the first owner, who has none yet, or by SetUser; of everybody else it is left out
+	FirstName patch.Field[string]
+	LastName  patch.Field[string]
+}
+
+// check returns the fields as they are stored.
+func (p SelfPatch) check() (email, first, last string, err error) {
+	var faults fault.List
+	if p.Email.Set {
+		email, err = ParseEmail("email", p.Email.Value)
+		faults.Add(err)
+	}
+	first, err = CheckPersonName("first_name", p.FirstName, maxFirstName)
+	faults.Add(err)
+	last, err = CheckPersonName("last_name", p.LastName, maxLastName)
+	faults.Add(err)
+	return email, first, last, faults.Err()
+}
+
+// ChangeSelf changes the names, and of the first owner the address, of the user who is a caller. It takes more than a key that is
+// bound to one organization: all of the user's show them.
+func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (User, error) {
+	if err := access.MaySeeSelf(c); err != nil {
+		return User{}, err
+	}
+	names := p
+	names.Email = patch.Field[string]{}
+	_, first, last, err := names.check()
+	if err != nil {
+		return User{}, err
+	}
+	var u User
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := precondition.Check(ctx, u); err != nil {
+			return err
+		}
+		if err := s.introduce(ctx, tx, c, &u, p.Email); err != nil {
+			return err
+		}
+		if err := p.rename(ctx, tx, &u, first, last); err != nil {
+			return err
+		}
+		return access.KeepAnswer(ctx, tx, u)
+	})
+	return u, err
+}
+
+func (p SelfPatch) rename(ctx context.Context, tx *db.Tx, u *User, first, last string) error {
+	if p.FirstName.Set {
+		u.FirstName = first
+	}
+	if p.LastName.Set {
+		u.LastName = last
+	}
+	return updateNames(ctx, tx, *u)
+}
+
+// SetUser changes the names and the address of a user, for an operator. Another address ends
+// the user's sessions.
+func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p SelfPatch) (User, error) {
+	email, err := ParseEmail("email", email)
+	if err != nil {
+		return User{}, err
+	}
+	newEmail, first, last, err := p.check()
+	if err != nil {
+		return User{}, err
+	}
+	var u User
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if u, err = findUser(ctx, tx, email); err != nil {
+			return notFound(err, "There is no user %s.", email)
+		}
+		if p.Email.Set && newEmail != u.Email {
+			if u, err = s.Readdress(ctx, tx, by, u, newEmail, false); err != nil {
+				return err
+			}
+			if err := s.Keys.RemoveSessions(ctx, tx, by, u.ID, 0); err != nil {
+				return err
+			}
+		}
+		return p.rename(ctx, tx, &u, first, last)
+	})
+	return u, err
+}
+
+// Readdress gives a user another address inside Keys.Change, and records that in each of their
+// organizations.
+func (s Service) Readdress(ctx context.Context, tx *db.Tx, by access.Caller, u User, email string, verified bool) (User, error) {
+	changes := []activity.Change{activity.Changed("email", u.Email, email)}
+	u.Email, u.IsEmailVerified = email, verified
+	switch taken, err := addressTaken(ctx, tx, email); {
+	case err != nil:
+		return User{}, err
+	case taken:
+		return User{}, fault.Field(fault.NotUnique, "email", "There is another user with this address.")
+	}
+	if err := updateEmail(ctx, tx, u); err != nil {
+		return User{}, err
+	}
+	return u, s.Keys.Record(ctx, tx, access.Key{UserID: u.ID}, by.Did(activity.Entry{
+		Scope: activity.Membership, ItemID: u.UUID, Verb: activity.Updated, Name: u.Email, Changes: changes,
+	}))
+}
+
+// search is what a member is searched by.
+func (u User) search() string { return plaintext.Fold(u.Email + " " + u.FirstName + " " + u.LastName) }

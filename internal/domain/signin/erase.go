@@ -1,0 +1,30 @@
+package signin
+
+import (
+	"context"
+
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// EraseUser implements org.Holder: whoever signed in as the person no longer can.
+func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
+	for _, query := range []string{
+		`DELETE FROM identities WHERE user_id = $1`,
+		`DELETE FROM signin_links WHERE user_id = $1`,
+		`DELETE FROM signin_failures WHERE user_id = $1`,
+	} {
+		if err := db.Exec(ctx, tx, query, p.UserID); err != nil {
+			return err
+		}
+	}
+	for _, email := range p.Emails {
+		if err := db.Exec(ctx, tx, `DELETE FROM signin_requests WHERE email = $1`, email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EraseOrganization implements org.Holder: there is nothing of organizations here.
+func (s Service) EraseOrganization(context.Context, *db.Tx, string) error { return nil }

@@ -1,0 +1,30 @@
+package site
+
+import (
+	"context"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// EraseUser implements org.Holder: what is kept here names users by their ids alone.
+func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
+
+// EraseOrganization implements org.Holder: the tokens of its sites answer 404.
+func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	defer s.Manifests.forget()
+	sites, err := db.All(ctx, tx, (*Site).fields, `SELECT `+columns+` FROM sites WHERE organization_id = $1 ORDER BY id`+tx.ForUpdate, organizationID)
+	if err != nil {
+		return err
+	}
+	for _, site := range sites {
+		if err := removeSite(ctx, tx, organizationID, site.ID); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, access.Caller{}, site, activity.Deleted, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

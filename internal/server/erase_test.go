@@ -1,0 +1,212 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/server"
+)
+
+// texts are all texts in a database, by table.
+func texts(t *testing.T, d *db.DB) map[string][]string {
+	t.Helper()
+	names := `SELECT name FROM sqlite_schema WHERE type = 'table'`
+	if _, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM sqlite_schema`); err != nil {
+		names = `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`
+	}
+	all := map[string][]string{}
+	for _, table := range must[[]string](t)(db.All(t.Context(), d, db.Value[string], names)) {
+		row := `CAST(` + table + ` AS TEXT)`
+		if strings.Contains(names, "sqlite") {
+			columns := must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('`+table+`')`))
+			row = `CAST(COALESCE("` + strings.Join(columns, `", '') || ' ' || COALESCE("`) + `", '') AS TEXT)`
+		}
+		all[table] = must[[]string](t)(db.All(t.Context(), d, db.Value[string], `SELECT `+row+` FROM `+table))
+	}
+	return all
+}
+
+// holding names the tables that have a text.
+func holding(t *testing.T, d *db.DB, text string) (tables []string) {
+	t.Helper()
+	for table, rows := range texts(t, d) {
+		if strings.Contains(strings.Join(rows, "\n"), text) {
+			tables = append(tables, table)
+		}
+	}
+	slices.Sort(tables)
+	return tables
+}
+
+// After a user is erased, nothing that is stored or written from then on has their name or address.
+func TestEraseUser(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		const email, first, last = "adastra@lovelacia.example", "Adastra", "Lovelacia"
+		personal := regexp.MustCompile(`(?i)adastra|lovelacia`)
+		mails := mailtest.Start(t, mailtest.Config{})
+		cfg := config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 100, MailLimit: 100}
+		s := start(t, cfg)
+		here := must[client.OrganizationInfo](t)(s.Get(t.Context()))
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: first}))
+		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		got := must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))
+		token := regexp.MustCompile(`/invite/([\w-]+)`).FindStringSubmatch(got[0].Text(t))[1]
+		lastName := last
+		accepted := must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), token, client.Names{LastName: &lastName}))
+		if err := anybody.RequestSignIn(t.Context(), email); err != nil {
+			t.Fatal(err)
+		}
+		visit(t, s, accepted.APIKey).get("/console")
+		theirs := must[*client.Client](t)(client.New(s.URL, accepted.APIKey)).Organization(here.ID)
+		must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@x.example"}))
+		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+		defer d.Close()
+		elsewhere := must[*client.Client](t)(client.New(s.URL, ownerElsewhere(t, cfg))).Organization(client.Current)
+		must[client.Invite](t)(elsewhere.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
+
+		again := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/organizations/@current/invites/bulk", strings.NewReader(`[{"target_email":"carl@x.example"}]`)))
+		again.Header = http.Header{"Authorization": {"Bearer " + accepted.APIKey}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
+		if got := do(t, again); got.status != 200 || !strings.Contains(got.body, email) { // it shows who made the invite
+			t.Errorf("%d: %s", got.status, got.body)
+		}
+
+		raw := dbtest.Open(t, url)
+		if found := holding(t, raw, email); len(found) < 4 {
+			t.Errorf("only %q have the address before: this test tests little", found)
+		}
+		logged := len(s.log.String())
+		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, email); err != nil {
+			t.Fatal(err)
+		}
+		for table, rows := range texts(t, raw) {
+			if at := personal.FindStringIndex(strings.Join(rows, "\n")); at != nil {
+				t.Errorf("%s still has it: %.300q", table, strings.Join(rows, "\n")[max(0, at[0]-100):])
+			}
+		}
+		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+			backup := filepath.Join(t.TempDir(), "backup.db")
+			if err := server.Backup(t.Context(), cfg, backup); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range append(must[[]string](t)(filepath.Glob(path+"*")), backup) {
+				if personal.Match(must[[]byte](t)(os.ReadFile(file))) {
+					t.Errorf("%s has it", filepath.Base(file))
+				}
+			}
+		}
+		if _, err := d.Organizations.UserByEmail(t.Context(), email); err == nil {
+			t.Error("the user is still found")
+		}
+		if again := browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + accepted.APIKey}}); again.status == 200 {
+			awaitRefused(t, s, accepted.APIKey)
+		}
+		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results; len(shown) != 2 || personal.MatchString(fmt.Sprint(shown)) {
+			t.Errorf("%+v", shown)
+		}
+		if personal.MatchString(s.log.String()[logged:]) {
+			t.Error("the log has it")
+		}
+		verifyAll(t, d)
+		users := must[client.Page[client.AuditEntry]](t)(s.ListAudit(t.Context(), client.AuditFilter{ItemID: accepted.User.UUID}, client.Range{})).Results
+		if len(users) == 0 || !users[0].Erased {
+			t.Errorf("the activity does not say that it was erased: %+v", users)
+		}
+	})
+}
+
+// awaitRefused asks with a key until it is refused, for 2 seconds of the server's own time at most.
+func awaitRefused(t *testing.T, s *running, key string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + key}}).status != 401; {
+		if time.Now().After(deadline) {
+			t.Fatal("the key still holds")
+		}
+	}
+}
+
+func verifyAll(t *testing.T, d *server.Domain) {
+	t.Helper()
+	for _, id := range must[[]string](t)(d.ActivityChains(t.Context())) {
+		if v := must[activity.Verified](t)(d.VerifyActivity(t.Context(), id, activity.Kept{})); v.Wrong != "" {
+			t.Errorf("%s: %s", id, v.Wrong)
+		}
+	}
+}
+
+func TestEraseUserRefusesTheLastOwner(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}}
+		s := start(t, cfg)
+		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+		defer d.Close()
+		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, "ada@x.example"); err == nil || !strings.Contains(err.Error(), "last owner of organization") {
+			t.Errorf("got %v", err)
+		}
+		must[client.OrganizationInfo](t)(s.Get(t.Context())) // the key still holds
+	})
+}
+
+// A deleted organization leaves its activity, and nothing else.
+func TestEraseOrganization(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url, InviteLimit: 100}
+		s := start(t, cfg)
+		furnish(t, s)
+		shared := true
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results
+		must[client.App](t)(s.UpdateApp(t.Context(), apps[0].ID, client.AppPatch{IsGlobal: &shared}))
+		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))
+		visit(t, s, bound.APIKey).get("/console")
+		kept := ownerElsewhere(t, cfg)
+
+		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+		defer d.Close()
+		if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
+			t.Fatal(err)
+		}
+		raw := dbtest.Open(t, url)
+		want := []string{"activity", "activity_chains", "activity_counts", "invite_counts", "plugin_counts"}
+		found := slices.DeleteFunc(holding(t, raw, id), func(table string) bool { return slices.Contains(want, table) })
+		if len(found) != 0 {
+			t.Errorf("%q still have it", found)
+		}
+		awaitRefused(t, s, bound.APIKey)
+		for deadline := time.Now().Add(time.Minute); browse(t, "GET", s.URL+"/sites/"+site.Token+"/manifest.json", nil).status != 404; {
+			if time.Now().After(deadline) {
+				t.Fatal("the token of a site still answers")
+			}
+		}
+		if got := browse(t, "GET", s.URL+"/api/organizations/"+id, map[string][]string{"Authorization": {"Bearer " + s.key}}); got.status != 404 {
+			t.Errorf("%d: %s", got.status, got.body)
+		}
+		other := must[*client.Client](t)(client.New(s.URL, kept)).Organization(client.Current)
+		if n := must[client.Page[client.App]](t)(other.ListApps(t.Context(), client.Range{})).Count; n != 0 {
+			t.Errorf("%d apps elsewhere", n)
+		}
+		verifyAll(t, d)
+	})
+}
