@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -15,6 +16,24 @@ type Member struct {
 	Level     Level     `json:"level"`
 	JoinedAt  time.Time `json:"joined_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	// LastActiveAt is in the organization, to the hour; nil: not yet.
+	LastActiveAt *time.Time `json:"last_active_at"`
+	// InvitedBy is whose invite they accepted; nil: an operator added them, or it is not known.
+	InvitedBy *MemberInviter `json:"invited_by"`
+}
+
+// MemberInviter is who invited a member.
+type MemberInviter struct {
+	UUID      string `json:"uuid"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Email     string `json:"email"`
+}
+
+// MemberFilter narrows a list of members down; what is zero does not.
+type MemberFilter struct {
+	Search string // part of the address or the names
+	Level  Level
 }
 
 const members = "/members"
@@ -22,6 +41,23 @@ const members = "/members"
 // ListMembers reads one page of the members, in the order they joined.
 func (o *Organization) ListMembers(ctx context.Context, r Range) (Page[Member], error) {
 	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, r.addTo(url.Values{}), nil)
+}
+
+// FindMembers reads one page of the members that a filter leaves, in the order they joined.
+func (o *Organization) FindMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
+	query := r.addTo(url.Values{})
+	if f.Search != "" {
+		query.Set("search", f.Search)
+	}
+	if f.Level != 0 {
+		query.Set("level", strconv.Itoa(int(f.Level)))
+	}
+	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, query, nil)
+}
+
+// GetMember reads one member.
+func (o *Organization) GetMember(ctx context.Context, userUUID string) (Member, error) {
+	return ask[Member](ctx, o.at, http.MethodGet, members+"/"+url.PathEscape(userUUID), nil, nil)
 }
 
 // AllMembers reads the members, in the order they joined.

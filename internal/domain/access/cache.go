@@ -69,8 +69,9 @@ type Identity struct {
 	Scope      Scope
 	boundTo    string // the one organization it opens; "": all of the user's
 	expiresAt  time.Time
-	began      time.Time // of a session
-	grants     []grant   // in the order of joining
+	began      time.Time      // of a session
+	grants     []grant        // in the order of joining
+	activeHour []atomic.Int64 // of each grant: hours since 1970 of the last use that was noted
 	credential credential
 	usedHour   atomic.Int64 // hours since 1970 of the last use of the key that was noted
 	usedAt     atomic.Int64 // microseconds since 1970, of the session
@@ -127,14 +128,14 @@ const Current = "@current"
 
 // Enter returns the caller that the identity is inside an organization.
 func (k *Keys) Enter(ctx context.Context, id *Identity, organizationID string) (Caller, error) {
-	if c, ok := id.enter(organizationID); ok {
+	if c, ok := k.enter(id, organizationID); ok {
 		return c, nil
 	}
 	id, err := k.load(ctx, id.credential) // its user may have joined a moment ago
 	if err != nil {
 		return Caller{}, err
 	}
-	if c, ok := id.enter(organizationID); ok {
+	if c, ok := k.enter(id, organizationID); ok {
 		return c, nil
 	}
 	return Caller{}, ErrNotFound
@@ -151,12 +152,13 @@ func OrNotFound(err error) error {
 	return err
 }
 
-func (id *Identity) enter(organizationID string) (Caller, bool) {
+func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 	for i := range id.grants {
 		g := &id.grants[i]
 		if strings.EqualFold(g.org.ID, organizationID) || organizationID == Current {
 			c := id.Caller()
 			c.Level, c.Organization = g.level, g.org
+			k.cache.noteActive(id, i, k.DB.Now())
 			return c, true
 		}
 	}
@@ -201,7 +203,7 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	}
 	id.usedAt.Store(key.LastUsedAt.UnixMicro())
 	if found[0].org.ID != "" {
-		id.grants = found
+		id.grants, id.activeHour = found, make([]atomic.Int64, len(found))
 	}
 	k.cache.known.Put(c, generation, id)
 	return id, nil
@@ -272,8 +274,9 @@ type cached struct {
 	generation atomic.Int64 // the version of what is in known: nothing read before a change is used after it
 	known      cache.Cache[credential, *Identity]
 
-	uses        lastuse.Notes // of keys
-	sessionUses lastuse.Notes
+	uses        lastuse.Notes[int64] // of keys
+	sessionUses lastuse.Notes[int64]
+	memberUses  lastuse.Notes[membership]
 }
 
 // noteUse remembers the use of a key, to the hour, and of a session, to 5 minutes.
@@ -289,4 +292,12 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 		return
 	}
 	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
+}
+
+// noteActive remembers, to the hour, that a member has used a grant.
+func (c *cached) noteActive(id *Identity, i int, now time.Time) {
+	hour := now.Unix() / 3600
+	if id.activeHour[i].Swap(hour) != hour {
+		c.memberUses.Note(memberOf(id.grants[i].org.ID, id.UserID), now.Truncate(time.Hour))
+	}
 }

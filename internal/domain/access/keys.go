@@ -132,10 +132,11 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 	})
 }
 
-// FlushUse writes down when keys and sessions were used last. Requests only note it, so that
+// FlushUse writes down when keys and sessions were used, and members active, last. Requests only note it, so that
 // reading costs no write.
 func (k *Keys) FlushUse(ctx context.Context) error {
-	return errors.Join(k.cache.uses.Flush(ctx, k.DB, markUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed))
+	return errors.Join(k.cache.uses.Flush(ctx, k.DB, markUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed),
+		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive))
 }
 
 // keepExpired is how long expired keys stay listed, unless their user makes another.

@@ -2,11 +2,32 @@ package access
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 )
+
+// membership names a member: the organization's id, a space, and the user's id.
+type membership string
+
+func memberOf(organizationID string, userID int64) membership {
+	return membership(organizationID + " " + strconv.FormatInt(userID, 10))
+}
+
+func markMemberActive(ctx context.Context, tx *db.Tx, m membership, at time.Time) error {
+	organizationID, user, _ := strings.Cut(string(m), " ")
+	userID, err := strconv.ParseInt(user, 10, 64)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `
+		UPDATE memberships SET last_active_at = $3
+		WHERE organization_id = $1 AND user_id = $2 AND (last_active_at IS NULL OR last_active_at < $3)`, organizationID, userID, at)
+}
 
 // MemberKey is a key that can see an organization, as its admins see it.
 type MemberKey struct {

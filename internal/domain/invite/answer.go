@@ -187,6 +187,9 @@ func (s Service) accept(
 		if err := s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt); err != nil {
 			return err
 		}
+		if err := s.orgs().NoteInviter(ctx, tx, m, o.CreatedBy.ID); err != nil {
+			return err
+		}
 		a = Accepted{User: m.User, Organization: o.Organization, Level: m.Level}
 		return admit(ctx, tx, o, &a)
 	})

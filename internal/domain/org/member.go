@@ -51,11 +51,28 @@ func (s Service) Hosts(ctx context.Context, c access.Caller) (Hosts, error) {
 	return findHosts(ctx, s.DB, c.UserID, c.Organization.ID)
 }
 
-// MemberPage returns a page of the members, in the order of joining.
-func (s Service) MemberPage(ctx context.Context, c access.Caller, p page.Page) (page.Found[Membership], error) {
+// MemberFilter narrows a list of members down. What is zero narrows nothing.
+type MemberFilter struct {
+	Search string // part of the address or the names
+	Level  access.Level
+}
+
+// FindMembers returns a page of the members that a filter leaves, in the order of joining.
+func (s Service) FindMembers(ctx context.Context, c access.Caller, f MemberFilter, p page.Page) (page.Found[Membership], error) {
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return countMembers(ctx, q, c.Organization.ID) },
-		func(q db.Querier) ([]Membership, error) { return pageOfMembers(ctx, q, c.Organization.ID, p) })
+		func(q db.Querier) (int, error) { return countMembers(ctx, q, c.Organization.ID, f) },
+		func(q db.Querier) ([]Membership, error) { return pageOfMembers(ctx, q, c.Organization.ID, f, p) })
+}
+
+// FindMember returns one of them.
+func (s Service) FindMember(ctx context.Context, c access.Caller, userUUID string) (Membership, error) {
+	m, err := findMemberByUUID(ctx, s.DB, c.Organization.ID, userUUID)
+	return m, access.OrNotFound(err)
+}
+
+// NoteInviter notes who invited a new member, in the transaction in which they join.
+func (s Service) NoteInviter(ctx context.Context, tx *db.Tx, m Membership, inviter int64) error {
+	return setInviter(ctx, tx, m, inviter)
 }
 
 // MayManageMembers reports whether a caller may change members at all.

@@ -58,6 +58,13 @@ type Membership struct {
 	Level          access.Level
 	JoinedAt       time.Time
 	UpdatedAt      time.Time
+	LastActiveAt   time.Time // in the organization, to the hour; zero: not yet
+	InvitedBy      Inviter
+}
+
+// Inviter is who invited a member; zero: an operator added them, or it is not known any more.
+type Inviter struct {
+	UUID, Email, FirstName, LastName string
 }
 
 // Settings of an organization; nil leaves one as it is.

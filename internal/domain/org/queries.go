@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -159,11 +160,19 @@ func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) (
 }
 
 const selectMember = `
-	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, ` + UserColumns + `
-	FROM memberships m JOIN users u ON u.id = m.user_id`
+	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, m.last_active_at,
+		COALESCE(i.uuid, ''), COALESCE(i.email, ''), COALESCE(i.first_name, ''), COALESCE(i.last_name, ''), ` + UserColumns + `
+	FROM memberships m JOIN users u ON u.id = m.user_id LEFT JOIN users i ON i.id = m.invited_by AND i.erased_at IS NULL`
 
 func (m *Membership) fields() []any {
-	return append([]any{&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt}, m.User.Fields()...)
+	by := &m.InvitedBy
+	return append([]any{
+		&m.OrganizationID, &m.Level, &m.JoinedAt, &m.UpdatedAt, db.Null(&m.LastActiveAt), &by.UUID, &by.Email, &by.FirstName, &by.LastName,
+	}, m.User.Fields()...)
+}
+
+func setInviter(ctx context.Context, tx *db.Tx, m Membership, inviter int64) error {
+	return db.Exec(ctx, tx, `UPDATE memberships SET invited_by = $3 WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID, inviter)
 }
 
 // insertMember fails with db.ErrUnique if the user is a member already.
@@ -193,13 +202,24 @@ func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membershi
 	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.joined_at, m.organization_id`, userID)
 }
 
-func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Membership, error) {
-	return db.All(ctx, q, (*Membership).fields, selectMember+`
-		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset)
+// filtered is the condition for members that a filter leaves.
+const filtered = ` WHERE m.organization_id = $1 AND (CAST($2 AS TEXT) = '' OR u.search LIKE $2 ESCAPE '!') AND (CAST($3 AS BIGINT) = 0 OR m.level = $3)`
+
+func (f MemberFilter) args(organizationID string) []any {
+	pattern := ""
+	if f.Search != "" {
+		pattern = "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(plaintext.Fold(f.Search)) + "%"
+	}
+	return []any{organizationID, pattern, f.Level}
 }
 
-func countMembers(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships WHERE organization_id = $1`, organizationID)
+func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter, p page.Page) ([]Membership, error) {
+	return db.All(ctx, q, (*Membership).fields, selectMember+filtered+` ORDER BY m.joined_at, u.id LIMIT $4 OFFSET $5`,
+		append(f.args(organizationID), p.Limit, p.Offset)...)
+}
+
+func countMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships m JOIN users u ON u.id = m.user_id`+filtered, f.args(organizationID)...)
 }
 
 func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {

@@ -16,7 +16,7 @@ const maxUses = 20_000
 // uses notes when plugins were used last.
 type uses struct {
 	noted   cache.Cache[int64, time.Time] // the last use that was noted
-	pending lastuse.Notes
+	pending lastuse.Notes[int64]
 }
 
 func (u *uses) note(pluginID int64, at time.Time) {

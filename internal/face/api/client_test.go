@@ -82,7 +82,10 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	},
 	"getActivityHead": func(ctx context.Context, o *client.Organization) (any, error) { return o.ActivityHead(ctx) },
 	"listMembers": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.ListMembers(ctx, client.Range{})
+		return o.FindMembers(ctx, client.MemberFilter{Search: "ada", Level: client.LevelAdmin}, client.Range{})
+	},
+	"getMember": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.GetMember(ctx, "01981f12-77d1-7be0-a1c5-02f6c3e9d417")
 	},
 	"updateMember": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.SetLevel(ctx, "01981f12-77d1-7be0-a1c5-02f6c3e9d417", client.LevelAdmin)

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
@@ -32,7 +34,45 @@ func AppendMember(b []byte, m org.Membership) []byte {
 	b = AppendUser(wire.AppendName(b, "user"), m.User)
 	b = wire.AppendInt(b, "level", int64(m.Level))
 	b = wire.AppendTime(b, "joined_at", m.JoinedAt)
-	return append(wire.AppendTime(b, "updated_at", m.UpdatedAt), '}')
+	b = wire.AppendTime(b, "updated_at", m.UpdatedAt)
+	b = wire.AppendTime(b, "last_active_at", m.LastActiveAt)
+	b = wire.AppendName(b, "invited_by")
+	if m.InvitedBy == (org.Inviter{}) {
+		return append(b, "null}"...)
+	}
+	b = wire.AppendField(append(b, '{'), "uuid", m.InvitedBy.UUID)
+	b = wire.AppendField(b, "first_name", m.InvitedBy.FirstName)
+	b = wire.AppendField(b, "last_name", m.InvitedBy.LastName)
+	return append(wire.AppendField(b, "email", m.InvitedBy.Email), "}}"...)
+}
+
+// listMembers lists members. What narrows the list down and is no value there is, is refused.
+func (a *API) listMembers(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	query := r.URL.Query()
+	var f org.MemberFilter
+	var faults fault.List
+	var err error
+	f.Search, err = readSearch(query)
+	faults.Add(err)
+	if query.Has("level") {
+		f.Level, err = access.ParseLevel("level", query.Get("level"))
+		faults.Add(err)
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	find := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[org.Membership], error) {
+		return a.Organizations.FindMembers(ctx, c, f, p)
+	}
+	return list(a, find, AppendMember)(w, r, c)
+}
+
+func (a *API) getMember(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	m, err := a.Organizations.FindMember(r.Context(), c, pathUUID(r, "user_uuid"))
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendMember(b, m) })
 }
 
 func (a *API) getOrganization(w http.ResponseWriter, r *http.Request, c access.Caller) error {

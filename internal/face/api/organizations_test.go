@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -174,5 +176,40 @@ func TestChangeSelf(t *testing.T) {
 		if list := r.wantStatus(r.key, "GET", invites, "", 200).body; !strings.Contains(list, `"first_name":"Ada","last_name":""`) {
 			r.t.Errorf("a list still shows the old name: %s", list)
 		}
+	})
+}
+
+// Members are searched by address and names, and say whose invite they accepted and when they
+// were last active.
+func TestFindMembers(t *testing.T) {
+	each(t, func(r *rig) {
+		made := r.wantStatus(r.key, "POST", invites, `{"target_email":"adele@x.example","first_name":"Ädele"}`, 201).body
+		link := between(r.wantStatus(r.key, "POST", invites+between(made, `"id":"`, `"`)+"/link", "", 200).body, `/invite/`, `"`)
+		accepted := r.wantStatus("", "POST", "/api/signup/"+link, `{"last_name":"100%_!"}`, 201).body
+		uuid, key := between(accepted, `"uuid":"`, `"`), between(accepted, `"api_key":"`, `"`)
+		for query, want := range map[string]int{
+			"": 2, "?search=": 2, "?search=ADELE@": 1, "?search=" + url.QueryEscape("äDELE 100"): 1, "?search=" + url.QueryEscape("0%_!"): 1,
+			"?search=" + url.QueryEscape("%"): 1, "?search=_!": 1, "?search=nobody": 0, "?level=1": 1, "?level=owner": 1, "?level=admin": 0, "?level=member&search=adele": 1,
+			"?level=15&search=adele": 0,
+		} {
+			if got := between(r.wantStatus(r.key, "GET", "/members"+query, "", 200).body, `"count":`, `,`); got != strconv.Itoa(want) {
+				r.t.Errorf("%s: %s members, want %d", query, got, want)
+			}
+		}
+		for _, query := range []string{"?level=2", "?level=", "?level=boss", "?search=%00", "?search=%ff", "?search=" + strings.Repeat("x", 401)} {
+			r.wantStatus(r.key, "GET", "/members"+query, "", 400)
+		}
+		r.wantStatus(key, "GET", "/members/"+uuid, "", 200)
+		if err := r.api.Keys.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		shown := r.wantStatus(key, "GET", "/members/"+uuid, "", 200).body
+		self := r.wantStatus(r.key, "GET", "/api/users/@me", "", 200).body
+		for _, want := range []string{`"invited_by":{"uuid":"` + between(self, `"uuid":"`, `"`) + `"`, `"last_active_at":"20`, `:00:00.000000Z"`} {
+			if !strings.Contains(shown, want) {
+				r.t.Errorf("no %s in %s", want, shown)
+			}
+		}
+		r.wantStatus(r.key, "GET", "/members/01890000-0000-7000-8000-000000000001", "", 404)
 	})
 }

@@ -3,6 +3,7 @@
 package lastuse
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -13,17 +14,17 @@ import (
 )
 
 // Notes are of last uses that are not written down yet, by id. The zero Notes are empty.
-type Notes struct {
+type Notes[ID cmp.Ordered] struct {
 	mu   sync.Mutex
-	last map[int64]time.Time
+	last map[ID]time.Time
 }
 
 // Note notes a use, unless a later one is noted already.
-func (n *Notes) Note(id int64, at time.Time) {
+func (n *Notes[ID]) Note(id ID, at time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.last == nil {
-		n.last = map[int64]time.Time{}
+		n.last = map[ID]time.Time{}
 	}
 	if n.last[id].Before(at) {
 		n.last[id] = at
@@ -31,7 +32,7 @@ func (n *Notes) Note(id int64, at time.Time) {
 }
 
 // Flush writes down what is noted, all of it or nothing: then it stays noted.
-func (n *Notes) Flush(ctx context.Context, d *db.DB, write func(ctx context.Context, tx *db.Tx, id int64, at time.Time) error) error {
+func (n *Notes[ID]) Flush(ctx context.Context, d *db.DB, write func(ctx context.Context, tx *db.Tx, id ID, at time.Time) error) error {
 	last := n.take()
 	if len(last) == 0 {
 		return nil
@@ -53,7 +54,7 @@ func (n *Notes) Flush(ctx context.Context, d *db.DB, write func(ctx context.Cont
 	return err
 }
 
-func (n *Notes) take() map[int64]time.Time {
+func (n *Notes[ID]) take() map[ID]time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := n.last

@@ -23,7 +23,7 @@ func TestFlush(t *testing.T) {
 			At time.Time
 		}
 		early, late := d.Now(), d.Now().Add(time.Hour)
-		var n lastuse.Notes
+		var n lastuse.Notes[int64]
 		flush := func(failure error) (written []use) {
 			t.Helper()
 			err := n.Flush(t.Context(), d, func(_ context.Context, _ *db.Tx, id int64, at time.Time) error {
