@@ -124,16 +124,16 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
-	signIn, err := signin.Service{
-		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
-	}.WithSecret(secret)
-	if err != nil {
-		return nil, err
-	}
 	invites := invite.Service{
 		DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
 		Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
 		Shown: api.InviteAppender, ShownMember: api.AppendMember,
+	}
+	signIn, err := signin.Service{
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
+	}.WithSecret(secret)
+	if err != nil {
+		return nil, err
 	}
 	orgs.Holders = []org.Holder{sites, apps, invites, signIn, keys} // sites first: their placements go with them
 	return &Domain{

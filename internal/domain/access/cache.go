@@ -294,8 +294,12 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
 }
 
-// noteActive remembers, to the hour, that a member has used a grant.
+// noteActive remembers, to the hour, that a member has used a grant. What operators do as a
+// member is not theirs.
 func (c *cached) noteActive(id *Identity, i int, now time.Time) {
+	if id.activeHour == nil {
+		return
+	}
 	hour := now.Unix() / 3600
 	if id.activeHour[i].Swap(hour) != hour {
 		c.memberUses.Note(memberOf(id.grants[i].org.ID, id.UserID), now.Truncate(time.Hour))

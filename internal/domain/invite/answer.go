@@ -2,6 +2,7 @@ package invite
 
 import (
 	"context"
+	"errors"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
@@ -93,6 +94,8 @@ func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Ope
 	return o, s.answerable(ctx, q, o)
 }
 
+func isKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
+
 var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
 
 // answerable says why an invite cannot be answered.
@@ -174,20 +177,9 @@ func (s Service) accept(
 		if err != nil {
 			return err
 		}
-		o.AcceptedAt = s.DB.Now()
-		if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt); err != nil {
-			return err
-		}
 		draft.IsEmailVerified = o.way == mailed
-		m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
+		m, err := s.join(ctx, tx, o, draft, requestID)
 		if err != nil {
-			return err
-		}
-		by := access.Caller{UserID: m.User.ID, RequestID: requestID}
-		if err := s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt); err != nil {
-			return err
-		}
-		if err := s.orgs().NoteInviter(ctx, tx, m, o.CreatedBy.ID); err != nil {
 			return err
 		}
 		a = Accepted{User: m.User, Organization: o.Organization, Level: m.Level}
@@ -205,14 +197,7 @@ func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, erro
 	if err != nil {
 		return Opened{}, err
 	}
-	switch n, err := removeIssue(ctx, tx, o.ID, o.Issue); {
-	case err != nil:
-		return Opened{}, err
-	case n == 0:
-		return Opened{}, access.ErrNotFound
-	}
-	addCount(tx, o.OrganizationID, -1)
-	return o, nil
+	return o, s.useUp(ctx, tx, o)
 }
 
 // scopeOf is what a new member's first key can do: all that the level can use.

@@ -59,6 +59,10 @@ func findAnywhere(ctx context.Context, q db.Querier, id string) (Invite, error) 
 	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.id = $1`, id)
 }
 
+func toAddress(ctx context.Context, q db.Querier, email string, limit int) ([]Invite, error) {
+	return db.All(ctx, q, (*Invite).fields, selectInvite+`WHERE i.target_email = $1 ORDER BY i.created_at DESC, i.id DESC LIMIT $2`, email, limit)
+}
+
 // removeIssue removes an invite: only one of any number of transactions does.
 func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
 	return db.Changed(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)

@@ -197,7 +197,12 @@ func (s Service) UserByEmail(ctx context.Context, email string) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	u, err := findUser(ctx, s.DB, email)
+	return s.FindUser(ctx, s.DB, email)
+}
+
+// FindUser is UserByEmail with an address as it is stored, read with q.
+func (s Service) FindUser(ctx context.Context, q db.Querier, email string) (User, error) {
+	u, err := findUser(ctx, q, email)
 	return u, notFound(err, "There is no user %s.", email)
 }
 

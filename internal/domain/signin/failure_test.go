@@ -53,7 +53,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := r.Keys.IdentifySession(t.Context(), session)
+			id, err := r.Keys.IdentifySession(t.Context(), session.Session)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -49,20 +49,20 @@ type Return struct {
 }
 
 // Finish signs in whom the provider has sent back, once on all servers.
-func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (session, then string, err error) {
+func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (in Entered, then string, err error) {
 	f, err := s.take(ctx, r.Kept, r.State)
 	if err != nil {
-		return "", "", err
+		return Entered{}, "", err
 	}
 	if r.ErrorCode != "" || r.Code == "" {
-		return "", "", refused(r.ErrorCode)
+		return Entered{}, "", refused(r.ErrorCode)
 	}
 	who, err := s.Provider.Redeem(ctx, r.Code, f.Secrets)
 	if err != nil {
-		return "", "", err
+		return Entered{}, "", err
 	}
-	session, err = s.ByProvider(ctx, who, d)
-	return session, f.Then, err
+	in, err = s.ByProvider(ctx, who, d)
+	return in, f.Then, err
 }
 
 var flowText = base64.RawURLEncoding.Strict()

@@ -41,18 +41,11 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if p.Service.DB.Now().After(r.createdAt.Add(linkTime)) {
 		return job.Permanent(errTooLate)
 	}
-	user, err := p.Service.Organizations.UserByEmail(ctx, r.email)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
+	token, expires, err := p.link(ctx, r.email)
+	if err != nil || token == "" {
 		return err
 	}
-	token, l := p.Service.newLink(user, true)
-	if err := p.Service.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertLink(ctx, tx, l) }); err != nil {
-		return err
-	}
-	m, err := p.write(r, token, l)
+	m, err := p.write(r, token, expires)
 	if err != nil {
 		return err
 	}
@@ -61,6 +54,20 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 		return job.Permanent(err)
 	}
 	return err
+}
+
+// link makes a link for whoever has an address: a user, or somebody who has invites; "": nobody.
+func (p Post) link(ctx context.Context, email string) (token string, expires time.Time, err error) {
+	user, err := p.Service.Organizations.FindUser(ctx, p.Service.DB, email)
+	if fault.Is(err, fault.NotFound) {
+		return p.Service.guestLink(ctx, email)
+	}
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	token, l := p.Service.newLink(user, true)
+	err = p.Service.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertLink(ctx, tx, l) })
+	return token, l.expiresAt, err
 }
 
 // forget removes a request that no further try is made for.
@@ -86,18 +93,18 @@ var files embed.FS
 
 var mailTemplate = mail.NewTemplate(files, "signin")
 
-func (p Post) write(r request, token string, l link) (mail.Message, error) {
+func (p Post) write(r request, token string, expires time.Time) (mail.Message, error) {
 	base, err := url.Parse(p.Service.BaseURL)
 	if err != nil {
 		return mail.Message{}, err
 	}
-	said := mailText{Host: base.Host, Link: p.Service.url(token), ExpiresAt: l.expiresAt}
+	said := mailText{Host: base.Host, Link: p.Service.url(token), ExpiresAt: expires}
 	text, html, err := mailTemplate.Render(said)
 	if err != nil {
 		return mail.Message{}, err
 	}
 	return mail.Message{
-		From: p.From, To: l.email, Subject: "Sign in to foyer at " + base.Host, Text: text, HTML: html,
-		MessageID: r.id + "." + l.hash[:8], Date: p.Service.DB.Now(), Secrets: []string{token},
+		From: p.From, To: r.email, Subject: "Sign in to foyer at " + base.Host, Text: text, HTML: html,
+		MessageID: r.id + "." + hashOf(token)[:8], Date: p.Service.DB.Now(), Secrets: []string{token},
 	}, nil
 }

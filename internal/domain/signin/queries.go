@@ -94,6 +94,10 @@ func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time)
 	return db.Exec(ctx, tx, `INSERT INTO signin_states (hash, expires_at) VALUES ($1, $2)`, hash, expires)
 }
 
+func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
+}
+
 func tidy(ctx context.Context, tx *db.Tx, links, states, requests time.Time) error {
 	for query, before := range map[string]time.Time{
 		`DELETE FROM signin_links WHERE expires_at < $1`:    links,

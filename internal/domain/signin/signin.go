@@ -16,6 +16,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
@@ -38,6 +39,7 @@ type Service struct {
 	Keys          *access.Keys
 	Jobs          *job.Queue
 	Organizations org.Service
+	Invites       invite.Service
 	BaseURL       string         // what links start with, without a slash at the end
 	Mails         bool           // links go out by mail
 	Provider      *oidc.Provider // nil: none
@@ -109,8 +111,12 @@ func hashOf(text string) string {
 
 var errExpired = fault.New(fault.Expired, "The link is past its time: it works for 15 minutes. Ask for another one.")
 
-// Open returns the address of the user whom a link signs in.
+// Open returns the address of whom a link signs in.
 func (s Service) Open(ctx context.Context, token string) (email string, err error) {
+	if len(token) > linkSize {
+		g, err := s.openGuestLink(ctx, s.DB, token)
+		return g.Email, err
+	}
 	l, err := s.open(ctx, s.DB, token, "")
 	return l.email, err
 }
@@ -129,10 +135,13 @@ func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string
 }
 
 // Use signs in with a link, once: of any number who try, one succeeds.
-func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (session string, err error) {
+func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (in Entered, err error) {
 	d.Method = access.ByMail
+	if len(token) > linkSize {
+		return s.useGuestLink(ctx, token, d)
+	}
 	if l, err := s.open(ctx, s.DB, token, ""); err != nil { // so that a wrong link costs no transaction
-		return "", cmp.Or(s.note(ctx, failure{l.userID, expiredLink}, d), err)
+		return Entered{}, cmp.Or(s.note(ctx, failure{l.userID, expiredLink}, d), err)
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		l, err := s.open(ctx, tx, token, tx.ForUpdate)
@@ -143,10 +152,10 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 			return err
 		}
 		d.UserID = l.userID
-		session, err = s.enter(ctx, tx, d, l.mailed)
+		in.Session, err = s.enter(ctx, tx, d, l.mailed)
 		return err
 	})
-	return session, err
+	return in, err
 }
 
 // enter begins a session inside Keys.Change. If it proves that the user's address is theirs
@@ -173,12 +182,13 @@ func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, pr
 }
 
 // ByProvider signs in whom the provider knows: the user who has its subject or, the first
-// time, the address that it has verified. It makes no user.
-func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.SessionDraft) (session string, err error) {
+// time, the address that it has verified. It makes no user: whoever is none is a guest if they
+// have invites.
+func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.SessionDraft) (in Entered, err error) {
 	d.Method = access.ByProvider
 	var failed failure
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		failed = failure{}
+		failed, in = failure{}, Entered{}
 		userID, err := findIdentity(ctx, tx, p)
 		known := err == nil
 		if errors.Is(err, db.ErrNoRow) {
@@ -188,14 +198,32 @@ func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.Session
 			failed.userID = userID
 			return err
 		}
+		if userID == 0 {
+			in.Guest, err = s.asGuest(ctx, tx, p)
+			return err
+		}
 		d.UserID = userID
-		session, err = s.enter(ctx, tx, d, !known)
+		in.Session, err = s.enter(ctx, tx, d, !known)
 		return err
 	})
 	if err != nil {
-		return "", cmp.Or(s.note(ctx, failed, d), err)
+		return Entered{}, cmp.Or(s.note(ctx, failed, d), err)
 	}
-	return session, nil
+	return in, nil
+}
+
+// asGuest is somebody who is no user, whose address the provider has verified.
+func (s Service) asGuest(ctx context.Context, tx *db.Tx, p oidc.Claims) (sealed string, err error) {
+	email, err := org.ParseEmail("email", p.Email)
+	if err != nil {
+		return "", err
+	}
+	p.Email = email
+	sealed, err = s.invited(ctx, tx, Guest{Email: email, Method: access.ByProvider, By: p})
+	if err == nil && sealed == "" {
+		err = fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
+	}
+	return sealed, err
 }
 
 // ByKey signs in whoever has a key.
@@ -213,8 +241,8 @@ func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (
 	return s.Keys.BeginSession(ctx, d)
 }
 
-// recognize finds the user of somebody who signs in for the first time, and remembers them. A
-// user who cannot sign in so comes with the reason.
+// recognize finds the user of somebody who signs in for the first time, and remembers them; 0:
+// there is none, and the address is believed to be theirs. A user who cannot sign in so comes with the reason.
 func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, why reason, err error) {
 	if p.Email == "" {
 		return 0, "", fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
@@ -234,7 +262,7 @@ func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userI
 	case !s.speaksFor(email):
 		return user.id, foreignDomain, fault.New(fault.Denied, "On this server the identity provider does not speak for addresses like %s: sign in another way, or ask whoever runs this server.", email)
 	case none:
-		return 0, "", fault.New(fault.Denied, "Nobody here has the address %s: ask an admin of your organization to invite it.", email)
+		return 0, "", nil
 	case user.identified:
 		return user.id, anotherAccount, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
 	}

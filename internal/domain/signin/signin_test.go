@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/signin"
 	"foyer/internal/infra/db"
@@ -33,8 +34,9 @@ func each(t *testing.T, test func(r *rig)) {
 		r := &rig{t: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)}
 		d.Now = func() time.Time { return r.now }
 		keys := access.NewKeys(d)
+		invites := invite.Service{DB: d, Keys: keys, Jobs: job.New(d), TTL: 24 * time.Hour, Cache: invite.NewCache()}
 		s, err := signin.Service{
-			DB: d, Keys: keys, Jobs: job.New(d), Organizations: org.Service{DB: d, Keys: keys}, BaseURL: "https://foyer.example", Mails: true,
+			DB: d, Keys: keys, Invites: invites, Jobs: job.New(d), Organizations: org.Service{DB: d, Keys: keys}, BaseURL: "https://foyer.example", Mails: true,
 		}.WithSecret("a secret of the tests")
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +114,8 @@ func TestLink(t *testing.T) {
 				t.Errorf("%s, %v", email, err)
 			}
 		}
-		session, err := r.Use(t.Context(), token, access.SessionDraft{})
+		in, err := r.Use(t.Context(), token, access.SessionDraft{})
+		session := in.Session
 		if err != nil || r.user(session) != ada.ID {
 			t.Errorf("%v", err)
 		}
@@ -247,11 +250,11 @@ func TestByProvider(t *testing.T) {
 	each(t, func(r *rig) {
 		ada, bea := r.join("ada@x.example", false, false), r.join("bea@x.example", false, false)
 		enter := func(p oidc.Claims) (int64, error) {
-			session, err := r.ByProvider(t.Context(), p, access.SessionDraft{})
+			in, err := r.ByProvider(t.Context(), p, access.SessionDraft{})
 			if err != nil {
 				return 0, err
 			}
-			return r.user(session), nil
+			return r.user(in.Session), nil
 		}
 		unverified := person("1", "ada@x.example")
 		unverified.EmailVerified = false
@@ -308,13 +311,13 @@ func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var session string
+			var in signin.Entered
 			if how.proves {
-				session, err = r.ByProvider(t.Context(), person(email, email), access.SessionDraft{})
+				in, err = r.ByProvider(t.Context(), person(email, email), access.SessionDraft{})
 			} else {
-				session, err = r.Use(t.Context(), r.link(email), access.SessionDraft{})
+				in, err = r.Use(t.Context(), r.link(email), access.SessionDraft{})
 			}
-			if err != nil || r.user(session) != u.ID {
+			if err != nil || r.user(in.Session) != u.ID {
 				t.Fatalf("%s: %v", email, err)
 			}
 			_, keyEnded := r.Keys.Identify(t.Context(), key)

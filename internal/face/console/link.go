@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/signin"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 )
@@ -88,23 +89,26 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.mayKeep(r); err != nil {
 		return err
 	}
-	session, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(w, r))
+	in, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(w, r))
 	if err != nil {
 		return err
 	}
-	return c.enter(w, r, session, "")
+	return c.enter(w, r, in, "")
 }
 
 // Keep gives the browser a session.
 func (c *Console) Keep(w http.ResponseWriter, session string) { http.SetCookie(w, c.cookie(session)) }
 
 // enter gives the browser its session, and leads on to a page.
-func (c *Console) enter(w http.ResponseWriter, r *http.Request, session, then string) error {
-	identity, err := c.Keys.IdentifySession(r.Context(), session)
+func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entered, then string) error {
+	if in.Guest != "" {
+		return fault.New(fault.Denied, "You have invitations, and are in no organization yet: open the link in the mail of one of them.")
+	}
+	identity, err := c.Keys.IdentifySession(r.Context(), in.Session)
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, c.cookie(session))
+	http.SetCookie(w, c.cookie(in.Session))
 	see(w, c.within(then, c.landing(r, identity)))
 	return nil
 }

@@ -45,11 +45,11 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	gone := c.flowCookie("")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
-	session, then, err := c.SignIn.Finish(r.Context(), back, c.draft(w, r))
+	in, then, err := c.SignIn.Finish(r.Context(), back, c.draft(w, r))
 	if err != nil {
 		return err
 	}
-	return c.enter(w, r, session, then)
+	return c.enter(w, r, in, then)
 }
 
 // flowCookie holds what a browser keeps while it is at the provider.

@@ -1,0 +1,181 @@
+package invite
+
+import (
+	"context"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+)
+
+// maxToAddress bounds how many invites to an address are shown.
+const maxToAddress = 100
+
+// ToAddress returns the invites to an address that can be answered now, the newest first: for
+// whoever has shown that it is theirs.
+func (s Service) ToAddress(ctx context.Context, q db.Querier, email string) ([]Opened, error) {
+	all, err := toAddress(ctx, q, email, maxToAddress)
+	if err != nil {
+		return nil, err
+	}
+	open := []Opened{}
+	for _, i := range all {
+		o, err := s.opened(ctx, q, i, mailed)
+		switch {
+		case err == nil:
+			open = append(open, o)
+		case fault.IsOurs(err):
+			return nil, err
+		}
+	}
+	return open, nil
+}
+
+// Mine returns a page of the invites to the caller's own address, if it is verified.
+func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.Found[Opened], error) {
+	u, err := s.orgs().Self(ctx, c)
+	if err != nil || !u.IsEmailVerified {
+		return page.Found[Opened]{}, err
+	}
+	all, err := s.ToAddress(ctx, s.DB, u.Email)
+	from := min(p.Offset, len(all))
+	return page.Found[Opened]{Count: len(all), Items: all[from:min(from+p.Limit, len(all))]}, err
+}
+
+// AcceptMine makes the caller a member by an invite to their own address. An address that is
+// not verified takes the token of the invite's link, too; "" is none.
+func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token string) (org.Mine, error) {
+	if err := access.MaySeeSelf(c); err != nil {
+		return org.Mine{}, err
+	}
+	var joined org.Mine
+	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := s.findMine(ctx, tx, c, id, token)
+		if err != nil {
+			return err
+		}
+		if err := s.useUp(ctx, tx, o); err != nil {
+			return err
+		}
+		m, err := s.orgs().InsertMember(ctx, tx, c, o.OrganizationID, org.User{Email: o.TargetEmail}, o.Level)
+		if err != nil {
+			return err
+		}
+		joined = org.Mine{Organization: o.Organization, Level: m.Level}
+		return s.accepted(ctx, tx, c, o, m)
+	})
+	return joined, err
+}
+
+// DeclineMine removes an invite to the caller's own address.
+func (s Service) DeclineMine(ctx context.Context, c access.Caller, id string) error {
+	if err := access.MaySeeSelf(c); err != nil {
+		return err
+	}
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := s.findMine(ctx, tx, c, id, "")
+		if err != nil {
+			return err
+		}
+		return s.decline(ctx, tx, c, o)
+	})
+}
+
+// findMine finds an invite that the caller may answer.
+func (s Service) findMine(ctx context.Context, tx *db.Tx, c access.Caller, id, token string) (Opened, error) {
+	u, err := s.orgs().User(ctx, tx, c.UserID)
+	if err != nil {
+		return Opened{}, err
+	}
+	if !u.IsEmailVerified {
+		if t, ok := readToken(token); !ok || t.id.String() != id {
+			return Opened{}, access.ErrNotFound
+		}
+		if o, err := s.open(ctx, tx, token); o.ID == "" || err != nil && !isKnownUser(err) {
+			return Opened{}, err
+		}
+	}
+	return s.findTo(ctx, tx, u.Email, id)
+}
+
+// findTo finds an invite to an address.
+func (s Service) findTo(ctx context.Context, q db.Querier, email, id string) (Opened, error) {
+	i, err := findAnywhere(ctx, q, id)
+	if err != nil {
+		return Opened{}, access.OrNotFound(err)
+	}
+	if i.TargetEmail != email {
+		return Opened{}, access.ErrNotFound
+	}
+	return s.opened(ctx, q, i, mailed)
+}
+
+// AcceptAs makes a member, and a user, of somebody who has shown that an address is theirs,
+// inside Keys.Change.
+func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, names Names, requestID string) (org.Membership, error) {
+	o, err := s.findTo(ctx, tx, email, id)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	draft, err := names.check(o.Invite)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	if err := s.useUp(ctx, tx, o); err != nil {
+		return org.Membership{}, err
+	}
+	draft.IsEmailVerified = true
+	return s.join(ctx, tx, o, draft, requestID)
+}
+
+// DeclineAs removes an invite to an address that somebody has shown to be theirs.
+func (s Service) DeclineAs(ctx context.Context, email, id, requestID string) error {
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		o, err := s.findTo(ctx, tx, email, id)
+		if err != nil {
+			return err
+		}
+		return s.decline(ctx, tx, access.Caller{RequestID: requestID}, o)
+	})
+}
+
+// join makes a member, and a user if the address is new, by an invite that is used up.
+func (s Service) join(ctx context.Context, tx *db.Tx, o Opened, draft org.User, requestID string) (org.Membership, error) {
+	m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
+	if err != nil {
+		return org.Membership{}, err
+	}
+	return m, s.accepted(ctx, tx, access.Caller{UserID: m.User.ID, RequestID: requestID}, o, m)
+}
+
+// accepted keeps an invite that has made a member, for a time, and records that.
+func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Opened, m org.Membership) error {
+	o.AcceptedAt = s.DB.Now()
+	if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt); err != nil {
+		return err
+	}
+	return s.orgs().NoteInviter(ctx, tx, m, o.CreatedBy.ID)
+}
+
+// useUp removes an invite that is answered: only one transaction does.
+func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
+	n, err := removeIssue(ctx, tx, o.ID, o.Issue)
+	if err == nil && n == 0 {
+		return access.ErrNotFound
+	}
+	addCount(tx, o.OrganizationID, -1)
+	return err
+}
+
+func (s Service) decline(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
+	if err := s.useUp(ctx, tx, o); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, by, o.Invite, activity.Declined, s.DB.Now())
+}

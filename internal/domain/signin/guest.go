@@ -1,0 +1,182 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/oidc"
+)
+
+// GuestTime is how long a guest may take to answer.
+const GuestTime = 15 * time.Minute
+
+// Entered is what signing in leads to: a session or, for somebody who is no user yet but has
+// invites, a Guest, sealed. Nothing is stored of a guest before they accept.
+type Entered struct {
+	Session string
+	Guest   string
+}
+
+// Guest is somebody who has shown that an address is theirs, and is no user yet.
+type Guest struct {
+	Email  string        `json:"email"`
+	Method access.Method `json:"method"`
+	By     oidc.Claims   `json:"by"` // zero: by a link in a mail
+	Until  time.Time     `json:"until"`
+}
+
+// What seals guests and links to guests is different, so that none passes for another.
+var (
+	guestUse = []byte("guest")
+	linkUse  = []byte("link to a guest")
+)
+
+func (s Service) sealFor(use []byte, g Guest) (string, error) {
+	text, err := json.Marshal(g)
+	return flowText.EncodeToString(s.aead.Seal(nil, nil, text, use)), err
+}
+
+func (s Service) unsealFor(use []byte, sealed string) (g Guest, ok bool) {
+	text, err := flowText.DecodeString(sealed)
+	if err != nil {
+		return Guest{}, false
+	}
+	plain, err := s.aead.Open(nil, nil, text, use)
+	return g, err == nil && json.Unmarshal(plain, &g) == nil
+}
+
+// invited is a guest, if there are invites to their address; "": there are none.
+func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed string, err error) {
+	open, err := s.Invites.ToAddress(ctx, q, g.Email)
+	if err != nil || len(open) == 0 {
+		return "", err
+	}
+	g.Until = s.DB.Now().Add(GuestTime)
+	return s.sealFor(guestUse, g)
+}
+
+var errNoGuest = fault.New(fault.NotAuthenticated, "Your time to answer is over: sign in again.")
+
+// Guest is who a sealed guest is.
+func (s Service) Guest(sealed string) (Guest, error) {
+	g, ok := s.unsealFor(guestUse, sealed)
+	if !ok || !s.DB.Now().Before(g.Until) {
+		return Guest{}, errNoGuest
+	}
+	return g, nil
+}
+
+// GuestInvites returns the invites that a guest can answer, the newest first.
+func (s Service) GuestInvites(ctx context.Context, sealed string) ([]invite.Opened, error) {
+	g, err := s.Guest(sealed)
+	if err != nil {
+		return nil, err
+	}
+	return s.Invites.ToAddress(ctx, s.DB, g.Email)
+}
+
+// AcceptAsGuest makes a guest a user and a member by one of their invites, and signs them in.
+func (s Service) AcceptAsGuest(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error) {
+	g, err := s.Guest(sealed)
+	if err != nil {
+		return "", err
+	}
+	d.Method = g.Method
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		m, err := s.Invites.AcceptAs(ctx, tx, g.Email, inviteID, names, d.RequestID)
+		if err != nil {
+			return err
+		}
+		if g.By.Subject != "" {
+			user, err := findUser(ctx, tx, g.Email)
+			if err != nil {
+				return err
+			}
+			if !user.identified { // else they have become a user meanwhile, by another account
+				if err := insertIdentity(ctx, tx, g.By, m.User.ID, s.DB.Now()); err != nil {
+					return err
+				}
+			}
+		}
+		d.UserID = m.User.ID
+		session, err = s.enter(ctx, tx, d, true)
+		return err
+	})
+	return session, err
+}
+
+// DeclineAsGuest removes one of a guest's invites.
+func (s Service) DeclineAsGuest(ctx context.Context, sealed, inviteID, requestID string) error {
+	g, err := s.Guest(sealed)
+	if err != nil {
+		return err
+	}
+	return s.Invites.DeclineAs(ctx, g.Email, inviteID, requestID)
+}
+
+// linkSize is the length of the token of a link to a user; those to guests are longer.
+const linkSize = 52
+
+// guestLink is the token of a link for somebody who is no user yet, if they have invites;
+// "": they have none.
+func (s Service) guestLink(ctx context.Context, email string) (token string, expires time.Time, err error) {
+	open, err := s.Invites.ToAddress(ctx, s.DB, email)
+	if err != nil || len(open) == 0 {
+		return "", time.Time{}, err
+	}
+	expires = s.DB.Now().Add(linkTime)
+	token, err = s.sealFor(linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
+	return token, expires, err
+}
+
+func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) (Guest, error) {
+	g, ok := s.unsealFor(linkUse, token)
+	if !ok {
+		return Guest{}, access.ErrNotFound
+	}
+	switch used, err := stateUsed(ctx, q, hashOf(token)); {
+	case err != nil:
+		return Guest{}, err
+	case used:
+		return Guest{}, access.ErrNotFound
+	case !s.DB.Now().Before(g.Until):
+		return g, errExpired
+	}
+	return g, nil
+}
+
+// useGuestLink uses a link for somebody who was no user when it was mailed, once.
+func (s Service) useGuestLink(ctx context.Context, token string, d access.SessionDraft) (in Entered, err error) {
+	if _, err := s.openGuestLink(ctx, s.DB, token); err != nil {
+		return Entered{}, err
+	}
+	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		in = Entered{}
+		g, err := s.openGuestLink(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		if err := insertState(ctx, tx, hashOf(token), g.Until); err != nil {
+			return err
+		}
+		user, err := s.Organizations.FindUser(ctx, tx, g.Email)
+		if fault.Is(err, fault.NotFound) {
+			if in.Guest, err = s.invited(ctx, tx, g); err == nil && in.Guest == "" {
+				return fault.New(fault.Denied, "The invitation was withdrawn or has expired: ask whoever sent it.")
+			}
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		d.UserID = user.ID
+		in.Session, err = s.enter(ctx, tx, d, true)
+		return err
+	})
+	return in, err
+}

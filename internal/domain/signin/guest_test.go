@@ -1,0 +1,112 @@
+package signin_test
+
+import (
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/signin"
+)
+
+// Whoever is no user yet and has invites signs in as a guest: nothing is made before they accept,
+// and they need no mailed link.
+func TestGuest(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join("ada@x.example", false, false)
+		host := access.Caller{UserID: ada.ID, Scope: access.All, Level: access.Member, Organization: r.org.Organization}
+		offer := func() string {
+			i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example"), FirstName: patch.Of("Eve")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i.ID
+		}
+		if _, err := r.ByProvider(t.Context(), person("2", "eve@x.example"), access.SessionDraft{}); !fault.Is(err, fault.Denied) {
+			t.Errorf("without an invite: %v", err)
+		}
+		declined := offer()
+		in, err := r.ByProvider(t.Context(), person("2", "Eve@x.example"), access.SessionDraft{})
+		if err != nil || in.Session != "" || r.count("users") != 1 || r.count("identities") != 0 || r.count("sessions") != 0 {
+			t.Fatalf("%+v, %v", in, err)
+		}
+		if err := r.DeclineAsGuest(t.Context(), in.Guest, declined, "request"); err != nil {
+			t.Error(err)
+		}
+		id := offer()
+		if open, err := r.GuestInvites(t.Context(), in.Guest); err != nil || len(open) != 1 || open[0].ID != id {
+			t.Errorf("%+v, %v", open, err)
+		}
+		for name, sealed := range map[string]string{"none": "", "a session": "fos_x", "altered": in.Guest[:len(in.Guest)-1] + "."} {
+			if _, err := r.AcceptAsGuest(t.Context(), sealed, id, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		late := r.now
+		r.now = r.now.Add(signin.GuestTime)
+		if _, err := r.Guest(in.Guest); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("late: %v", err)
+		}
+		r.now = late
+		session, err := r.AcceptAsGuest(t.Context(), in.Guest, id, invite.Names{}, access.SessionDraft{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eve := r.user(session)
+		u, err := r.Organizations.UserByEmail(t.Context(), "eve@x.example")
+		if err != nil || u.ID != eve || !u.IsEmailVerified || u.FirstName != "Eve" {
+			t.Errorf("%+v, %v", u, err)
+		}
+		again, err := r.ByProvider(t.Context(), person("2", "other@x.example"), access.SessionDraft{})
+		if err != nil || r.user(again.Session) != eve {
+			t.Errorf("by the same account: %v", err)
+		}
+		if _, err := r.AcceptAsGuest(t.Context(), in.Guest, id, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotFound) {
+			t.Errorf("twice: %v", err)
+		}
+	})
+}
+
+// A user answers the invites to their verified address, and no others.
+func TestOwnInvites(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join("ada@x.example", false, false)
+		verified, unverified := r.join("bea@x.example", true, true), r.join("cyd@x.example", true, false)
+		other, err := r.Organizations.Create(t.Context(), "Other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Invites.AddMember(t.Context(), access.Caller{}, other.ID, ada.Email, access.Owner); err != nil {
+			t.Fatal(err)
+		}
+		host := access.Caller{UserID: ada.ID, Scope: access.All, Level: access.Owner, Organization: other.Organization}
+		offer := func(u org.User) string {
+			i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of(u.Email)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i.ID
+		}
+		mine, theirs := offer(verified), offer(unverified)
+		c := access.Caller{UserID: verified.ID, Scope: access.All}
+		if _, err := r.Invites.AcceptMine(t.Context(), c, theirs, ""); !fault.Is(err, fault.NotFound) {
+			t.Errorf("an invite of another: %v", err)
+		}
+		if _, err := r.Invites.AcceptMine(t.Context(), access.Caller{UserID: unverified.ID, Scope: access.All}, theirs, ""); !fault.Is(err, fault.NotFound) {
+			t.Errorf("an address that is not verified: %v", err)
+		}
+		bound := c
+		bound.BoundTo = r.org.ID
+		if _, err := r.Invites.AcceptMine(t.Context(), bound, mine, ""); !fault.Is(err, fault.Denied) {
+			t.Errorf("a key that is bound: %v", err)
+		}
+		if o, err := r.Invites.AcceptMine(t.Context(), c, mine, ""); err != nil || o.ID != other.ID || o.Level != access.Member {
+			t.Errorf("%+v, %v", o, err)
+		}
+		if err := r.Invites.DeclineMine(t.Context(), c, mine); !fault.Is(err, fault.NotFound) {
+			t.Errorf("accepted, then declined: %v", err)
+		}
+	})
+}
