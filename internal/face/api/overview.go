@@ -60,7 +60,9 @@ func (a *API) overview(ctx context.Context, c access.Caller) (overview, error) {
 		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.List(ctx, c, one) }))
 	}
 	if c.Scope.Includes(access.MemberRead) {
-		o.members = new(count(&n, func() (page.Found[org.Membership], error) { return a.Organizations.FindMembers(ctx, c, org.MemberFilter{}, one) }))
+		o.members = new(count(&n, func() (page.Found[org.Membership], error) {
+			return a.Organizations.FindMembers(ctx, c, org.MemberFilter{}, one)
+		}))
 		o.invites = &struct{ count, expired, failed int }{
 			invites(invite.Filter{}), invites(invite.Filter{Statuses: []invite.Status{invite.IsExpired}}),
 			invites(invite.Filter{Statuses: []invite.Status{invite.IsPending}, Delivery: invite.Failed}),

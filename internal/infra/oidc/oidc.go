@@ -108,9 +108,10 @@ func (p *Provider) URL(ctx context.Context, s Secrets) (string, error) {
 
 // Claims are what the provider says about somebody.
 type Claims struct {
-	Issuer, Subject string
-	Email           string
-	EmailVerified   bool
+	Issuer        string `json:"issuer"`
+	Subject       string `json:"subject"`
+	Email         string `json:"email"`
+	EmailVerified bool   `json:"email_verified"`
 }
 
 // claims are some of a token, or of an answer about a user.
