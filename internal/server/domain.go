@@ -223,5 +223,23 @@ func Backup(ctx context.Context, c config.Config, path string) error {
 // name, which must not be in use. The error is fs.ErrExist if there is one already,
 // unless replace is set.
 func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
-	return db.Restore(ctx, path, c.Database, replace)
+	return db.Restore(ctx, path, c.Database, replace, func(ctx context.Context, tx *db.Tx) error {
+		if err := event.Hold(ctx, tx); err != nil {
+			return err
+		}
+		return job.Hold(ctx, tx, invite.MailJob, signin.MailJob)
+	})
+}
+
+// Resume lets webhooks and mails go on that Restore has held, and returns how many of each there
+// were.
+func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) {
+	err = d.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if webhooks, err = event.Resume(ctx, tx); err != nil {
+			return err
+		}
+		mails, err = job.Resume(ctx, tx)
+		return err
+	})
+	return webhooks, mails, err
 }

@@ -184,6 +184,38 @@ func TestSwitchedOff(t *testing.T) {
 	})
 }
 
+// After a restore nothing is sent, until somebody says so: then what happens from then on.
+func TestHold(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		r.webhook(to.URL, "app.*")
+		change := func(fn func(context.Context, *db.Tx) error) {
+			if err := r.DB.InTx(r.Context(), fn); err != nil {
+				r.Fatal(err)
+			}
+		}
+		change(Hold)
+		r.happen(3)
+		r.send(r.Service)
+		change(func(ctx context.Context, tx *db.Tx) error {
+			n, err := Resume(ctx, tx)
+			if n != 1 {
+				r.Errorf("%d were held", n)
+			}
+			return err
+		})
+		r.send(r.Service)
+		if seen := to.seen(); len(seen) != 0 {
+			r.Errorf("sent while held: %q", seen)
+		}
+		r.happen(2)
+		r.send(r.Service)
+		if seen := to.seen(); len(seen) != 2 {
+			r.Errorf("sent afterwards: %q", seen)
+		}
+	})
+}
+
 // Both secrets are good for a day, and never stored as they are.
 func TestRotate(t *testing.T) {
 	each(t, func(r rig) {

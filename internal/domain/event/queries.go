@@ -84,6 +84,20 @@ func behind(ctx context.Context, q db.Querier) ([]Webhook, error) {
 		AND position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = webhooks.organization_id) ORDER BY id`)
 }
 
+// Hold keeps all webhooks from being sent to, until Resume: those of a restored backup may have
+// been removed since it was made, and would be sent again what they have had.
+func Hold(ctx context.Context, tx *db.Tx) error {
+	return db.Exec(ctx, tx, `UPDATE webhooks SET is_held = $1`, true)
+}
+
+// Resume sends to the webhooks that are held what happens from now on, and what was still due, and
+// returns how many there are.
+func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
+	return db.Changed(ctx, tx, `
+		UPDATE webhooks SET is_held = $1, position = COALESCE((SELECT c.number FROM activity_chains c WHERE c.organization_id = webhooks.organization_id), 0)
+		WHERE is_held`, false)
+}
+
 func setPosition(ctx context.Context, tx *db.Tx, id, n int64) error {
 	return db.Exec(ctx, tx, `UPDATE webhooks SET position = $2 WHERE id = $1`, id, n)
 }

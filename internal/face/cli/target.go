@@ -30,6 +30,7 @@ type adminCommands struct {
 	Activity     admin.Activity                       `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
 	Backup       admin.Backup                         `cmd:"" help:"Copy a SQLite database while servers use it."`
 	Restore      admin.Restore                        `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Resume       admin.Resume                         `cmd:"" help:"Let webhooks and mails go on that a restore has held."`
 	Migrate      admin.Migrate                        `cmd:"" help:"Bring the schema of the database up to date."`
 }
 

@@ -60,8 +60,9 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 
 // Restore replaces a SQLite database, which must not be in use, with a copy made by
 // Backup. Only with replace does it overwrite a database that exists. If anything
-// goes wrong, the database stays as it was.
-func Restore(ctx context.Context, from, url string, replace bool) (err error) {
+// goes wrong, the database stays as it was. The copy is brought up to date, and prepare changes
+// it, before it gets its place.
+func Restore(ctx context.Context, from, url string, replace bool, prepare func(context.Context, *Tx) error) (err error) {
 	target, err := sqliteFile(url)
 	if err != nil {
 		return err
@@ -89,6 +90,9 @@ func Restore(ctx context.Context, from, url string, replace bool) (err error) {
 		return fmt.Errorf("%s: %w", target, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := prepared(ctx, partial, prepare); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
 	// A journal left behind would be taken for the new database's own.
 	for _, journal := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(target + journal); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -96,6 +100,15 @@ func Restore(ctx context.Context, from, url string, replace bool) (err error) {
 		}
 	}
 	return install(partial, target)
+}
+
+// prepared opens a copy, and closes it with all that is changed in the one file.
+func prepared(ctx context.Context, path string, prepare func(context.Context, *Tx) error) error {
+	d, err := Open(ctx, "sqlite:"+path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.InTx(ctx, prepare), d.Close())
 }
 
 func sqliteFile(url string) (path string, err error) {

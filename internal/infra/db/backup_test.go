@@ -108,10 +108,10 @@ func TestRestore(t *testing.T) {
 	}
 	addOrganization(t, d, "after")
 
-	if err := db.Restore(t.Context(), copied, url, false); !errors.Is(err, fs.ErrExist) {
+	if err := db.Restore(t.Context(), copied, url, false, asItWas); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("without replace: %v; want ErrExists", err)
 	}
-	if err := db.Restore(t.Context(), copied, url, true); !errors.Is(err, db.ErrInUse) {
+	if err := db.Restore(t.Context(), copied, url, true, asItWas); !errors.Is(err, db.ErrInUse) {
 		t.Errorf("while it is open: %v; want ErrInUse", err)
 	}
 	if rows, _ := organizations(t, d); rows != 2 {
@@ -120,7 +120,7 @@ func TestRestore(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Restore(t.Context(), copied, url, true); err != nil {
+	if err := db.Restore(t.Context(), copied, url, true, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, counted := organizations(t, dbtest.Open(t, url)); rows != 1 || counted != 1 {
@@ -139,7 +139,7 @@ func TestRestoreWhereNothingIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := "sqlite:" + filepath.Join(t.TempDir(), "new", "foyer.db")
-	if err := db.Restore(t.Context(), path+".copy", fresh, false); err != nil {
+	if err := db.Restore(t.Context(), path+".copy", fresh, false, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, _ := organizations(t, dbtest.Open(t, fresh)); rows != 1 {
@@ -161,7 +161,7 @@ func TestRestoreOverDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true); err != nil {
+	if err := db.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, _ := organizations(t, dbtest.Open(t, "sqlite:"+damaged)); rows != 1 {
@@ -185,7 +185,7 @@ func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Restore(t.Context(), path+".copy", url, true); err == nil {
+	if err := db.Restore(t.Context(), path+".copy", url, true, asItWas); err == nil {
 		t.Error("restored")
 	}
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
@@ -237,7 +237,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := filepath.Join(t.TempDir(), "foyer.db")
-			err := db.Restore(context.Background(), test.from, "sqlite:"+target, false)
+			err := db.Restore(context.Background(), test.from, "sqlite:"+target, false, asItWas)
 			if err == nil || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("error %v; want %v", err, test.want)
 			}
@@ -266,7 +266,7 @@ func TestRestoreRefusesEachDamage(t *testing.T) {
 		if err := os.WriteFile(from, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Restore(t.Context(), from, url, true); !errors.Is(err, db.ErrNoBackup) {
+		if err := db.Restore(t.Context(), from, url, true, asItWas); !errors.Is(err, db.ErrNoBackup) {
 			t.Errorf("%s %d: %v; want ErrNoBackup", what, at, err)
 		}
 	}
@@ -296,7 +296,7 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(db.Backup(t.Context(), url, copied), d.Close(), db.Restore(t.Context(), copied, url, true)); err != nil {
+	if err := errors.Join(db.Backup(t.Context(), url, copied), d.Close(), db.Restore(t.Context(), copied, url, true, asItWas)); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range left {
@@ -325,7 +325,7 @@ func TestBackupRefuses(t *testing.T) {
 	}
 	for _, do := range []func() error{
 		func() error { return db.Backup(t.Context(), "postgres://localhost/foyer", path+".copy") },
-		func() error { return db.Restore(t.Context(), path, "postgres://localhost/foyer", true) },
+		func() error { return db.Restore(t.Context(), path, "postgres://localhost/foyer", true, asItWas) },
 	} {
 		if err := do(); !errors.Is(err, db.ErrNotSQLite) {
 			t.Errorf("PostgreSQL: %v; want ErrNotSQLite", err)
@@ -363,3 +363,5 @@ func TestBackupWithoutRoom(t *testing.T) {
 		t.Errorf("%v is left, %v", left, err)
 	}
 }
+
+func asItWas(context.Context, *db.Tx) error { return nil }

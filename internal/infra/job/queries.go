@@ -32,7 +32,7 @@ func due(now time.Time, kinds []string) (condition string, args []any) {
 		args = append(args, kind)
 		places[i] = "$" + strconv.Itoa(len(args))
 	}
-	return ` WHERE run_at <= $1 AND kind IN (` + strings.Join(places, ", ") + `)`, args
+	return ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + strings.Join(places, ", ") + `)`, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
@@ -50,6 +50,22 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 	return db.One(ctx, tx, (*Job).fields, `
 		SELECT id, kind, item, attempts, created_at FROM jobs`+condition+`
 		ORDER BY run_at, id LIMIT 1`+tx.SkipLocked, args...)
+}
+
+// Hold keeps all jobs of some kinds from being done, until Resume: those of a restored backup may
+// have been done since it was made.
+func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
+	for _, kind := range kinds {
+		if err := db.Exec(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE kind = $2`, true, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resume lets the jobs be done that are held, and returns how many there are.
+func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
+	return db.Changed(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE is_held`, false)
 }
 
 func claim(ctx context.Context, tx *db.Tx, j Job, now time.Time) error {

@@ -72,7 +72,26 @@ func (c Restore) Run(ctx context.Context, settings config.Config, out *terminal.
 		return err
 	}
 	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath()},
-		"Restored %s to %s.\nThe secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.", c.File, settings.DatabasePath(), settings.SecretPath())
+		`Restored %s to %s.
+The secret is not part of a backup: it belongs in %s, or in FOYER_SECRET.
+Webhooks are sent nothing, and mails that were waiting are held: foyer admin resume lets them go on.`, c.File, settings.DatabasePath(), settings.SecretPath())
+}
+
+// Resume is the command that lets go on what a restore has held.
+type Resume struct{}
+
+// Help says what is held.
+func (Resume) Help() string {
+	return `After a restore, webhooks are sent nothing, and mails that were waiting when the backup was made are held: they may have been sent since.`
+}
+
+// Run lets them go on.
+func (Resume) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+	webhooks, mails, err := d.Resume(ctx)
+	if err != nil {
+		return err
+	}
+	return out.Say(map[string]int64{"webhooks": webhooks, "mails": mails}, "Webhooks that go on: %d. Mails that go on: %d.", webhooks, mails)
 }
 
 // Migrate is the command that brings the schema up to date.
