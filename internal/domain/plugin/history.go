@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -179,4 +181,23 @@ func cut(d string, limit int) string {
 		return d
 	}
 	return d[:strings.LastIndexByte(d[:limit], '\n')+1] + leftOut
+}
+
+// TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.
+func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (Type, error) {
+	last, err := s.Activity(ctx, c, strconv.FormatInt(id, 10), "", page.Page{Limit: 1})
+	if err != nil || len(last.Items) == 0 {
+		return Local, err
+	}
+	var changes []struct {
+		Field  string `json:"field"`
+		Before Type   `json:"before"`
+	}
+	_ = json.Unmarshal([]byte(last.Items[0].Changes), &changes) // of another shape: it tells of no type
+	for _, change := range changes {
+		if change.Field == "plugin_type" {
+			return change.Before, nil
+		}
+	}
+	return Local, nil
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -373,25 +372,6 @@ func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugi
 		e.Data = string(s.Shown(make([]byte, 0, p.size()), p))
 	}
 	return activity.Record(ctx, tx, c.Did(e), p.UpdatedAt)
-}
-
-// TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.
-func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (Type, error) {
-	last, err := s.Activity(ctx, c, strconv.FormatInt(id, 10), "", page.Page{Limit: 1})
-	if err != nil || len(last.Items) == 0 {
-		return Local, err
-	}
-	var changes []struct {
-		Field  string `json:"field"`
-		Before Type   `json:"before"`
-	}
-	_ = json.Unmarshal([]byte(last.Items[0].Changes), &changes) // of another shape: it tells of no type
-	for _, change := range changes {
-		if change.Field == "plugin_type" {
-			return change.Before, nil
-		}
-	}
-	return Local, nil
 }
 
 func one(b bool) int64 {

@@ -11,7 +11,7 @@ func TestComplete(t *testing.T) {
 	for words, want := range map[string]string{
 		"ap":                  "app",
 		"app p":               "pull push",
-		"admin user ":         "list signin-link",
+		"admin user ":         "delete list set signin-link unlink",
 		"app push --n":        "--name=",
 		"app delete x --y":    "--yes",
 		"app list --t":        "--type=",
