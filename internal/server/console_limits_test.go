@@ -220,7 +220,7 @@ func TestFailuresAreLogged(t *testing.T) {
 		browse(t, http.MethodGet, s.URL+"/api/users/@me", http.Header{"Authorization": {"Bearer " + key}})
 		all := s.log.String()
 		for _, want := range []string{
-			`"method":"POST","path":"/console/session","error":`, `"method":"GET","path":"/invite/{token}","error":`, `"method":"GET","path":"/api/users/@me","error":`,
+			`"method":"POST","path":"/console/session","client":"127.0.0.1","error":`, `"method":"GET","path":"/invite/{token}","client":"127.0.0.1","error":`, `"method":"GET","path":"/api/users/@me","client":"127.0.0.1","error":`,
 		} {
 			if !regexp.MustCompile(`"level":"ERROR","msg":"request failed","request_id":"[\w-]+",` + regexp.QuoteMeta(want)).MatchString(all) {
 				t.Errorf("no line with %s", want)

@@ -228,7 +228,7 @@ func TestCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(t, s, s.key)
-	v.want(200, "The app is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
+	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	npm := 0
 	for offset := 0; offset < 71; offset += 10 {

@@ -116,7 +116,11 @@ func TestSitesOfOthers(t *testing.T) {
 func TestActivityNamesTheApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
-		r.caller.KeyID = 7
+		key, _, err := r.orgs.Keys.Create(r.Context(), access.Draft{UserID: r.caller.UserID, Scope: access.All})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.caller.KeyID = key.ID
 		r.place(r.caller, s, p)
 		r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(9))})
 		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
@@ -127,7 +131,7 @@ func TestActivityNamesTheApp(t *testing.T) {
 			r.Fatalf("%+v, %v", entries, err)
 		}
 		for _, e := range entries.Items {
-			if e.KeyID != 7 || !strings.Contains(e.Changes, fmt.Sprintf(`"field":"apps.%d.position"`, p.ID)) {
+			if e.KeyID != key.ID || !strings.Contains(e.Changes, fmt.Sprintf(`"field":"apps.%d.position"`, p.ID)) {
 				r.Errorf("%s by key %d: %s", e.Verb, e.KeyID, e.Changes)
 			}
 		}
