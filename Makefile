@@ -30,11 +30,11 @@ fmt:
 	$(TOOL) golangci-lint fmt
 
 unit: # on both engines, the end-to-end scripts among them
-	CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /domain/ -e /face/ -e /test/)
+	CGO_ENABLED=1 go test -race -parallel 4 -timeout 20m $$(go list ./... | grep -v -e /domain/ -e /face/ -e /test/)
 	go test -timeout 20m ./internal/face/... ./test/...
 
 rehearse: # each transaction on SQLite is undone once and run again: batches do that to those beside one that fails
-	CGO_ENABLED=1 go test -race -timeout 20m -tags rehearse ./internal/domain/...
+	go test -timeout 20m -tags rehearse ./internal/domain/...
 
 drill: # what the program stands on is killed, cut, locked and copied; wrong programs, which it must find
 	go test -tags drill -count 1 -parallel 4 -timeout 2h ./test/drill
