@@ -63,7 +63,7 @@ func TestDocumentIsServed(t *testing.T) {
 // What is served is made of the document as it is now.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	for name, form := range map[string]func([]byte) ([]byte, error){"openapi.json": openapi.JSON, "openapi.html": openapi.Page} {
+	for name, form := range map[string]func([]byte) ([]byte, error){"openapi.json": openapi.JSON, "openapi.html": openapi.Page, "openapi.names.json": openapi.Names} {
 		want, err := form(api.OpenAPI())
 		if err != nil {
 			t.Fatal(err)

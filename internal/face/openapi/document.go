@@ -1,5 +1,6 @@
-// Package openapi reads an OpenAPI document kept as YAML and makes two other forms of
-// it: JSON for programs, and an HTML page for people. It runs before the server is built.
+// Package openapi reads an OpenAPI document kept as YAML and makes three other forms of
+// it: JSON for programs, an HTML page for people, and the names that each operation knows. It runs
+// before the server is built.
 package openapi
 
 import (

@@ -1,5 +1,5 @@
 // Command generate makes an OpenAPI document's other forms, beside the document: NAME.yaml
-// becomes NAME.json and NAME.html.
+// becomes NAME.json, NAME.html and NAME.names.json.
 package main
 
 import (
@@ -27,11 +27,12 @@ func generate(path string) error {
 	}
 	json, jsonErr := openapi.JSON(document)
 	page, pageErr := openapi.Page(document)
-	if err := errors.Join(jsonErr, pageErr); err != nil {
+	names, namesErr := openapi.Names(document)
+	if err := errors.Join(jsonErr, pageErr, namesErr); err != nil {
 		return err
 	}
 	name := strings.TrimSuffix(path, ".yaml")
-	return errors.Join(write(name+".json", json), write(name+".html", page))
+	return errors.Join(write(name+".json", json), write(name+".html", page), write(name+".names.json", names))
 }
 
 func write(path string, content []byte) error {
