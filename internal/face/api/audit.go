@@ -193,11 +193,7 @@ func sendLines(w http.ResponseWriter, lines []byte) error {
 
 // maySeeStill asks whether the caller of a stream could begin it now.
 func (a *API) maySeeStill(r *http.Request, c access.Caller) error {
-	identity, err := a.identify(r)
-	if err != nil {
-		return err
-	}
-	again, err := a.Keys.Enter(r.Context(), identity, c.Organization.ID)
+	again, err := a.enterAgain(r, c)
 	if err != nil {
 		return err
 	}
@@ -205,6 +201,15 @@ func (a *API) maySeeStill(r *http.Request, c access.Caller) error {
 		return fault.New(fault.Denied, "Your permissions changed: ask again.")
 	}
 	return org.MaySeeActivity(again)
+}
+
+// enterAgain returns the caller of an answer that lasts as it is now.
+func (a *API) enterAgain(r *http.Request, c access.Caller) (access.Caller, error) {
+	identity, err := a.identify(r)
+	if err != nil {
+		return access.Caller{}, err
+	}
+	return a.Keys.Enter(r.Context(), identity, c.Organization.ID)
 }
 
 // activityHead answers with the last entry of the chain, to be kept elsewhere.

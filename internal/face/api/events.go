@@ -173,11 +173,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 
 // maySeeEventsStill asks whether the caller of an answer that lasts could begin it now.
 func (a *API) maySeeEventsStill(r *http.Request, c access.Caller) error {
-	identity, err := a.identify(r)
-	if err != nil {
-		return err
-	}
-	again, err := a.Keys.Enter(r.Context(), identity, c.Organization.ID)
+	again, err := a.enterAgain(r, c)
 	if err != nil {
 		return err
 	}
