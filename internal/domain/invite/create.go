@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -40,7 +41,7 @@ func (s Service) create(ctx context.Context, c access.Caller, orders []order, bl
 	if err != nil {
 		return nil, err
 	}
-	if access.IsDryRun(ctx) {
+	if dryrun.Is(ctx) {
 		for i := range invites {
 			invites[i].ID = uuid.Nil.String()
 		}

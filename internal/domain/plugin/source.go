@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -223,7 +224,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 			return Sources{}, err
 		}
 		saved.Files, saved.Bundle = made.files, v.Bundle
-		if !access.IsDryRun(ctx) { // the token may be new
+		if !dryrun.Is(ctx) { // the token may be new
 			saved.PublicToken = o.PublicToken
 		}
 		beside = []activity.Change{activity.Changed("source", current.SHA256, v.SHA256)}

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
-	"foyer/internal/domain/access"
 )
 
 const dryRunParameter = "dry_run"
@@ -26,7 +26,7 @@ func dryRun(w http.ResponseWriter, r *http.Request, route Route) (*http.Request,
 	}
 	w.Header().Set("Dry-Run", "true")
 	w.Header().Set("Cache-Control", "no-store") // an ETag would name what is not there
-	return r.WithContext(access.WithDryRun(r.Context())), nil
+	return r.WithContext(dryrun.With(r.Context())), nil
 }
 
 // hasDryRun reports whether a route changes apps, sites, placements, invites or members. A link

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
@@ -45,7 +46,7 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func
 		return err
 	}
 	carryOut := a.carryOut
-	if r.Header[idempotencyKey] != nil && route.isOnce() && !access.IsDryRun(r.Context()) {
+	if r.Header[idempotencyKey] != nil && route.isOnce() && !dryrun.Is(r.Context()) {
 		carryOut = a.once
 	}
 	if route.may == nil || r.ContentLength == 0 {

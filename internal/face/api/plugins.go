@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
@@ -60,7 +61,7 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	if access.IsDryRun(r.Context()) {
+	if dryrun.Is(r.Context()) {
 		p.ID = 0
 	}
 	return writePlugin(w, http.StatusCreated, p)

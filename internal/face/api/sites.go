@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -46,7 +47,7 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	if access.IsDryRun(r.Context()) {
+	if dryrun.Is(r.Context()) {
 		s.ID, s.Token = 0, ""
 	}
 	return a.writeSite(w, http.StatusCreated, s)

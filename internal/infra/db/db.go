@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
 	"foyer/internal/infra/db/sqlite"
 )
@@ -148,7 +149,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 // database it must set anew. fn uses tx, and the context it is given: with that, d refuses
 // queries and transactions, which would wait for the one under way.
 func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	if IsDryRun(ctx) {
+	if dryrun.Is(ctx) {
 		if err := d.inTx(ctx, undone(fn)); !errors.Is(err, errDryRun) {
 			return err
 		}
