@@ -19,8 +19,8 @@ var openAPINames []byte
 
 // operation is what the document says that an operation knows.
 type operation struct {
-	Query  []string `json:"query"`  // names of parameters
-	Fields []string `json:"fields"` // names in its body, and in what it answers, which may be sent back
+	Query  []string    `json:"query"`  // names of parameters
+	Fields wire.Fields `json:"fields"` // of its body, and of what it answers, which may be sent back
 }
 
 // operations are those of the document, by method and path. They are read when the first request
@@ -31,11 +31,6 @@ var operations = sync.OnceValue(func() (all map[string]operation) {
 	}
 	return all
 })
-
-// takes reports whether an operation knows a field. Where files are taken, a name with a dot is one.
-func (o operation) takes(field string) bool {
-	return slices.Contains(o.Fields, field) || slices.Contains(o.Fields, "source") && strings.Contains(field, ".")
-}
 
 // unknown lists what a query has that the operation does not know, each pair and its name.
 // What is not well-formed is not unknown, but wrong.
@@ -70,7 +65,8 @@ func ask(w http.ResponseWriter, r *http.Request, route Route, known func() opera
 	if strict(r.Header["Prefer"]) {
 		o := known()
 		w.Header().Set("Preference-Applied", "handling=strict")
-		r = wire.WithStrict(r, o.takes, o.unknownFaults(r.URL.RawQuery))
+		_, files := o.Fields["source"]
+		r = wire.WithStrict(r, o.Fields, files, o.unknownFaults(r.URL.RawQuery))
 		if err := wire.StrictFaults(r); err != nil && (route.reads() || r.ContentLength == 0) {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // Names says of each operation of a document, by method and path, which parameters of the query
-// and which fields it knows: those of its body, and of what it answers, which may be sent back.
+// and which fields of a body it knows: those that it takes, and those that it answers, which may be
+// sent back; a field that is an object, or an array of them, with the fields of these.
 func Names(document []byte) ([]byte, error) {
 	text, err := JSON(document)
 	if err != nil {
@@ -24,9 +25,14 @@ func Names(document []byte) ([]byte, error) {
 			if method == "parameters" {
 				continue
 			}
-			if all[strings.ToUpper(method)+" "+path], err = d.known(text); err != nil {
+			k, err := d.known(text)
+			if err != nil {
 				return nil, err
 			}
+			if method == "get" { // has no body
+				k.Fields = nil
+			}
+			all[strings.ToUpper(method)+" "+path] = k
 		}
 	}
 	return json.Marshal(all)
@@ -34,9 +40,12 @@ func Names(document []byte) ([]byte, error) {
 
 // known is the names that an operation knows.
 type known struct {
-	Fields []string `json:"fields"`
+	Fields fields   `json:"fields"`
 	Query  []string `json:"query"`
 }
+
+// fields are names, each with those in it.
+type fields map[string]fields
 
 func (d described) known(operation json.RawMessage) (known, error) {
 	var o struct {
@@ -47,17 +56,17 @@ func (d described) known(operation json.RawMessage) (known, error) {
 	if err := json.Unmarshal(operation, &o); err != nil {
 		return known{}, err
 	}
-	query, fields := map[string]bool{}, map[string]bool{}
+	query, taken := map[string]bool{}, fields{}
 	for _, p := range o.Parameters {
 		if p = d.find(p); p.In == "query" {
 			query[p.Name] = true
 		}
 	}
-	d.addFields(fields, d.find(o.RequestBody))
+	d.addFields(taken, o.RequestBody)
 	for _, status := range []string{"200", "201"} {
-		d.addFields(fields, d.find(o.Responses[status]))
+		d.addFields(taken, o.Responses[status])
 	}
-	return known{Fields: slices.Sorted(maps.Keys(fields)), Query: slices.Sorted(maps.Keys(query))}, nil
+	return known{Fields: taken, Query: slices.Sorted(maps.Keys(query))}, nil
 }
 
 // described is what Names needs of a document.
@@ -72,7 +81,7 @@ type reference struct {
 	Name       string                     `json:"name"`
 	In         string                     `json:"in"`
 	Content    map[string]typed           `json:"content"`
-	Properties map[string]json.RawMessage `json:"properties"`
+	Properties map[string]reference `json:"properties"`
 	Items      *reference                 `json:"items"`
 	AllOf      []reference                `json:"allOf"`
 	OneOf      []reference                `json:"oneOf"`
@@ -91,10 +100,13 @@ func (d described) find(r reference) reference {
 }
 
 // addFields adds the names of all members that what r describes can have.
-func (d described) addFields(names map[string]bool, r reference) {
+func (d described) addFields(names fields, r reference) {
 	r = d.find(r)
-	for name := range r.Properties {
-		names[name] = true
+	for name, property := range r.Properties {
+		if names[name] == nil {
+			names[name] = fields{}
+		}
+		d.addFields(names[name], property)
 	}
 	for _, content := range r.Content {
 		d.addFields(names, content.Schema)

@@ -4,22 +4,28 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"foyer/internal/base/fault"
 )
 
+// Fields are the names that an object may have, each with those of the objects in it. Into what has
+// none nobody looks: it is no object, or has whatever names its sender likes.
+type Fields map[string]Fields
+
 // strict is what a request knows that wants nothing ignored.
 type strict struct {
-	takes  func(field string) bool
-	faults fault.List // of its query
+	fields Fields
+	files  bool
+	faults fault.List
 }
 
 type strictKey struct{}
 
-// WithStrict returns a request of whose body a field is refused unless takes knows it, together
-// with the faults found before.
-func WithStrict(r *http.Request, takes func(field string) bool, before fault.List) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), strictKey{}, strict{takes, before}))
+// WithStrict returns a request of whose body a field is refused unless it is among fields, together
+// with the faults found before. With files, each name with a dot is that of one.
+func WithStrict(r *http.Request, fields Fields, files bool, before fault.List) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), strictKey{}, strict{fields, files, before}))
 }
 
 // StrictFaults returns the faults that were found before the body.
@@ -34,18 +40,41 @@ func refuseUnknown(r *http.Request, many bool, objects ...Object) error {
 	if !ok {
 		return nil
 	}
-	faults := s.faults
 	for i, o := range objects {
-		for _, m := range o {
-			if s.takes(m.Name) {
-				continue
-			}
-			name := m.Name
-			if many {
-				name = strconv.Itoa(i) + "." + name
-			}
-			faults.Add(fault.Field(fault.Invalid, name, "This operation has no such field."))
+		path := ""
+		if many {
+			path = strconv.Itoa(i) + "."
+		}
+		s.object(path, s.fields, o)
+	}
+	return s.faults.Err()
+}
+
+// object looks at each field of the object at path, which may have fields.
+func (s *strict) object(path string, fields Fields, o Object) {
+	for _, m := range o {
+		inside, ok := fields[m.Name]
+		switch {
+		case ok && len(inside) > 0:
+			s.value(path+m.Name, inside, m.value)
+		case !ok && !(s.files && strings.Contains(m.Name, ".")):
+			s.faults.Add(fault.Field(fault.Invalid, path+m.Name, "This operation has no such field."))
 		}
 	}
-	return faults.Err()
+}
+
+// value looks at the objects that the value at path is, or has.
+func (s *strict) value(path string, fields Fields, v value) {
+	switch v.kind() {
+	case '[':
+		for i, item := range v.items() {
+			s.value(path+"."+strconv.Itoa(i), fields, item)
+		}
+	case '{':
+		o, err := v.members()
+		if err != nil {
+			s.faults.Add(fault.Field(fault.Invalid, path, "%s", fault.Of(err)[0].Detail))
+		}
+		s.object(path+".", fields, o)
+	}
 }
