@@ -180,8 +180,9 @@ func (b *browser) open(t *testing.T, f *foyer, p page) report {
 	}
 }
 
-// patience is how long a browser has to start, or a page to report.
-const patience = 30 * time.Second
+// patience is how long a browser has to start, or a page to report: on a busy machine, three
+// browsers at once take more than half a minute.
+const patience = 2 * time.Minute
 
 // add makes a page known, and returns its id.
 func (b *browser) add(p page) string {
@@ -252,7 +253,7 @@ const shell = `<!doctype html>
 	const pause = () => new Promise((done) => wait(done, 5))
 	const until = async (what) => {
 		for (const start = now(); !what(); await pause()) {
-			if (now() - start > 25e3) throw new Error(what + " never came; " + log + JSON.stringify(window.foyer) + document.visibilityState)
+			if (now() - start > 60e3) throw new Error(what + " never came; " + log + JSON.stringify(window.foyer) + document.visibilityState)
 		}
 	}
 	const bar = () => [...document.querySelectorAll("body > div")].map((div) => div.textContent).join()
