@@ -25,6 +25,7 @@ type shop struct {
 	*running
 	site client.Site
 	url  string
+	csp  string          // the policy of its page
 	tab  context.Context //nolint:containedctx // chromedp keeps the tab in it
 	saw  chan string     // what pages say
 	back chan struct{}   // who is elsewhere goes back
@@ -34,6 +35,7 @@ type shop struct {
 func open(tab context.Context, t *testing.T, s *running) *shop {
 	t.Helper()
 	shop := &shop{running: s, tab: tab, saw: make(chan string, 10), back: make(chan struct{})}
+	shop.csp = "default-src 'none'; script-src 'nonce-once' 'strict-dynamic'; connect-src 'self' " + s.URL
 	shop.site = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 	pages := httptest.NewServer(shop)
 	t.Cleanup(pages.Close)
@@ -54,7 +56,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<!doctype html><title>elsewhere</title><script>fetch("/wait").then(() => history.back())</script>`)
 	case "/":
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-once' 'strict-dynamic'; connect-src 'self' "+s.URL)
+		w.Header().Set("Content-Security-Policy", s.csp)
 		fmt.Fprintf(w, pageOfShop, strings.Replace(s.site.Snippet, "<script", `<script nonce="once"`, 1))
 	default:
 		http.NotFound(w, r)
@@ -141,6 +143,8 @@ func TestPages(t *testing.T) { //nolint:tparallel // see above
 	t.Parallel()
 	tab := newTab(t)
 	t.Run("SixApps", func(t *testing.T) { testSixApps(tab, t) })
+	t.Run("PublicApps", func(t *testing.T) { testPublicApps(tab, t) })
+	t.Run("TryPage", func(t *testing.T) { testTryPage(tab, t) })
 	t.Run("Switches", func(t *testing.T) { testSwitches(tab, t) })
 	t.Run("Preview", func(t *testing.T) { testPreview(tab, t) })
 	t.Run("Stopped", func(t *testing.T) { testStopped(tab, t) })

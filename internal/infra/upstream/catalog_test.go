@@ -36,7 +36,7 @@ func TestDefaultCatalog(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if _, err := e.Remote(); err != nil || e.Description == "" || seen[e.Key()] {
+		if _, err := e.Remote(); err != nil || !strings.Contains(e.Description, ". Needs ") || seen[e.Key()] {
 			t.Errorf("entry %+v: %v", e, err)
 		}
 		seen[e.Key()] = true
