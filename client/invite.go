@@ -123,6 +123,18 @@ func (o *Organization) CreateInvites(ctx context.Context, drafts []InviteDraft) 
 	return ask[[]Invite](ctx, o.at, http.MethodPost, invites+"/bulk", nil, append([]InviteDraft{}, drafts...))
 }
 
+// InviteOutcome is what became of a draft: Invite, or Error, which says why there is none.
+type InviteOutcome struct {
+	Invite *Invite `json:"invite"`
+	Error  *Error  `json:"error"`
+}
+
+// CreateInvitesPartly makes those of up to 100 invites that it can, and returns what became of each,
+// in the order of drafts.
+func (o *Organization) CreateInvitesPartly(ctx context.Context, drafts []InviteDraft) ([]InviteOutcome, error) {
+	return ask[[]InviteOutcome](ctx, o.at, http.MethodPost, invites+"/bulk", url.Values{"partial": {"true"}}, append([]InviteDraft{}, drafts...))
+}
+
 // DeleteInvite withdraws an invite; its link stops working.
 func (o *Organization) DeleteInvite(ctx context.Context, id string) error {
 	return o.at.call(ctx, http.MethodDelete, invites+"/"+url.PathEscape(id), nil, nil, nil)

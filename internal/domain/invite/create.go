@@ -17,61 +17,91 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// create carries out all orders or none; blame adds to a fault which order it is in.
-func (s Service) create(ctx context.Context, c access.Caller, orders []order, blame func(int, error) error) ([]Invite, error) {
-	if err := MayInvite(c); err != nil {
-		return nil, err
-	}
-	for i, o := range orders {
-		if err := mayGive(c, o.level); err != nil {
-			return nil, blame(i, err)
-		}
-	}
+// Outcome is what became of a draft: an invite, or why there is none.
+type Outcome struct {
+	Invite Invite
+	Err    error
+}
+
+// orders is what one request asks for, as its caller may.
+type orders struct {
+	all []order
+	// refuse returns what ends the whole request if an order cannot be carried out, nil if nothing.
+	refuse func(i int, err error) error
+	// keep keeps the answer, in the transaction.
+	keep func(context.Context, *db.Tx, []Outcome) error
+}
+
+// create carries out all orders, or those that can be.
+func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]Outcome, error) {
 	by, err := s.hosts(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var invites []Invite
+	var outcomes []Outcome
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if invites, err = s.placeAll(ctx, tx, c, by, orders, blame); err != nil {
+		if outcomes, err = s.placeAll(ctx, tx, c, by, orders); err != nil {
 			return err
 		}
-		return access.KeepAnswer(ctx, tx, invites)
+		return orders.keep(ctx, tx, outcomes)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if dryrun.Is(ctx) {
-		for i := range invites {
-			invites[i].ID = uuid.Nil.String()
+		for i := range outcomes {
+			outcomes[i].Invite.ID = uuid.Nil.String()
 		}
-		return invites, nil
+		return outcomes, nil
 	}
-	s.wake(invites...)
-	return invites, nil
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Invite.Mail.State == Queued }) {
+		s.Jobs.Wake() // not only at the next poll
+	}
+	return outcomes, nil
 }
 
 // placeAll makes an invite of each order. All transactions take their locks in this order:
 // people by their addresses, quotas, counts.
-func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders []order, blame func(int, error) error) ([]Invite, error) {
-	if err := lockTargets(ctx, tx, c.Organization.ID, orders); err != nil {
+func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
+	turns := byEmail(orders.all)
+	if err := lockTargets(ctx, tx, c.Organization.ID, orders.all, turns); err != nil {
 		return nil, err
 	}
-	if err := s.countQuotas(ctx, tx, c, orders); err != nil {
+	outcomes := make([]Outcome, len(orders.all))
+	if err := s.countQuotas(ctx, tx, c, orders, turns, outcomes); err != nil {
 		return nil, err
 	}
-	addCount(tx, c.Organization.ID, len(orders))
-	invites := make([]Invite, len(orders))
-	for i, o := range orders {
+	made := 0
+	for i, o := range orders.all {
+		if outcomes[i].Err != nil {
+			continue
+		}
 		t, err := findTarget(ctx, tx, c.Organization.ID, o.email)
 		if err != nil {
 			return nil, err
 		}
-		if invites[i], err = s.createOne(ctx, tx, c, by, o, t); err != nil {
-			return nil, blame(i, err)
+		if err := s.mayReplace(c, by.Organization, o, t); err != nil {
+			if err := orders.refused(&outcomes[i], i, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
+		if outcomes[i].Invite, err = s.createOne(ctx, tx, c, by, o, t); err != nil {
+			return nil, err
+		}
+		made++
 	}
-	return invites, nil
+	addCount(tx, c.Organization.ID, made)
+	return outcomes, nil
+}
+
+// refused keeps why an order cannot be carried out, if that does not end the whole request.
+func (o orders) refused(outcome *Outcome, i int, err error) error {
+	outcome.Err = err
+	if fault.IsOurs(err) {
+		return err
+	}
+	return o.refuse(i, err)
 }
 
 // mayGive reports whether a caller may invite at a level: else a key for invites alone would
@@ -84,13 +114,6 @@ func mayGive(c access.Caller, l access.Level) error {
 		return c.Scope.Require(access.All)
 	}
 	return nil
-}
-
-// wake has the mails of invites sent now, not only at the next poll.
-func (s Service) wake(invites ...Invite) {
-	if slices.ContainsFunc(invites, func(i Invite) bool { return i.Mail.State == Queued }) {
-		s.Jobs.Wake()
-	}
 }
 
 // hosts returns who invites, from memory if nothing has changed there.
@@ -108,46 +131,63 @@ func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) 
 
 // lockTargets makes other transactions that invite the same people, or change their
 // invites, wait.
-func lockTargets(ctx context.Context, tx *db.Tx, organizationID string, orders []order) error {
-	emails := make([]string, len(orders))
-	for i, o := range orders {
-		emails[i] = o.email
-	}
-	slices.Sort(emails)
-	for _, email := range emails {
-		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+func lockTargets(ctx context.Context, tx *db.Tx, organizationID string, orders []order, turns []int) error {
+	for _, i := range turns {
+		if err := lockTarget(ctx, tx, organizationID, orders[i].email); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countQuotas counts the invites and mails of orders.
-func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders []order) error {
-	if err := s.countInvites(ctx, tx, c.Organization.ID, len(orders)); err != nil {
+// countQuotas counts the invites and mails of orders: all together, and the mails to each address.
+func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders orders, turns []int, outcomes []Outcome) error {
+	if err := s.countInvites(ctx, tx, c.Organization.ID, len(orders.all)); err != nil {
 		return err
 	}
-	var emails []string
-	for _, o := range orders {
-		if o.mail {
-			emails = append(emails, o.email)
+	for _, i := range turns {
+		if !orders.all[i].mail {
+			continue
+		}
+		if err := s.countMail(ctx, tx, orders.all[i].email); err != nil {
+			if err := orders.refused(&outcomes[i], i, err); err != nil {
+				return err
+			}
 		}
 	}
-	return s.countMails(ctx, tx, emails)
+	return nil
+}
+
+// byEmail are the places of orders in the order of their addresses: locks are taken in the same
+// order by all, so that two transactions do not wait for each other.
+func byEmail(all []order) []int {
+	places := make([]int, len(all))
+	for i := range all {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(all[a].email, all[b].email) })
+	return places
+}
+
+// mayReplace reports whether an order can be carried out where its address is what it is.
+func (s Service) mayReplace(c access.Caller, in org.Organization, o order, t target) error {
+	switch {
+	case !in.Admits(o.email):
+		return fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
+			strings.Join(in.AllowedDomains, " or "))
+	case t.member:
+		return fault.Field(fault.AlreadyMember, "target_email", "%s is already a member of this organization.", o.email)
+	case t.pending.id != "" && s.DB.Now().Before(t.pending.expiresAt) && MayDelete(c, t.pending.createdBy) != nil: // one that has expired is in nobody's way
+		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", o.email)
+	}
+	return nil
 }
 
 // createOne makes one invite, in place of a pending one for the same address.
 func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
 	in := by.Organization
-	if !in.Admits(o.email) {
-		return Invite{}, fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
-			strings.Join(in.AllowedDomains, " or "))
-	}
-	if t.member {
-		return Invite{}, fault.Field(fault.AlreadyMember, "target_email", "%s is already a member of this organization.", o.email)
-	}
 	if t.pending.id != "" {
-		if err := s.replace(ctx, tx, c, t.pending); err != nil {
+		if err := s.remove(ctx, tx, c, t.pending); err != nil {
 			return Invite{}, err
 		}
 	}
@@ -188,12 +228,4 @@ func (s Service) post(ctx context.Context, tx *db.Tx, i Invite) error {
 		return nil
 	}
 	return s.Jobs.Put(ctx, tx, MailJob, i.issueName())
-}
-
-// replace removes an invite for a new one. One that has expired is in nobody's way.
-func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, old pending) error {
-	if s.DB.Now().Before(old.expiresAt) && MayDelete(c, old.createdBy) != nil {
-		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", old.email)
-	}
-	return s.remove(ctx, tx, c, old)
 }

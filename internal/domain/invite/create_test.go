@@ -1,6 +1,8 @@
 package invite_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -115,6 +117,33 @@ func TestReplaceExpired(t *testing.T) {
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != 2 || len(left.Items) != 2 {
 			r.Errorf("%d counted, %d there, %v", left.Count, len(left.Items), err)
+		}
+	})
+}
+
+// What is answered to a request with an Idempotency-Key is kept as soon as the invites are there.
+func TestAnswersAreKept(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		drafts := []invite.Draft{draft("owner@acme.example"), draft("a@x.example")}
+		for name, make := range map[string]func(context.Context) (any, error){
+			"one":    func(ctx context.Context) (any, error) { return r.invites.Create(ctx, r.owner, drafts[1]) },
+			"all":    func(ctx context.Context) (any, error) { return r.invites.CreateBulk(ctx, r.owner, drafts[1:]) },
+			"partly": func(ctx context.Context) (any, error) { return r.invites.CreatePartly(ctx, r.owner, drafts) },
+		} {
+			answer := func(object any) access.Answer { return access.Answer{Status: 200, Body: fmt.Sprintf("%+v", object)} }
+			claim, kept, err := r.invites.Keys.Claim(r.Context(), r.owner, name, "", answer)
+			if err != nil || kept != nil {
+				r.Fatal(kept, err)
+			}
+			made, err := make(claim.With(r.Context()))
+			if err != nil {
+				r.Fatal(name, err)
+			}
+			_, kept, err = r.invites.Keys.Claim(r.Context(), r.owner, name, "", answer)
+			if err != nil || kept == nil || kept.Body != answer(made).Body {
+				r.Errorf("%s: kept %+v of %+v, %v", name, kept, made, err)
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package invite
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -24,18 +23,12 @@ func (s Service) countInvites(ctx context.Context, tx *db.Tx, organizationID str
 	return s.count(ctx, tx, "invite", organizationID, n, s.Limits.Invites, "invites a day for an organization")
 }
 
-// countMails counts a mail to each address, if there is a mail server, in the same order for all, so that
-// two transactions do not wait for each other.
-func (s Service) countMails(ctx context.Context, tx *db.Tx, emails []string) error {
+// countMail counts a mail to an address, if there is a mail server.
+func (s Service) countMail(ctx context.Context, tx *db.Tx, email string) error {
 	if !s.Mails {
 		return nil
 	}
-	for _, email := range slices.Sorted(slices.Values(emails)) {
-		if err := s.count(ctx, tx, "mail", email, 1, s.Limits.Mails, "mails a day to "+email); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.count(ctx, tx, "mail", email, 1, s.Limits.Mails, "mails a day to "+email)
 }
 
 // count notes n more uses, or refuses them if that would be over the limit.

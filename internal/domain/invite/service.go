@@ -1,8 +1,10 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,41 +64,137 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 // Create makes one invite. It replaces a pending one for the same address.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, error) {
 	o, faults := d.check()
-	if err := faults.Err(); err != nil {
+	if err := cmp.Or(faults.Err(), MayInvite(c), mayGive(c, o.level)); err != nil {
 		return Invite{}, err
 	}
-	invites, err := s.create(ctx, c, []order{o}, func(_ int, err error) error { return err })
+	made, err := s.create(ctx, c, orders{
+		all:    []order{o},
+		refuse: func(_ int, err error) error { return err },
+		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
+			return access.KeepAnswer(ctx, tx, made[0].Invite)
+		},
+	})
 	if err != nil {
 		return Invite{}, err
 	}
-	return invites[0], nil
+	return made[0].Invite, nil
 }
 
 // CreateBulk makes all of the invites or none. Faults name the item they are in.
 func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft) ([]Invite, error) {
-	orders := make([]order, len(drafts))
-	seen := map[string]bool{}
+	all := make([]order, len(drafts))
 	var faults fault.List
-	for i, d := range drafts {
-		if d.Fault != nil {
-			faults.Add(d.Fault)
+	for i, o := range checkAll(drafts) {
+		if drafts[i].Fault != nil {
+			faults.Add(drafts[i].Fault)
 			continue
 		}
-		o, wrong := d.check()
-		if o.email != "" && seen[o.email] {
-			faults.Add(atItem(i, fault.Field(fault.NotUnique, "target_email", "Appears twice in this request.")))
-		}
-		seen[o.email] = true
-		faults.Add(atItem(i, wrong.Err()))
-		orders[i] = o
+		faults.Add(atItem(i, o.faults.Err()))
+		all[i] = o.order
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	if len(orders) == 0 {
-		return nil, MayInvite(c)
+	if err := MayInvite(c); err != nil || len(all) == 0 {
+		return nil, err
 	}
-	return s.create(ctx, c, orders, atItem)
+	for i, o := range all {
+		if err := mayGive(c, o.level); err != nil {
+			return nil, atItem(i, err)
+		}
+	}
+	invites := func(made []Outcome) []Invite {
+		invites := make([]Invite, len(made))
+		for i := range made {
+			invites[i] = made[i].Invite
+		}
+		return invites
+	}
+	made, err := s.create(ctx, c, orders{
+		all:    all,
+		refuse: atItem,
+		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
+			return access.KeepAnswer(ctx, tx, invites(made))
+		},
+	})
+	return invites(made), err
+}
+
+// CreatePartly makes those of the invites that it can, and tells of each draft what became of it.
+// All are refused if there are more than a day allows.
+func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Draft) ([]Outcome, error) {
+	if err := MayInvite(c); err != nil {
+		return nil, err
+	}
+	wrong := make([]Outcome, len(drafts))
+	var all []order
+	var places []int // in drafts
+	for i, o := range checkAll(drafts) {
+		err := cmp.Or(withoutField(drafts[i].Fault), o.faults.Err())
+		if err == nil {
+			err = mayGive(c, o.level)
+		}
+		if wrong[i].Err = err; err == nil {
+			all, places = append(all, o.order), append(places, i)
+		}
+	}
+	if len(all) == 0 {
+		return wrong, nil
+	}
+	merged := func(made []Outcome) []Outcome {
+		outcomes := slices.Clone(wrong)
+		for n, i := range places {
+			outcomes[i] = made[n]
+		}
+		return outcomes
+	}
+	made, err := s.create(ctx, c, orders{
+		all:    all,
+		refuse: func(int, error) error { return nil },
+		keep: func(ctx context.Context, tx *db.Tx, made []Outcome) error {
+			return access.KeepAnswer(ctx, tx, merged(made))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return merged(made), nil
+}
+
+// checked is a draft of several with what is wrong with it.
+type checked struct {
+	order
+
+	faults fault.List
+}
+
+// checkAll checks drafts that come together. An address that comes twice is wrong the second time.
+func checkAll(drafts []Draft) []checked {
+	all := make([]checked, len(drafts))
+	seen := map[string]bool{}
+	for i, d := range drafts {
+		if d.Fault != nil {
+			continue
+		}
+		o, wrong := d.check()
+		if o.email != "" && seen[o.email] {
+			all[i].faults.Add(fault.Field(fault.NotUnique, "target_email", "Appears twice in this request."))
+		}
+		seen[o.email] = true
+		all[i].faults.Add(wrong.Err())
+		all[i].order = o
+	}
+	return all
+}
+
+// withoutField is why a draft is none, where its place need not be named.
+func withoutField(err error) error {
+	if err == nil {
+		return nil
+	}
+	f := *fault.Of(err)[0]
+	f.Field = ""
+	return &f
 }
 
 // atItem adds to faults which item of a list they are in.
@@ -177,8 +275,8 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 		i, err = s.resend(ctx, tx, c, id)
 		return err
 	})
-	if err == nil {
-		s.wake(i)
+	if err == nil && i.Mail.State == Queued {
+		s.Jobs.Wake()
 	}
 	return i, err
 }
@@ -203,7 +301,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if err := s.countInvites(ctx, tx, i.OrganizationID, 1); err != nil {
 		return Invite{}, err
 	}
-	if err := s.countMails(ctx, tx, []string{i.TargetEmail}); err != nil {
+	if err := s.countMail(ctx, tx, i.TargetEmail); err != nil {
 		return Invite{}, err
 	}
 	addCount(tx, i.OrganizationID, 0)

@@ -50,6 +50,10 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 		return AppendPlacement(b, o)
 	case invite.Invite:
 		return InviteAppender(a.Keys.Now())(b, o)
+	case []invite.Invite:
+		return wire.AppendList(b, o, InviteAppender(a.Keys.Now()))
+	case []invite.Outcome:
+		return wire.AppendList(b, o, outcomeAppender(a.Keys.Now()))
 	case event.Webhook:
 		return AppendWebhook(b, o)
 	case event.Delivery:

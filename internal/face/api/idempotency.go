@@ -12,7 +12,6 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/invite"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
@@ -34,7 +33,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	if err != nil {
 		return err
 	}
-	claim, kept, err := a.Keys.Claim(r.Context(), c, name, fingerprint(r, body), a.answerer(r, route, c, body))
+	claim, kept, err := a.Keys.Claim(r.Context(), c, name, fingerprint(r, body), a.answerer(route, c))
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func writeKept(w http.ResponseWriter, status int, etag, body string) error {
 }
 
 // answerer returns how the objects that a request makes or changes are answered.
-func (a *API) answerer(r *http.Request, route Route, c access.Caller, body []byte) func(any) access.Answer {
+func (a *API) answerer(route Route, c access.Caller) func(any) access.Answer {
 	status := http.StatusOK
 	switch route.Path {
 	case apps, sites, placed, invites, webhooks:
@@ -105,17 +104,7 @@ func (a *API) answerer(r *http.Request, route Route, c access.Caller, body []byt
 	case webhooks + "/{id}/test", webhooks + "/{id}/deliveries/{delivery_id}/redeliver":
 		status = http.StatusAccepted
 	}
-	bulk := strings.HasPrefix(r.Header.Get("Content-Type"), "text/csv") || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
 	return func(object any) access.Answer {
-		if all, ok := object.([]invite.Invite); ok && bulk {
-			if r.URL.Query().Has("partial") { // what is answered says what was not made, too
-				return access.Answer{}
-			}
-			text := wire.AppendList(nil, all, InviteAppender(a.Keys.Now()))
-			return access.Answer{Status: status, ETag: wire.TagOf(text).String(), Body: string(text)}
-		} else if ok && len(all) == 1 {
-			object = all[0]
-		}
 		text := a.appendObject(nil, object, c)
 		if text == nil {
 			return access.Answer{Status: status}

@@ -115,29 +115,65 @@ func (a *API) writeInvite(w http.ResponseWriter, status int, i invite.Invite) er
 	return wire.Write(w, status, func(b []byte) []byte { return InviteAppender(a.Keys.Now())(b, i) })
 }
 
-// createInvites makes one invite of an object, or one each of an array's items.
+// inviteColumns are those of a table of invites, the one that is needed first.
+var inviteColumns = []string{"target_email", "first_name", "level", "message"}
+
+// createInvites makes one invite of an object, or one each of an array's items or a table's lines:
+// all or, partly, those that it can.
 func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk)
+	partly, err := readPartial(r)
 	if err != nil {
 		return err
 	}
-	if !many {
-		i, err := a.Invites.Create(r.Context(), c, readInvite(objects[0].Value))
-		if err != nil {
-			return err
-		}
-		return a.writeInvite(w, http.StatusOK, i)
+	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk, inviteColumns...)
+	if err != nil {
+		return err
 	}
 	drafts := make([]invite.Draft, len(objects))
 	for i, o := range objects {
 		drafts[i] = readInvite(o.Value)
 		drafts[i].Fault = o.Fault
 	}
-	invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
+	switch {
+	case partly:
+		outcomes, err := a.Invites.CreatePartly(r.Context(), c, drafts)
+		if err != nil {
+			return err
+		}
+		return wire.WriteList(w, outcomes, outcomeAppender(a.Keys.Now()))
+	case many:
+		invites, err := a.Invites.CreateBulk(r.Context(), c, drafts)
+		if err != nil {
+			return err
+		}
+		return wire.WriteList(w, invites, InviteAppender(a.Keys.Now()))
+	}
+	i, err := a.Invites.Create(r.Context(), c, drafts[0])
 	if err != nil {
 		return err
 	}
-	return wire.WriteList(w, invites, InviteAppender(a.Keys.Now()))
+	return a.writeInvite(w, http.StatusOK, i)
+}
+
+func readPartial(r *http.Request) (bool, error) {
+	values, asked := r.URL.Query()["partial"]
+	if asked && (len(values) != 1 || values[0] != "true") {
+		return false, fault.Field(fault.Invalid, "partial", "Must be true, or left out.")
+	}
+	return asked, nil
+}
+
+// outcomeAppender returns what appends the invite that was made, or why there is none.
+func outcomeAppender(now time.Time) func([]byte, invite.Outcome) []byte {
+	return func(b []byte, o invite.Outcome) []byte {
+		b = append(b, '{')
+		if o.Err != nil {
+			b = wire.AppendError(wire.AppendName(b, "error"), o.Err)
+		} else {
+			b = InviteAppender(now)(wire.AppendName(b, "invite"), o.Invite)
+		}
+		return append(b, '}')
+	}
 }
 
 func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -17,14 +18,16 @@ import (
 )
 
 type inviteBulk struct {
-	File string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
+	File    string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
+	Partial bool   `help:"Invite those who can be, and tell of the others why not."`
 }
 
 // Help says what is in the file.
 func (inviteBulk) Help() string {
 	return `A CSV file has a line of names, then one line for each person. The columns are target_email and, if wanted, first_name, level
 (member, admin or owner) and message. A JSON file has a list of objects with these fields. They are sent by the hundred: of
-each hundred all are invited, or none.`
+each hundred all are invited, or none. With --partial those are who can be; what became of the others is on standard error, and
+the command ends with 1.`
 }
 
 // batchSize is how many invites the API takes at once.
@@ -36,6 +39,9 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
+	if c.Partial {
+		return c.partly(ctx, o, out, drafts)
+	}
 	var made []client.Invite
 	for batch := range slices.Chunk(drafts, batchSize) {
 		some, err := o.CreateInvites(ctx, batch)
@@ -45,6 +51,38 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 		made = append(made, some...)
 	}
 	return invites.All(out, made)
+}
+
+// partly invites those who can be.
+func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, drafts []client.InviteDraft) error {
+	var made []client.Invite
+	var refused client.Error
+	for batch := range slices.Chunk(drafts, batchSize) {
+		outcomes, err := o.CreateInvitesPartly(ctx, batch)
+		if err != nil {
+			return errors.Join(invites.All(out, made), refusedOrNil(refused), err)
+		}
+		for i, became := range outcomes {
+			if became.Error == nil {
+				made = append(made, *became.Invite)
+				continue
+			}
+			for _, f := range became.Error.Errors {
+				f.Detail = batch[i].TargetEmail + ": " + f.Detail
+				refused.Errors = append(refused.Errors, f)
+			}
+		}
+	}
+	return errors.Join(invites.All(out, made), refusedOrNil(refused))
+}
+
+// refusedOrNil is nil if there is nothing wrong.
+func refusedOrNil(refused client.Error) error {
+	if len(refused.Errors) == 0 {
+		return nil
+	}
+	refused.Fault, refused.Status = refused.Errors[0], http.StatusBadRequest
+	return &refused
 }
 
 func (c inviteBulk) read(in terminal.Input) ([]client.InviteDraft, error) {

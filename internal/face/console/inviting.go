@@ -1,12 +1,10 @@
 package console
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"foyer/client"
@@ -113,83 +111,55 @@ func invitePeople(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	made, err := v.organization.CreateInvites(v.ctx(), drafts)
-	wrongOnes := map[int]string{}
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		wrongOnes = ofAddresses(*refused)
-		if len(wrongOnes) == 0 || len(wrongOnes) == len(drafts) {
-			refused.Errors = ofForm(refused.Errors, drafts)
-			return next{}, err
-		}
-		made, err = v.organization.CreateInvites(v.ctx(), without(drafts, wrongOnes))
-	}
+	made, err := v.organization.CreateInvitesPartly(v.ctx(), drafts)
 	if err != nil {
 		return next{}, err
 	}
-	outcomes, left := outcomes(drafts, wrongOnes, made)
+	outcomes, refused := outcomes(drafts, made)
+	if len(refused.Errors) > 0 && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Fault == "" }) {
+		return next{}, refused // the form is shown again, with what is wrong
+	}
+	var left []string
+	for _, o := range outcomes {
+		if o.Fault != "" {
+			left = append(left, o.Address)
+		}
+	}
 	page := v.inviting(outcomes, left, invite.Preview{})
 	return next{page: &page}, nil
 }
 
-// without are the drafts that nothing is wrong with.
-func without(drafts []client.InviteDraft, wrongOnes map[int]string) []client.InviteDraft {
-	var all []client.InviteDraft
-	for i, draft := range drafts {
-		if wrongOnes[i] == "" {
-			all = append(all, draft)
-		}
-	}
-	return all
-}
-
-// outcomes says what became of each draft, and which addresses are left.
-func outcomes(drafts []client.InviteDraft, wrongOnes map[int]string, made []client.Invite) (all []Outcome, left []string) {
-	for i, draft := range drafts {
-		o := Outcome{Address: draft.TargetEmail, Fault: wrongOnes[i]}
-		if o.Fault != "" {
-			left = append(left, draft.TargetEmail)
+// outcomes says what became of each draft; refused is why those were not made that were not.
+func outcomes(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused *client.Error) {
+	refused = &client.Error{Status: http.StatusBadRequest}
+	for i, became := range made {
+		o := Outcome{Address: drafts[i].TargetEmail}
+		if became.Error != nil {
+			o.Fault = became.Error.Detail
+			for _, f := range ofForm(became.Error.Errors, drafts[i]) {
+				if !slices.Contains(refused.Errors, f) { // what all share is told once
+					refused.Errors = append(refused.Errors, f)
+				}
+			}
 		} else {
-			o.Invite, made = made[0], made[1:]
+			o.Invite = *became.Invite
 		}
 		all = append(all, o)
 	}
-	return all, left
+	if len(refused.Errors) > 0 {
+		refused.Fault = refused.Errors[0]
+	}
+	return all, refused
 }
 
-// ofAddresses are the faults of addresses, by their places; none if anything else is wrong.
-func ofAddresses(refused client.Error) map[int]string {
-	found := map[int]string{}
-	if refused.Status != http.StatusBadRequest {
-		return nil
-	}
-	for _, f := range refused.Errors {
-		place, field, _ := strings.Cut(f.Attr, ".")
-		n, err := strconv.Atoi(place)
-		if err != nil || field != "target_email" {
-			return nil
-		}
-		found[n] = f.Detail
-	}
-	return found
-}
-
-// ofForm makes faults in drafts, such as 2.target_email, those of the form: of an address, or of a
-// field that all drafts share, and then once.
-func ofForm(faults []client.Fault, drafts []client.InviteDraft) []client.Fault {
-	var all []client.Fault
-	for _, f := range faults {
-		place, field, _ := strings.Cut(f.Attr, ".")
-		if n, err := strconv.Atoi(place); err == nil && n >= 0 && n < len(drafts) {
-			f.Attr = field
-			if field == "target_email" {
-				f.Attr, f.Detail = "addresses", line(drafts[n].TargetEmail)+": "+f.Detail
-			}
-		}
-		if !slices.Contains(all, f) {
-			all = append(all, f)
+// ofForm makes faults in a draft those of the form, where addresses stand together.
+func ofForm(faults []client.Fault, draft client.InviteDraft) []client.Fault {
+	for i, f := range faults {
+		if f.Attr == "target_email" {
+			faults[i].Attr, faults[i].Detail = "addresses", line(draft.TargetEmail)+": "+f.Detail
 		}
 	}
-	return all
+	return faults
 }
 
 // previewMail shows the mail that the first of the addresses would get.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,10 +58,23 @@ func ReadObject(w http.ResponseWriter, r *http.Request, limit int64) (Object, er
 	return o, err
 }
 
-// ReadObjects reads a body that is one object or an array of at most limit
-// objects; many tells which. An item that is not one has a fault on its index.
-func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []patch.Field[Object], many bool, err error) {
-	body, err := readBody(w, r, MaxBody)
+// ReadObjects reads a body that is one object or an array of at most limit objects, or a table of
+// text/csv with columns, the first of which is needed; many tells which. An item that is no object
+// has a fault on its index.
+func ReadObjects(w http.ResponseWriter, r *http.Request, limit int, columns ...string) (objects []patch.Field[Object], many bool, err error) {
+	buf := getBuffer()
+	defer buf.put()
+	if err := buf.receive(w, r, MaxBody, mediaJSON, mediaCSV); err != nil {
+		return nil, false, err
+	}
+	if len(buf.b) > 0 && mediaType(r) == mediaCSV {
+		objects, err := inTurn(r, buf.b, func(body []byte) ([]patch.Field[Object], error) { return parseCSV(body, limit, columns) })
+		if err == nil {
+			err = refuseUnknownOf(r, objects)
+		}
+		return objects, true, err
+	}
+	body, err := inTurn(r, buf.b, parse)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -75,11 +89,7 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []p
 	case body.kind() == '[':
 		objects, err := body.objects(limit)
 		if err == nil {
-			all := make([]Object, len(objects))
-			for i, o := range objects {
-				all[i] = o.Value
-			}
-			err = refuseUnknown(r, true, all...)
+			err = refuseUnknownOf(r, objects)
 		}
 		return objects, true, err
 	}
@@ -88,40 +98,48 @@ func ReadObjects(w http.ResponseWriter, r *http.Request, limit int) (objects []p
 
 // readBody returns the JSON value of a request; "": it has no body.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (value, error) {
+	buf := getBuffer()
+	defer buf.put()
+	if err := buf.receive(w, r, limit, mediaJSON); err != nil || len(buf.b) == 0 {
+		return "", err
+	}
+	return inTurn(r, buf.b, parse)
+}
+
+// receive reads a body of one of the media types, which one that is not empty must have.
+func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, media ...string) error {
 	if r.ContentLength == 0 {
-		return "", nil
+		return nil
 	}
 	if r.ContentLength > 0 {
-		if err := checkMediaType(w, r); err != nil {
-			return "", err
+		if err := checkMediaType(w, r, media); err != nil {
+			return err
 		}
 	}
 	if r.ContentLength > limit {
 		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
 			discard(r)
 		}
-		return "", tooLarge(limit)
+		return tooLarge(limit)
 	}
-	buf := getBuffer()
-	defer buf.put()
 	err := buf.readFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit)))
 	if r.ContentLength < 0 && (len(buf.b) > 0 || err != nil) {
-		if err := checkMediaType(w, r); err != nil {
-			return "", err
+		if err := checkMediaType(w, r, media); err != nil {
+			return err
 		}
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		discard(r)
-		return "", tooLarge(limit)
+		return tooLarge(limit)
 	}
 	if fault.Is(err, fault.Busy) {
 		discard(r)
-		return "", err
+		return err
 	}
 	if err != nil {
-		return "", fault.New(fault.Unparsable, "The body ended before it was complete.")
+		return fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
-	return parseInTurn(r, buf.b)
+	return nil
 }
 
 // Buffer reads the body of a request, which can be read once more from r then.
@@ -159,17 +177,17 @@ const small = 64 << 10
 // memory, for their names.
 var checking = fair.New(1, math.MaxInt, "Too many large bodies are being read")
 
-// parseInTurn is parse. Of those who send large bodies, none holds up the others.
-func parseInTurn(r *http.Request, body []byte) (value, error) {
+// inTurn parses a body. Of those who send large ones, none holds up the others.
+func inTurn[T any](r *http.Request, body []byte, parse func([]byte) (T, error)) (parsed T, err error) {
 	if len(body) > small {
 		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		leave, err := checking.Enter(r.Context(), strings.TrimSpace(key))
 		if err != nil { // the client has gone, or waited too long
-			return "", err
+			return parsed, err
 		}
 		defer leave()
 		if _, err := r.Body.Read(nil); err != nil && !errors.Is(err, io.EOF) { // meanwhile the key was revoked
-			return "", err
+			return parsed, err
 		}
 	}
 	return parse(body)
@@ -186,18 +204,29 @@ func tooLarge(limit int64) error {
 	return fault.New(fault.TooLarge, "The body must be at most %d bytes long.", limit)
 }
 
-func checkMediaType(w http.ResponseWriter, r *http.Request) error {
+const mediaJSON = "application/json"
+
+// mediaType is that of a body, without parameters; "": the header is malformed.
+func mediaType(r *http.Request) string {
 	header := r.Header.Get("Content-Type")
-	if header == "application/json" {
-		return nil
+	if header == mediaJSON {
+		return header
 	}
-	if media, _, err := mime.ParseMediaType(header); err == nil && media == "application/json" {
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return ""
+	}
+	return media
+}
+
+func checkMediaType(w http.ResponseWriter, r *http.Request, wanted []string) error {
+	if slices.Contains(wanted, mediaType(r)) {
 		return nil
 	}
 	if r.Method == http.MethodPatch { // RFC 5789 section 2.2
-		w.Header().Set("Accept-Patch", "application/json")
+		w.Header().Set("Accept-Patch", mediaJSON)
 	}
-	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/json.")
+	return fault.New(fault.UnsupportedMediaType, "The Content-Type must be %s.", strings.Join(wanted, " or "))
 }
 
 // parse checks that a body is one JSON value; an empty one is not. IsValid is quick but

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 )
 
 // Fields are the names that an object may have, each with those of the objects in it. Into what has
@@ -77,4 +78,13 @@ func (s *strict) value(path string, fields Fields, v value) {
 		}
 		s.object(path+".", fields, o)
 	}
+}
+
+// refuseUnknownOf is refuseUnknown of the items of a list.
+func refuseUnknownOf(r *http.Request, items []patch.Field[Object]) error {
+	objects := make([]Object, len(items))
+	for i, item := range items {
+		objects[i] = item.Value
+	}
+	return refuseUnknown(r, true, objects...)
 }

@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+)
+
+// outcomes are what became of the items of a partial request: addresses and codes.
+func (r *rig) outcomes(got answer) string {
+	r.t.Helper()
+	if got.status != 200 {
+		r.t.Errorf("%d %s", got.status, got.body)
+	}
+	var items []struct {
+		Invite struct {
+			Email string `json:"target_email"`
+		} `json:"invite"`
+		Error struct {
+			Code   string           `json:"code"`
+			Attr   string           `json:"attr"`
+			Errors []map[string]any `json:"errors"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &items); err != nil {
+		r.t.Fatal(err, got.body)
+	}
+	var all []string
+	for _, item := range items {
+		if item.Error.Code != "" && len(item.Error.Errors) == 0 {
+			r.t.Errorf("an error of another shape: %s", got.body)
+		}
+		all = append(all, strings.TrimSpace(item.Invite.Email+" "+item.Error.Code+" "+item.Error.Attr))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Those are invited that can be, in the order of the request, and each of the others is told why not.
+func TestPartialBulk(t *testing.T) {
+	each(t, func(r *rig) {
+		partial := invites + "bulk?partial=true"
+		body := `[{"target_email":"a@x.example","level":8},{"target_email":"owner@acme.example"},{"target_email":"x"},5,{"target_email":"A@x.example"},
+			{"target_email":"b@x.example","level":7},{"target_email":"c@x.example"}]`
+		const want = "a@x.example, already_member target_email, invalid_input target_email, invalid_input, unique target_email, invalid_choice level, c@x.example"
+		before := r.rows()
+		dry := r.send(r.key, "POST", partial+"&dry_run=true", body)
+		if got := r.outcomes(dry); got != want || r.rows() != before || dry.header.Get("Dry-Run") != "true" || !strings.Contains(dry.body, `{"invite":{"id":"00000000-`) {
+			r.t.Errorf("dry: %s, %s", got, dry.body)
+		}
+		first := r.once("partial", "POST", partial, body)
+		if got := r.outcomes(first); got != want {
+			r.t.Error(got)
+		}
+		again := r.once("partial", "POST", partial, body)
+		if again.body != first.body || again.header.Get("Idempotent-Replayed") != "true" {
+			r.t.Errorf("again: %s", again.body)
+		}
+		if list := r.send(r.key, "GET", invites, "").body; !strings.HasPrefix(list, `{"count":2,`) {
+			r.t.Error(list)
+		}
+		r.compare("nobody", r.send(r.key, "POST", partial, `[]`), 200, `[]`)
+		if got := r.outcomes(r.send(r.key, "POST", partial, `{"target_email":"d@x.example"}`)); got != "d@x.example" {
+			r.t.Error("an object:", got)
+		}
+		r.want("POST", invites+"bulk?partial=yes", `[]`, 400, validation("invalid_input", "Must be true, or left out.", "partial"))
+	})
+}
+
+// What an admin may not do fails alone: an invite above their level, and in place of somebody else's;
+// so does a mail to somebody who has had enough.
+func TestPartialBulkRefuses(t *testing.T) {
+	each(t, func(r *rig) {
+		limited := *r.api
+		limited.Invites.Mails = true
+		limited.Invites.Limits = invite.Limits{Invites: 9, Mails: 1}
+		now := time.Now().UTC()
+		r.db.Now = func() time.Time { return now }
+		url := r.serve(&limited)
+		r.invite("theirs@x.example")
+		member := r.newKey(r.join(r.org, "member@acme.example", access.Member), "*")
+		send := func(body string) answer { return r.sendTo(url, member, "POST", invites+"bulk?partial=true", body) }
+		if got := r.outcomes(send(`[{"target_email":"a@x.example"}]`)); got != "a@x.example" {
+			r.t.Error(got)
+		}
+		got := r.outcomes(send(`[{"target_email":"theirs@x.example"},{"target_email":"b@x.example"},{"target_email":"c@x.example","level":8},{"target_email":"a@x.example"}]`))
+		if got != "permission_denied, b@x.example, permission_denied, quota_exceeded" {
+			r.t.Error(got)
+		}
+		if got := send(`[` + strings.Repeat(`{"target_email":"no"},`, 20) + `{"target_email":"c@x.example"}]`); got.status != 200 {
+			r.t.Errorf("what is wrong counts: %s", got.body)
+		}
+		many := make([]string, 6)
+		for i := range many {
+			many[i] = `{"target_email":"` + strings.Repeat("m", i+1) + `@x.example"}`
+		}
+		if got := send(`[` + strings.Join(many, ",") + `]`); got.status != 429 || got.header.Get("Retry-After") == "" {
+			r.t.Errorf("more than a day allows: %d %s", got.status, got.body)
+		}
+	})
+}
+
+func TestBulkOfATable(t *testing.T) {
+	each(t, func(r *rig) {
+		table := func(path, body string) answer {
+			return r.send(r.key, "POST", invites+path, body, "Content-Type", "text/csv; charset=utf-8", "Prefer", "handling=strict")
+		}
+		made := table("bulk", "\ufefflevel,target_email,message,first_name\r\nadmin,a@x.example,\"Hi,\nAda\",Ada\r\n,b@x.example,,\r\n")
+		items := strings.Split(made.body, `},{"id"`)
+		if made.status != 200 || len(items) != 2 || !strings.Contains(items[0], `"first_name":"Ada"`) || !strings.Contains(items[0], `"level":8`) ||
+			!strings.Contains(items[0], `"message":"Hi,\nAda"`) || !strings.Contains(items[1], `"level":1`) || !strings.HasPrefix(made.body, "[") {
+			r.t.Errorf("%d %s", made.status, made.body)
+		}
+		if got := r.outcomes(table("bulk?partial=true", "target_email\nc@x.example\nowner@acme.example\n")); got != "c@x.example, already_member target_email" {
+			r.t.Error(got)
+		}
+		r.compare("item", table("bulk", "target_email,level\nd@x.example,\ne@x.example,7\n"), 400,
+			validation("invalid_choice", "Must be 1 (member), 8 (admin) or 15 (owner).", "1.level"))
+		r.compare("column", table("bulk", "target_email,send_email\nd@x.example,false\n"), 400,
+			validation("invalid_input", "There is no such column: the first line may name target_email, first_name, level, message.", "send_email"))
+		r.compare("none", table("bulk", "target_email\n"), 400,
+			faultBody("invalid_request", "parse_error", "The body is not a table: a line that names the columns must come first, then one for each item.", "null"))
+		r.compare("too many", table("bulk", "target_email\n"+strings.Repeat("d@x.example\n", 101)), 400,
+			validation("max_length", "At most 100 items fit in one request.", "null"))
+		if got := r.send(r.key, "POST", invites, "target_email\nd@x.example\n", "Content-Type", "text/csv"); got.status != 415 {
+			r.t.Errorf("one invite: %d %s", got.status, got.body)
+		}
+		if list := r.send(r.key, "GET", invites, "").body; !strings.HasPrefix(list, `{"count":3,`) {
+			r.t.Error(list)
+		}
+	})
+}
