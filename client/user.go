@@ -132,12 +132,13 @@ func (o *Organization) DeleteKey(ctx context.Context, id int64) error {
 
 // SelfPatch is what to change of oneself; nil leaves a field as it is.
 type SelfPatch struct {
-	Email     *string `json:"email,omitempty"` // of the owner whom the first start made without one
+	Email     *string `json:"email,omitempty"` // changes once the link is followed that is mailed to it
 	FirstName *string `json:"first_name,omitempty"`
 	LastName  *string `json:"last_name,omitempty"`
 }
 
-// ChangeSelf changes the names of the user of the key.
+// ChangeSelf changes the names of the user of the key, and has another address mailed a link that
+// changes it: until then the answer has the one from before.
 func (c *Client) ChangeSelf(ctx context.Context, patch SelfPatch) (User, error) {
 	return ask[User](ctx, c.at(self), http.MethodPatch, "", nil, patch)
 }

@@ -15,6 +15,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
@@ -31,6 +32,7 @@ type Domain struct {
 	Sites         site.Service
 	Invites       invite.Service
 	SignIn        signin.Service
+	Addresses     readdress.Service
 	Events        event.Service
 	Jobs          *job.Queue
 
@@ -135,7 +137,13 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
-	orgs.Holders = []org.Holder{sites, apps, invites, signIn, keys} // sites first: their placements go with them
+	addresses, err := readdress.Service{
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "",
+	}.WithSecret(secret)
+	if err != nil {
+		return nil, err
+	}
+	orgs.Holders = []org.Holder{sites, apps, invites, signIn, addresses, keys} // sites first: their placements go with them
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,
@@ -143,6 +151,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Sites:         sites,
 		Invites:       invites,
 		SignIn:        signIn,
+		Addresses:     addresses,
 		Events:        events,
 		Jobs:          jobs,
 		db:            d,
@@ -182,6 +191,7 @@ func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
 	return &api.API{
 		Log: log, Keys: d.Keys, BaseURL: baseURL,
 		Plugins: d.Plugins, Sites: d.Sites, Invites: d.Invites, Organizations: d.Organizations, Events: d.Events, SignIn: d.SignIn,
+		Addresses: d.Addresses,
 	}
 }
 
@@ -227,7 +237,7 @@ func Restore(ctx context.Context, c config.Config, path string, replace bool) er
 		if err := event.Hold(ctx, tx); err != nil {
 			return err
 		}
-		return job.Hold(ctx, tx, invite.MailJob, signin.MailJob)
+		return job.Hold(ctx, tx, invite.MailJob, signin.MailJob, readdress.MailJob)
 	})
 }
 

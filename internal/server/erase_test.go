@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/patch"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
@@ -89,8 +91,11 @@ func TestEraseUser(t *testing.T) {
 			t.Errorf("%d: %s", got.status, got.body)
 		}
 
+		erased := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
+		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example")}))
+
 		raw := dbtest.Open(t, url)
-		if found := holding(t, raw, email); len(found) < 4 {
+		if found := holding(t, raw, email); len(found) < 5 {
 			t.Errorf("only %q have the address before: this test tests little", found)
 		}
 		logged := len(s.log.String())

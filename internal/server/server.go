@@ -77,7 +77,7 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 		}
 	}
 	baseURL := s.Config.Base(ln.Addr().String())
-	d.Invites.Links, d.SignIn.BaseURL = d.Invites.Links.At(baseURL), baseURL
+	d.Invites.Links, d.SignIn.BaseURL, d.Addresses.BaseURL = d.Invites.Links.At(baseURL), baseURL, baseURL
 	d.Sites.Manifests.BaseURL = baseURL
 	d.SignIn.Provider = s.provider(d.db.Now, baseURL)
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {
@@ -139,7 +139,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 	a.Stopping = ctx.Done()
 	host := markup.Host{BaseURL: baseURL, RequestID: api.RequestID, Report: a.Report, Check: a.CheckPeer, Limit: a.LimitPeer, Address: a.ClientAddress}
 	members := &console.Console{
-		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Tries: d.Sites.Tries, Preview: d.Invites.Preview,
+		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Addresses: d.Addresses, Tries: d.Sites.Tries, Preview: d.Invites.Preview,
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
 	pages := &invitation.Pages{Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep}

@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
+	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail"
@@ -38,6 +39,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
 		kinds[invite.MailJob] = post.Kind()
 		kinds[signin.MailJob] = signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind()
+		kinds[readdress.MailJob] = readdress.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind()
 	}
 	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
 	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
@@ -51,20 +53,20 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 // tidy removes what is kept only for a time.
 func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 	return func(ctx context.Context, _ job.Job) error {
-		if err := d.Invites.Tidy(ctx); err != nil {
-			return fmt.Errorf("tidy invites: %w", err)
-		}
-		if err := d.Keys.Tidy(ctx); err != nil {
-			return fmt.Errorf("tidy keys: %w", err)
-		}
-		if err := d.Sites.Tidy(ctx); err != nil {
-			return fmt.Errorf("tidy sites: %w", err)
-		}
-		if err := d.SignIn.Tidy(ctx); err != nil {
-			return fmt.Errorf("tidy sign-ins: %w", err)
-		}
-		if err := d.Events.Tidy(ctx); err != nil {
-			return fmt.Errorf("tidy events: %w", err)
+		for _, kept := range []struct {
+			name string
+			tidy func(context.Context) error
+		}{
+			{"invites", d.Invites.Tidy},
+			{"keys", d.Keys.Tidy},
+			{"sites", d.Sites.Tidy},
+			{"sign-ins", d.SignIn.Tidy},
+			{"changes of addresses", d.Addresses.Tidy},
+			{"events", d.Events.Tidy},
+		} {
+			if err := kept.tidy(ctx); err != nil {
+				return fmt.Errorf("tidy %s: %w", kept.name, err)
+			}
 		}
 		if s.Config.ActivityKeep == 0 {
 			return nil

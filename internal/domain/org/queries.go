@@ -82,12 +82,15 @@ func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1`, email)
 }
 
-// ensureUser makes the user unless there is one with this address.
+// ensureUser makes the user unless there is one with this address. It fails with db.ErrNoRow while
+// whoever had the address may take it back.
 func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
 	err := db.Exec(ctx, tx, `
 		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at, search)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (email) DO NOTHING`,
-		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt, u.search())
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8
+		WHERE NOT EXISTS (SELECT 1 FROM address_changes WHERE old_email = $3 AND changed_at > $9)
+		ON CONFLICT (email) DO NOTHING`,
+		u.UUID, u.DistinctID, u.Email, u.FirstName, u.LastName, u.IsEmailVerified, u.CreatedAt, u.search(), u.CreatedAt.Add(-AddressHeld))
 	if err != nil {
 		return User{}, err
 	}
@@ -119,10 +122,20 @@ func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
 		u.ID, u.Email, u.IsEmailVerified, u.search())
 }
 
-// addressTaken reports whether a user has an address. Keys.Change keeps it so; whoever makes
-// users does so in it.
-func addressTaken(ctx context.Context, tx *db.Tx, email string) (bool, error) {
-	return db.One(ctx, tx, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
+// addressTaken reports whether another user has an address, or may take it back. Keys.Change keeps
+// it so; whoever makes users does so in it.
+func addressTaken(ctx context.Context, q db.Querier, userID int64, email string, now time.Time) (bool, error) {
+	return db.One(ctx, q, db.Value[bool], `
+		SELECT EXISTS (SELECT 1 FROM users WHERE email = $2 AND id <> $1)
+			OR EXISTS (SELECT 1 FROM address_changes WHERE old_email = $2 AND user_id <> $1 AND changed_at > $3)`,
+		userID, email, now.Add(-AddressHeld))
+}
+
+// organizationsOf are those that a user is a member of.
+func organizationsOf(ctx context.Context, q db.Querier, userID int64) ([]Organization, error) {
+	return db.All(ctx, q, (*Organization).fields, `
+		SELECT `+joinedOrgColumns+` FROM organizations o JOIN memberships m ON m.organization_id = o.id
+		WHERE m.user_id = $1 ORDER BY o.id`, userID)
 }
 
 func markHanded(ctx context.Context, tx *db.Tx, u User) error {

@@ -2,6 +2,8 @@ package org
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
@@ -14,7 +16,7 @@ import (
 
 // SelfPatch is what users change of themselves, and operators of users.
 type SelfPatch struct {
-	Email     patch.Field[string] // of the first owner, who has none yet, or by SetUser; of everybody else it is left out
+	Email     patch.Field[string]
 	FirstName patch.Field[string]
 	LastName  patch.Field[string]
 }
@@ -22,7 +24,9 @@ type SelfPatch struct {
 // check returns the fields as they are stored.
 func (p SelfPatch) check() (email, first, last string, err error) {
 	var faults fault.List
-	if p.Email.Set {
+	if err := p.Email.Check("email"); err != nil {
+		faults.Add(err)
+	} else if p.Email.Set {
 		email, err = ParseEmail("email", p.Email.Value)
 		faults.Add(err)
 	}
@@ -33,15 +37,20 @@ func (p SelfPatch) check() (email, first, last string, err error) {
 	return email, first, last, faults.Err()
 }
 
-// ChangeSelf changes the names, and of the first owner the address, of the user who is a caller. It takes more than a key that is
+// AddressHeld is how long a user who has another address may take the old one back: nobody else gets
+// it meanwhile.
+const AddressHeld = 7 * 24 * time.Hour
+
+// ChangeSelf changes the names of the user who is a caller, and has another address of theirs
+// confirmed; the first owner, who has none yet, gets theirs at once. It takes more than a key that is
 // bound to one organization: all of the user's show them.
-func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (User, error) {
+func (s Service) ChangeSelf(
+	ctx context.Context, c access.Caller, p SelfPatch, confirm func(ctx context.Context, tx *db.Tx, u User, email string) error,
+) (User, error) {
 	if err := access.MaySeeSelf(c); err != nil {
 		return User{}, err
 	}
-	names := p
-	names.Email = patch.Field[string]{}
-	_, first, last, err := names.check()
+	email, first, last, err := p.check()
 	if err != nil {
 		return User{}, err
 	}
@@ -53,7 +62,14 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (
 		if err := precondition.Check(ctx, u); err != nil {
 			return err
 		}
-		if err := s.introduce(ctx, tx, c, &u, p.Email); err != nil {
+		switch {
+		case !p.Email.Set, email == u.Email:
+		case u.Email == NobodysEmail: // it is as good as one that the first start is given: nobody has shown that it is theirs
+			u, err = s.Readdress(ctx, tx, c, u, email, false)
+		default:
+			err = confirm(ctx, tx, u, email)
+		}
+		if err != nil {
 			return err
 		}
 		if err := p.rename(ctx, tx, &u, first, last); err != nil {
@@ -62,6 +78,25 @@ func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p SelfPatch) (
 		return access.KeepAnswer(ctx, tx, u)
 	})
 	return u, err
+}
+
+// Admit refuses an address with which nobody could join one of a user's organizations.
+func (s Service) Admit(ctx context.Context, q db.Querier, userID int64, email string) error {
+	all, err := organizationsOf(ctx, q, userID)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if !o.Admits(email) {
+			return fault.Field(fault.Invalid, "email", "Members of %s must have an address of %s.", o.Name, strings.Join(o.AllowedDomains, " or "))
+		}
+	}
+	return nil
+}
+
+// IsTaken reports whether an address is that of another user, or may be again.
+func (s Service) IsTaken(ctx context.Context, q db.Querier, userID int64, email string) (bool, error) {
+	return addressTaken(ctx, q, userID, email, s.DB.Now())
 }
 
 func (p SelfPatch) rename(ctx context.Context, tx *db.Tx, u *User, first, last string) error {
@@ -108,7 +143,7 @@ func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p 
 func (s Service) Readdress(ctx context.Context, tx *db.Tx, by access.Caller, u User, email string, verified bool) (User, error) {
 	changes := []activity.Change{activity.Changed("email", u.Email, email)}
 	u.Email, u.IsEmailVerified = email, verified
-	switch taken, err := addressTaken(ctx, tx, email); {
+	switch taken, err := s.IsTaken(ctx, tx, u.ID, email); {
 	case err != nil:
 		return User{}, err
 	case taken:

@@ -253,7 +253,11 @@ func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, e
 		return User{}, err
 	}
 	draft.Email, draft.UUID, draft.DistinctID, draft.CreatedAt = email, newUUID(), newUUID(), s.DB.Now()
-	return ensureUser(ctx, tx, draft)
+	u, err := ensureUser(ctx, tx, draft)
+	if errors.Is(err, db.ErrNoRow) {
+		return User{}, fault.Field(fault.NotUnique, "email", "The address was another user's until a few days ago, who may take it back: try again in a week.")
+	}
+	return u, err
 }
 
 func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, user User, level access.Level) (Membership, error) {

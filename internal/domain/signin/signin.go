@@ -122,7 +122,6 @@ func (s Service) Open(ctx context.Context, token string) (email string, err erro
 }
 
 // open finds a link; one that is past its time comes with the fault.
-
 func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string) (link, error) {
 	l, err := findLink(ctx, q, hashOf(token), forUpdate)
 	if err != nil {
@@ -283,6 +282,12 @@ func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n 
 		return s.Keys.RemoveSessionsBy(ctx, tx, by, user.ID, access.ByProvider)
 	})
 	return n, err
+}
+
+// UnlinkSince parts a user, inside a transaction, from the accounts at the identity provider that they
+// first signed in by since a time.
+func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) error {
+	return db.Exec(ctx, tx, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`, userID, since)
 }
 
 // speaksFor reports whether the provider is believed about an address.

@@ -53,7 +53,7 @@ func (a *API) updateSelf(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	u, err := a.Organizations.ChangeSelf(r.Context(), c, org.SelfPatch{Email: o.Text("email"), FirstName: o.Text("first_name"), LastName: o.Text("last_name")})
+	u, err := a.Addresses.ChangeSelf(r.Context(), c, org.SelfPatch{Email: o.Text("email"), FirstName: o.Text("first_name"), LastName: o.Text("last_name")})
 	if err != nil {
 		return err
 	}

@@ -105,9 +105,9 @@ func (t *throttled) count(ctx context.Context, log *slog.Logger) {
 // unknown stands for what a client made up.
 const unknown = "(unknown)"
 
-// secretive finds paths that hold the token of an invite or of a link to sign in with, or were
-// meant to, or a key that somebody pasted.
-var secretive = regexp.MustCompile(`(?i)invite|signup|signin/|foy_|fos_`)
+// secretive finds paths that hold the token of an invite or of a link to sign in with or to change
+// an address, or were meant to, or a key that somebody pasted.
+var secretive = regexp.MustCompile(`(?i)invite|signup|signin/|address/|foy_|fos_`)
 
 // loggedPath is a request's path, unless it may hold a key or token for whoever reads
 // the log: then it is the route's. A path without a route is not logged at all: it may

@@ -176,6 +176,16 @@ func TestChangeSelf(t *testing.T) {
 		if list := r.wantStatus(r.key, "GET", invites, "", 200).body; !strings.Contains(list, `"first_name":"Ada","last_name":""`) {
 			r.t.Errorf("a list still shows the old name: %s", list)
 		}
+		member := r.newKey(r.join(r.org, "member@acme.example", access.Member), "*")
+		for _, body := range []string{`{"email":null}`, `{"email":7}`, `{"email":""}`, `{"email":"owner"}`, `{"email":"owner@acme.example"}`, `{"email":"a@x.example","first_name":7}`} {
+			r.wantStatus(member, "PATCH", self, body, 400)
+		}
+		if got := r.wantStatus(member, "PATCH", self, `{"email":"owner@other.example","first_name":"Bea"}`, 200).body; !strings.Contains(got, `"first_name":"Bea","last_name":"","email":"member@acme.example"`) {
+			r.t.Errorf("the address of somebody else is told, or changed: %s", got)
+		}
+		r.api.Addresses.Mails = false
+		r.wantStatus(member, "PATCH", self, `{"email":"new@acme.example"}`, 403)
+		r.wantStatus(member, "PATCH", self, `{"email":"member@acme.example"}`, 200)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
@@ -87,6 +88,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r.api.Organizations = r.orgs
 	r.api.Events = newEvents(tb, d)
 	r.api.SignIn = signin.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, BaseURL: baseURL, Mails: true}
+	r.api.Addresses = readdress.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, SignIn: r.api.SignIn, BaseURL: baseURL, Mails: true}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
 	r.owner = r.join(r.org, "owner@acme.example", access.Owner)

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
@@ -31,6 +32,7 @@ type API struct {
 	Organizations  org.Service
 	Events         event.Service
 	SignIn         signin.Service
+	Addresses      readdress.Service
 	BaseURL        string         // what links start with, without a trailing slash
 	RateLimit      int            // requests a minute and user; 0: no limit
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed

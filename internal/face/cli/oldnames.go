@@ -12,7 +12,7 @@ import (
 var shared = []string{"app", "site", "invite", "member", "key", "organization", "activity"}
 
 // Commands that have only ever worked on the database.
-var operators = []string{"user", "backup", "restore", "migrate", "organization create", "member add", "app credentials", "activity verify"}
+var operators = []string{"user list", "user signin-link", "user delete", "user unlink", "backup", "restore", "migrate", "organization create", "member add", "app credentials", "activity verify"}
 
 // goOn lets commands on the database go on under their old names, for one release.
 func (e *environment) goOn(args []string) []string {

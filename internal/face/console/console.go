@@ -17,6 +17,7 @@ import (
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
+	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/console/dedup"
@@ -30,6 +31,7 @@ type Console struct {
 	markup.Host
 	Keys          *access.Keys
 	SignIn        signin.Service
+	Addresses     readdress.Service
 	ByKey, ByMail bool   // people may sign in so
 	Provider      string // the name of the identity provider; "": none
 	Mails         bool   // there is a mail server
@@ -83,7 +85,7 @@ func screens() map[string]screen {
 	return map[string]screen{
 		"":                                      {show: showOrganizations},
 		"/keys":                                 {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
-		"/profile":                              {show: showProfile, do: map[string]action{"names": changeNames}},
+		"/profile":                              {show: showProfile, do: map[string]action{"names": changeNames, "address": changeAddress}},
 		"/sessions":                             {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
 		organization:                            {show: showOverview},
 		apps:                                    {show: showApps, do: map[string]action{"upgrade": upgradeApps}},
@@ -133,6 +135,9 @@ func (c *Console) Register(to *wire.Mux) {
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
+	}
+	for _, path := range []string{"/address/{token}", "/address"} {
+		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showChange), http.MethodPost: c.linkPage(c.makeChange)}))
 	}
 	pages := map[string]wire.Methods{
 		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},

@@ -26,7 +26,7 @@ type SignInLink struct {
 type NoLink struct {
 	Frame
 	Expired   bool
-	Detail    string // if it is neither unknown nor expired
+	Detail    string // "": it is unknown
 	RequestID string // finds the reason in the log; may be ""
 }
 
@@ -63,7 +63,7 @@ func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error
 		}
 		c.Report(w, r, err)
 		shown := NoLink{Frame: c.bare(), Expired: fault.Is(err, fault.Expired)}
-		if first := fault.Of(err)[0]; first.Kind != fault.NotFound && first.Kind != fault.Expired {
+		if first := fault.Of(err)[0]; first.Kind != fault.NotFound {
 			shown.Detail = first.Detail
 			if first.Cause != nil {
 				shown.RequestID = c.RequestID(w)

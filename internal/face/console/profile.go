@@ -12,7 +12,8 @@ import (
 // Profile is what somebody is called.
 type Profile struct {
 	Frame
-	User client.User
+	User  client.User
+	Mails bool // there is a mail server to confirm another address with
 }
 
 // EditSelf reports whether they may change that in this session.
@@ -20,13 +21,29 @@ func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // the same is a
 
 func showProfile(v *visit) (markup.Page, error) {
 	user, err := v.client.Self(v.ctx())
-	return markup.Fill("profile.html", Profile{v.frame("profile"), user}), err
+	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails}), err
 }
 
 func changeNames(v *visit) (next, error) {
 	first, last := v.line("first_name"), v.line("last_name")
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: &first, LastName: &last})
 	return next{said: sentence("You are now called %s.", name(user))}, err
+}
+
+func changeAddress(v *visit) (next, error) {
+	email := v.line("email")
+	before, err := v.client.Self(v.ctx())
+	if err != nil {
+		return next{}, err
+	}
+	after, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email})
+	switch {
+	case after.Email != before.Email: // the first owner had none
+		return next{said: sentence("Your address is now %s.", after.Email)}, err
+	case strings.EqualFold(email, before.Email):
+		return next{said: sentence("Your address is %s already.", before.Email)}, err
+	}
+	return next{said: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
 }
 
 // Introduction asks the first owner who they are, before the first invite says it.

@@ -1,0 +1,259 @@
+// Package readdress lets users change their own address: whoever reads mail at the new one
+// confirms it, and whoever reads mail at the old one can undo that for a time.
+package readdress
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/seal"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/signin"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/quota"
+)
+
+const (
+	// linkTime is how long the link to a new address works.
+	linkTime = 24 * time.Hour
+	// kept is how long a change is known, to say that a link to it is past its time.
+	kept = linkTime + 2*org.AddressHeld
+
+	// maxAsked is how many changes a user may ask for in an hour.
+	maxAsked = 5
+)
+
+// Service is how users change their address.
+type Service struct {
+	DB            *db.DB
+	Keys          *access.Keys
+	Jobs          *job.Queue
+	Organizations org.Service
+	SignIn        signin.Service
+	BaseURL       string // what links start with, without a slash at the end
+	Mails         bool   // there is a mail server
+
+	aead cipher.AEAD // makes links: none is stored
+}
+
+// WithSecret returns the service with a key derived from the server's secret.
+func (s Service) WithSecret(secret string) (Service, error) {
+	var err error
+	s.aead, err = seal.New(secret, "foyer changes of addresses v1")
+	return s, err
+}
+
+// Change is a change of a user's address. Until its link is followed, it is only wanted.
+type Change struct {
+	OldEmail string
+	NewEmail string
+	Undo     bool // the link is the one that undoes it
+	Done     bool
+
+	id        string
+	userID    int64
+	sessionID int64
+	createdAt time.Time
+	changedAt time.Time
+	current   bool // the user's address is still one that this change, or a later one, led to
+}
+
+// ChangeSelf changes the names of the user who is a caller. Another address is mailed a link, and
+// becomes theirs when that is followed; the old one is told.
+func (s Service) ChangeSelf(ctx context.Context, c access.Caller, p org.SelfPatch) (org.User, error) {
+	u, err := s.Organizations.ChangeSelf(ctx, c, p, func(ctx context.Context, tx *db.Tx, u org.User, email string) error {
+		return s.ask(ctx, tx, c, u, email)
+	})
+	if err == nil {
+		s.Jobs.Wake()
+	}
+	return u, err
+}
+
+// ask has mails sent about a change. It tells of no user whom the caller cannot see otherwise:
+// whether the address belongs to somebody else, the mail to it says.
+func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User, email string) error {
+	if !s.Mails {
+		return fault.New(fault.Denied, "This server has no mail server to confirm another address with: ask its operator to change yours.")
+	}
+	known, err := sharesOrganization(ctx, tx, u.ID, email)
+	switch {
+	case err != nil:
+		return err
+	case known:
+		return fault.Field(fault.NotUnique, "email", "There is another user with this address.")
+	}
+	if err := s.Organizations.Admit(ctx, tx, u.ID, email); err != nil {
+		return err
+	}
+	now := s.DB.Now()
+	if ok, err := quota.Take(ctx, tx, "address changes", u.UUID, 1, maxAsked, now, time.Hour); err != nil {
+		return err
+	} else if !ok {
+		return fault.Later(fault.QuotaExceeded, time.Hour, "At most %d changes of your address an hour: try again later.", maxAsked)
+	}
+	if err := deletePending(ctx, tx, u.ID); err != nil { // links to them are dead: the last one counts
+		return err
+	}
+	wanted := Change{id: rand.Text(), userID: u.ID, OldEmail: u.Email, NewEmail: email, sessionID: c.SessionID, createdAt: now}
+	if err := insert(ctx, tx, wanted); err != nil {
+		return err
+	}
+	for _, use := range []use{toConfirm, toUndo} {
+		if err := s.Jobs.Put(ctx, tx, MailJob, string(use)+" "+wanted.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use is what a link to a change is for.
+type use string
+
+const (
+	toConfirm use = "confirm"
+	toUndo    use = "undo"
+)
+
+var linkText = base64.RawURLEncoding.Strict()
+
+// token is what the link to a change carries.
+func (s Service) token(u use, id string) string {
+	return linkText.EncodeToString(s.aead.Seal(nil, nil, []byte(id), []byte(u)))
+}
+
+func (s Service) read(token string) (u use, id string, ok bool) {
+	sealed, err := linkText.DecodeString(token)
+	if err != nil {
+		return "", "", false
+	}
+	for _, u := range []use{toConfirm, toUndo} {
+		if id, err := s.aead.Open(nil, nil, sealed, []byte(u)); err == nil {
+			return u, string(id), true
+		}
+	}
+	return "", "", false
+}
+
+func (s Service) url(token string) string { return s.BaseURL + "/address/" + token }
+
+// Open returns the change that a link is about.
+func (s Service) Open(ctx context.Context, token string) (Change, error) {
+	return s.open(ctx, s.DB, token)
+}
+
+func (s Service) open(ctx context.Context, q db.Querier, token string) (Change, error) {
+	u, id, ok := s.read(token)
+	if !ok {
+		return Change{}, access.ErrNotFound
+	}
+	c, err := find(ctx, q, id)
+	if err != nil {
+		return Change{}, access.OrNotFound(err)
+	}
+	c.Undo, c.Done = u == toUndo, !c.changedAt.IsZero()
+	switch {
+	case !c.current, c.Done && !c.Undo:
+		return Change{}, access.ErrNotFound
+	case !s.DB.Now().Before(c.ends()):
+		return c, errExpired
+	}
+	return c, nil
+}
+
+var errExpired = fault.New(fault.Expired, "The link is past its time: a change of address is to be confirmed within a day, and can be undone for 7 days.")
+
+// ends is when the link to a change stops working.
+func (c Change) ends() time.Time {
+	ends := c.createdAt.Add(linkTime)
+	switch {
+	case c.Undo && c.Done:
+		return c.changedAt.Add(org.AddressHeld)
+	case c.Undo: // the change may still come
+		return ends.Add(org.AddressHeld)
+	}
+	return ends
+}
+
+// Use does what a link is for: of any number who try, one succeeds. By is the request that does.
+func (s Service) Use(ctx context.Context, token string, by access.Caller) (Change, error) {
+	if _, err := s.Open(ctx, token); err != nil { // so that a wrong link costs no transaction
+		return Change{}, err
+	}
+	var c Change
+	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if c, err = s.open(ctx, tx, token); err != nil {
+			return err
+		}
+		by.UserID = c.userID
+		u, err := s.Organizations.User(ctx, tx, c.userID)
+		if err != nil {
+			return err
+		}
+		if c.Undo {
+			return s.undo(ctx, tx, by, u, c)
+		}
+		return s.confirm(ctx, tx, by, u, c)
+	})
+	return c, err
+}
+
+// confirm changes the address. Links to sign in with that went to the old one are dead then.
+func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) error {
+	if err := s.Organizations.Admit(ctx, tx, u.ID, c.NewEmail); err != nil {
+		return err
+	}
+	if _, err := s.Organizations.Readdress(ctx, tx, by, u, c.NewEmail, true); err != nil {
+		return err
+	}
+	if err := s.Keys.RemoveSessions(ctx, tx, by, u.ID, c.sessionID); err != nil {
+		return err
+	}
+	return markChanged(ctx, tx, c.id, s.DB.Now())
+}
+
+// undo gives a user back the address that they had before a change, and any later one. Whoever asked
+// for it was not them, and had a key or a session of theirs: all of these end.
+func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) error {
+	if c.Done {
+		if _, err := s.Organizations.Readdress(ctx, tx, by, u, c.OldEmail, true); err != nil {
+			return err
+		}
+	}
+	if err := s.SignIn.UnlinkSince(ctx, tx, u.ID, c.createdAt); err != nil {
+		return err
+	}
+	if err := s.Keys.RevokeAll(ctx, tx, by, u.ID); err != nil {
+		return err
+	}
+	return deleteSince(ctx, tx, u.ID, c.createdAt)
+}
+
+// Tidy removes changes to which no link works.
+func (s Service) Tidy(ctx context.Context) error {
+	before := s.DB.Now().Add(-kept)
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return deleteBefore(ctx, tx, before) })
+}
+
+// EraseUser implements org.Holder.
+func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
+	if err := deleteSince(ctx, tx, p.UserID, time.Time{}); err != nil {
+		return err
+	}
+	var all error
+	for _, email := range p.Emails {
+		all = errors.Join(all, deleteTo(ctx, tx, email))
+	}
+	return all
+}
+
+// EraseOrganization implements org.Holder: there is nothing of organizations here.
+func (s Service) EraseOrganization(context.Context, *db.Tx, string) error { return nil }

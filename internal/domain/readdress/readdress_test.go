@@ -1,0 +1,368 @@
+package readdress_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/readdress"
+	"foyer/internal/domain/signin"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
+	"foyer/internal/infra/mail"
+	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/infra/oidc"
+)
+
+// rig is the service on an empty database, with a clock of its own and a mail server.
+type rig struct {
+	readdress.Service
+	t     *testing.T
+	now   time.Time
+	org   org.Organization
+	mails *mailtest.Server
+}
+
+func each(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := &rig{t: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC), mails: mailtest.Start(t, mailtest.Config{})}
+		d.Now = func() time.Time { return r.now }
+		keys, jobs := access.NewKeys(d), job.New(d)
+		orgs := org.Service{DB: d, Keys: keys}
+		invites := invite.Service{DB: d, Keys: keys, Jobs: jobs, TTL: 24 * time.Hour, Cache: invite.NewCache()}
+		in := must[signin.Service](t)(signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true}.WithSecret("a secret"))
+		r.Service = must[readdress.Service](t)(readdress.Service{
+			DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true,
+		}.WithSecret("a secret"))
+		r.org = must[org.Organization](t)(orgs.Create(t.Context(), "Acme"))
+		test(r)
+	})
+}
+
+// must returns a function that ends a test on an error.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// join makes a member, and returns them as a caller.
+func (r *rig) join(in org.Organization, email string) access.Caller {
+	r.t.Helper()
+	var m org.Membership
+	err := r.Keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, in.ID, org.User{Email: email}, access.Member)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return access.Caller{UserID: m.User.ID, Scope: access.All}
+}
+
+// ask asks for another address.
+func (r *rig) ask(c access.Caller, email string) error {
+	_, err := r.ChangeSelf(r.t.Context(), c, org.SelfPatch{Email: patch.Of(email)})
+	return err
+}
+
+var inMail = regexp.MustCompile(`https://foyer\.example/address/([\w-]+)`)
+
+// deliver sends the mails that wait, and returns the links in the new ones, by address; "" is none.
+func (r *rig) deliver() map[string]string {
+	r.t.Helper()
+	sent := len(r.mails.Mails())
+	items := must[[]string](r.t)(db.All(r.t.Context(), r.DB, db.Value[string], `SELECT item FROM jobs WHERE kind = $1`, readdress.MailJob))
+	post := readdress.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must[mail.Settings](r.t)(mail.Parse(r.mails.URL()))}, From: "foyer@foyer.example"}
+	for _, item := range items {
+		if err := post.Kind().Do(r.t.Context(), job.Job{Item: item}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	err := r.DB.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, `DELETE FROM jobs`) })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	links := map[string]string{}
+	for _, m := range r.mails.Mails()[sent:] {
+		link := ""
+		if found := inMail.FindStringSubmatch(m.Text(r.t)); found != nil {
+			link = found[1]
+		}
+		links[m.To[0]] = link
+	}
+	return links
+}
+
+func (r *rig) use(token string) error {
+	_, err := r.Use(r.t.Context(), token, access.Caller{})
+	return err
+}
+
+func (r *rig) wantEmail(c access.Caller, want string) {
+	r.t.Helper()
+	if u, err := r.Organizations.Self(r.t.Context(), c); err != nil || u.Email != want {
+		r.t.Errorf("%s, %v, want %s", u.Email, err, want)
+	}
+}
+
+func (r *rig) want(kind fault.Kind, err error) {
+	r.t.Helper()
+	if !fault.Is(err, kind) {
+		r.t.Errorf("%v", err)
+	}
+}
+
+func (r *rig) begin(c access.Caller) (session string, id int64) {
+	r.t.Helper()
+	session = must[string](r.t)(r.Keys.BeginSession(r.t.Context(), access.SessionDraft{UserID: c.UserID, Method: access.ByMail}))
+	return session, must[*access.Identity](r.t)(r.Keys.IdentifySession(r.t.Context(), session)).Caller().SessionID
+}
+
+func TestAddressIsChangedByItsLink(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		asking, id := r.begin(ada)
+		other, _ := r.begin(ada)
+		ada.SessionID = id
+		if err := r.ask(ada, " Ada@New.example"); err != nil {
+			t.Fatal(err)
+		}
+		links := r.deliver()
+		r.wantEmail(ada, "ada@x.example")
+		c, err := r.Open(t.Context(), links["ada@new.example"])
+		if err != nil || c.Undo || c.OldEmail != "ada@x.example" || c.NewEmail != "ada@new.example" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if err := r.use(links["ada@new.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@new.example")
+		if u := must[org.User](t)(r.Organizations.Self(t.Context(), ada)); !u.IsEmailVerified {
+			t.Error("the address is not verified")
+		}
+		_, stays := r.Keys.IdentifySession(t.Context(), asking)
+		if _, ended := r.Keys.IdentifySession(t.Context(), other); stays != nil || ended == nil {
+			t.Errorf("%v, %v", stays, ended)
+		}
+		r.want(fault.NotFound, r.use(links["ada@new.example"]))
+		for _, wrong := range []string{"", "x", links["ada@new.example"] + "A", links["ada@x.example"][:40]} {
+			r.want(fault.NotFound, r.use(wrong))
+		}
+		all := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))
+		if !slices.ContainsFunc(all.Items, func(e activity.Stored) bool {
+			return e.Scope == activity.Membership && e.Verb == activity.Updated && e.User.ID == ada.UserID && strings.Contains(e.Changes, "ada@new.example")
+		}) {
+			t.Errorf("not recorded: %+v", all.Items)
+		}
+	})
+}
+
+// An address that is somebody's, or that an organization would not take, is refused; of somebody whom
+// the user cannot see, only the mail to the address says that.
+func TestAddressOfSomebody(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		r.join(r.org, "bea@x.example")
+		r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "eve@x.example")
+		r.want(fault.NotUnique, r.ask(ada, "bea@x.example"))
+		for _, wrong := range []string{"", "ada", "owner@"} {
+			r.want(fault.Invalid, r.ask(ada, wrong))
+		}
+		if err := r.ask(ada, "ADA@x.example"); err != nil { // it is theirs already
+			t.Error(err)
+		}
+		if links := r.deliver(); len(links) != 0 {
+			t.Errorf("%v", links)
+		}
+		if err := r.ask(ada, "eve@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links := r.deliver()
+		if link, mailed := links["eve@x.example"]; !mailed || link != "" || links["ada@x.example"] == "" {
+			t.Errorf("%v", links)
+		}
+		bound := ada
+		bound.BoundTo = r.org.ID
+		r.want(fault.Denied, r.ask(bound, "ada@new.example"))
+		_, err := r.Organizations.Set(t.Context(), access.Caller{}, r.org.ID, org.Settings{AllowedDomains: &[]string{"x.example"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.Invalid, r.ask(ada, "ada@new.example"))
+		r.Mails = false
+		r.want(fault.Denied, r.ask(ada, "ada@y.x.example"))
+	})
+}
+
+// Nobody gets an address by a link that was raced, replaced or is past its time.
+func TestAddressIsNotTakenOver(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		bea := r.join(must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other")), "bea@x.example")
+		link := func(c access.Caller, email string) string {
+			t.Helper()
+			if err := r.ask(c, email); err != nil {
+				t.Fatal(err)
+			}
+			return r.deliver()[email]
+		}
+		replaced := link(ada, "typo@x.example")
+		adas, beas := link(ada, "new@x.example"), link(bea, "new@x.example")
+		r.want(fault.NotFound, r.use(replaced))
+		results := make(chan error)
+		for _, token := range []string{adas, beas, adas, beas} {
+			go func() { results <- r.use(token) }()
+		}
+		changed := 0
+		for range 4 {
+			if err := <-results; err == nil {
+				changed++
+			} else if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.NotUnique) {
+				t.Error(err)
+			}
+		}
+		if changed != 1 {
+			t.Errorf("%d have the address", changed)
+		}
+		late := link(bea, "late@x.example")
+		r.now = r.now.Add(24 * time.Hour)
+		r.want(fault.Expired, r.use(late))
+		overtaken := link(bea, "own@x.example")
+		if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, "bea@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err == nil {
+			r.want(fault.NotFound, r.use(overtaken)) // an operator was faster
+			r.wantEmail(bea, "set@x.example")
+		} else if !fault.Is(err, fault.NotFound) { // they have won the race
+			t.Error(err)
+		}
+	})
+}
+
+// For 7 days the old address undoes a change, and all that came after it; nobody else gets it meanwhile.
+func TestAddressIsGivenBack(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		change := func(email string) (undo string) {
+			t.Helper()
+			from := must[org.User](t)(r.Organizations.Self(t.Context(), ada)).Email
+			if err := r.ask(ada, email); err != nil {
+				t.Fatal(err)
+			}
+			links := r.deliver()
+			if err := r.use(links[email]); err != nil {
+				t.Fatal(err)
+			}
+			return links[from]
+		}
+		undo := change("thief@x.example")
+		r.now = r.now.Add(24 * time.Hour)
+		second := change("thief@y.example")
+		in := must[signin.Entered](t)(r.SignIn.ByProvider(t.Context(), oidc.Claims{
+			Issuer: "https://login.example", Subject: "thief", Email: "thief@y.example", EmailVerified: true,
+		}, access.SessionDraft{}))
+		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.UserID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other"))
+		err = r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := r.Organizations.Join(ctx, tx, "", other.ID, org.User{Email: "ada@x.example"}, access.Member)
+			return err
+		})
+		r.want(fault.NotUnique, err)
+
+		r.now = r.now.Add(6*24*time.Hour - time.Second)
+		if c, err := r.Open(t.Context(), undo); err != nil || !c.Undo || !c.Done || c.OldEmail != "ada@x.example" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if err := r.use(undo); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@x.example")
+		_, keyEnded := r.Keys.Identify(t.Context(), key)
+		if _, sessionEnded := r.Keys.IdentifySession(t.Context(), in.Session); keyEnded == nil || sessionEnded == nil {
+			t.Error("the thief is still signed in")
+		}
+		for _, used := range []string{undo, second} {
+			r.want(fault.NotFound, r.use(used))
+		}
+		_, err = r.SignIn.ByProvider(t.Context(), oidc.Claims{Issuer: "https://login.example", Subject: "thief"}, access.SessionDraft{})
+		r.want(fault.Denied, err)
+
+		late := change("ada@new.example")
+		r.now = r.now.Add(7 * 24 * time.Hour)
+		r.want(fault.Expired, r.use(late))
+		r.join(other, "ada@x.example") // it is free again
+		r.now = r.now.Add(14 * 24 * time.Hour)
+		if err := r.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(late))
+	})
+}
+
+// What is only wanted can be stopped from the old address, too, unless an operator has decided otherwise.
+func TestChangeOfAddressIsStopped(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		if err := r.ask(ada, "new@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links := r.deliver()
+		if err := r.use(links["ada@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(links["new@x.example"]))
+		r.wantEmail(ada, "ada@x.example")
+
+		if err := r.ask(ada, "new@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links = r.deliver()
+		if err := r.use(links["new@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, "new@x.example", org.SelfPatch{Email: patch.Of("set@x.example")}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(links["ada@x.example"]))
+		r.wantEmail(ada, "set@x.example")
+	})
+}
+
+// A user has mails sent about no more than five changes an hour.
+func TestChangesOfAddressAreLimited(t *testing.T) {
+	each(t, func(r *rig) {
+		ada, bea := r.join(r.org, "ada@x.example"), r.join(r.org, "bea@x.example")
+		for range 5 {
+			if err := r.ask(ada, "new@x.example"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.want(fault.QuotaExceeded, r.ask(ada, "other@x.example"))
+		if err := r.ask(bea, "new@x.example"); err != nil {
+			t.Error(err)
+		}
+		r.now = r.now.Add(time.Hour)
+		if err := r.ask(ada, "other@x.example"); err != nil {
+			t.Error(err)
+		}
+	})
+}

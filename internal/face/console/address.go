@@ -1,0 +1,41 @@
+package console
+
+import (
+	"net/http"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/readdress"
+	"foyer/internal/face/console/markup"
+)
+
+// AddressChange asks whether to change an address, or to undo that: opening the link alone does
+// nothing. It also says that it was done.
+type AddressChange struct {
+	Frame
+	readdress.Change
+}
+
+func (c *Console) showChange(w http.ResponseWriter, r *http.Request) error {
+	change, err := c.Addresses.Open(r.Context(), r.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	c.Write(w, r, templates, http.StatusOK, markup.Fill("address.html", AddressChange{c.bare(), change}))
+	return nil
+}
+
+func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) error {
+	if err := c.FromHere(r); err != nil {
+		return err
+	}
+	by := access.Caller{RequestID: c.RequestID(w)}
+	if c.Keys.KeepAddresses {
+		by.Address = c.Address(r)
+	}
+	change, err := c.Addresses.Use(r.Context(), r.PathValue("token"), by)
+	if err != nil {
+		return err
+	}
+	c.Write(w, r, templates, http.StatusOK, markup.Fill("address_changed.html", AddressChange{c.bare(), change}))
+	return nil
+}

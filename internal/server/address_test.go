@@ -1,0 +1,106 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/mail/mailtest"
+)
+
+// addressLinks waits for the nth mail, and returns the paths of the links in all, by address.
+func addressLinks(t *testing.T, mails *mailtest.Server, n int) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	links := map[string]string{}
+	for _, m := range must[[]mailtest.Mail](t)(mails.Wait(ctx, n)) {
+		link := regexp.MustCompile(`/address/[\w-]+`).FindString(m.Text(t))
+		if !strings.Contains(m.HTML(t), link) {
+			t.Errorf("the mail as HTML has another link:\n%s", m.HTML(t))
+		}
+		links[m.To[0]] = link
+	}
+	return links
+}
+
+// A user changes their address by a link in a mail, and the old address undoes that.
+func TestAddressChange(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		v, elsewhere := visit(t, s, s.key), visit(t, s, s.key)
+		v.want(400, `aria-invalid="true" aria-describedby="faults email_note" value="ada"`, v.post("/console/profile", "do", "address", "email", "ada"))
+		v.want(200, "Your address is ada@x.example already.", v.post("/console/profile", "do", "address", "email", "Ada@x.example"))
+		v.want(200, "on its way to ada@new.example", v.post("/console/profile", "do", "address", "email", "ada@new.example"))
+		links := addressLinks(t, mails, 2)
+		stranger := visit(t, s, "")
+		for _, method := range []string{"GET", "HEAD", "GET"} { // as programs do that look through mails
+			got := stranger.send(method, links["ada@new.example"], "")
+			if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Referrer-Policy") != "no-referrer" {
+				t.Errorf("%s: %d %v", method, got.status, got.header)
+			}
+		}
+		if got := stranger.send("POST", links["ada@new.example"], "", "Sec-Fetch-Site", "cross-site"); got.status != 403 {
+			t.Errorf("from another site: %d", got.status)
+		}
+		wantSelf(t, s, "ada@x.example")
+		if got := stranger.post(links["ada@new.example"]); got.status != 200 || !strings.Contains(got.body, "Your address is now") || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		wantSelf(t, s, "ada@new.example")
+		v.want(200, "ada@new.example", v.get("/console/profile"))
+		elsewhere.want(401, "Sign in", elsewhere.get("/console"))
+		if again := stranger.post(links["ada@new.example"]); again.status != 404 || !strings.Contains(again.body, "It was used already") {
+			t.Errorf("again: %d %s", again.status, again.body)
+		}
+
+		if got := stranger.get(links["ada@x.example"]); got.status != 200 || !strings.Contains(got.body, "It was not me") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		wantSelf(t, s, "ada@new.example")
+		if got := stranger.post(links["ada@x.example"]); got.status != 200 || !strings.Contains(got.body, "all keys are revoked") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		v.want(401, "Sign in", v.get("/console"))
+		if got := browse(t, http.MethodGet, s.URL+"/api/users/@me", http.Header{"Authorization": {"Bearer " + s.key}}); got.status != 401 {
+			t.Errorf("the key still works: %d", got.status)
+		}
+		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		if err := anybody.RequestSignIn(t.Context(), "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		v.want(200, "overview", v.post(mailed(t, mails, 3)))
+		for _, link := range links {
+			if strings.Contains(s.log.String(), strings.TrimPrefix(link, "/address/")) {
+				t.Error("the log has a link")
+			}
+		}
+	})
+}
+
+func wantSelf(t *testing.T, s *running, email string) {
+	t.Helper()
+	c := must[*client.Client](t)(client.New(s.URL, s.key))
+	if u := must[client.User](t)(c.Self(t.Context())); u.Email != email {
+		t.Errorf("%s, want %s", u.Email, email)
+	}
+}
+
+// A link to nothing has a page that helps.
+func TestNoChangeOfAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	for _, path := range []string{"/address", "/address/x"} {
+		if got := browse(t, http.MethodGet, s.URL+path, nil); got.status != 404 || !strings.Contains(got.body, "is not complete") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
