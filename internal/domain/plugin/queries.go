@@ -31,16 +31,28 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 	return db.Insert(ctx, tx, insertPlugin, args...)
 }
 
-var updatePlugin = `
-	UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6, name_key = $7, search = $8, ` +
-	eachField(func(name string, i int) string { return name + " = $" + strconv.Itoa(9+i) }) + `
-	WHERE organization_id = $1 AND id = $2`
-
-// update writes a plugin that the transaction has locked.
+// update writes a plugin that the transaction has locked: the fields that have changed, since
+// SQLite writes to the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	args := append([]any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt, plaintext.Key(p.Name), p.search()}, p.values()...)
-	return db.Exec(ctx, tx, updatePlugin, args...)
+	set := `version = $3, exports = $4, shared_at = $5, updated_at = $6`
+	args := []any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt}
+	add := func(column string, value any) {
+		args = append(args, value)
+		set += `, ` + column + ` = $` + strconv.Itoa(len(args))
+	}
+	for _, f := range fields {
+		if !f.same(&before, &p) {
+			add(f.name, f.value(&p))
+		}
+	}
+	if key := plaintext.Key(p.Name); key != plaintext.Key(before.Name) {
+		add(`name_key`, key)
+	}
+	if search := p.search(); search != before.search() {
+		add(`search`, search)
+	}
+	return db.Exec(ctx, tx, `UPDATE plugins SET `+set+` WHERE organization_id = $1 AND id = $2`, args...)
 }
 
 // find returns a plugin that the organization can see: its own or a global one.

@@ -69,17 +69,34 @@ func (c *Conn) Close() error {
 }
 
 // Prepare returns the statement of a query, which is exactly one SQL statement. It belongs
-// to the connection, and is prepared only once: queries must not contain values, or
-// their number would grow without bound.
+// to the connection, which keeps it for the next time, and is good until the next Prepare,
+// or while it has rows to come.
 func (c *Conn) Prepare(query string) (*Stmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		return s, nil
+	}
+	if len(c.stmts) >= maxStmts {
+		c.forget()
 	}
 	s, err := c.prepare(query, lib.SQLITE_PREPARE_PERSISTENT)
 	if err == nil {
 		c.stmts[query] = s
 	}
 	return s, err
+}
+
+// maxStmts bounds the statements that are kept. There are about two hundred, and the forms
+// that filters and changed fields give some of them.
+const maxStmts = 1000
+
+// forget ends the statements that have no rows to come.
+func (c *Conn) forget() {
+	for query, s := range c.stmts {
+		if lib.Xsqlite3_stmt_busy(c.tls, s.stmt) == 0 {
+			s.finalize()
+			delete(c.stmts, query)
+		}
+	}
 }
 
 func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {

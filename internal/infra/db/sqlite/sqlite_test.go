@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -128,5 +129,30 @@ func TestOpenNoDatabase(t *testing.T) {
 		if _, err := sqlite.Open(path, "journal_mode = WAL"); err == nil {
 			t.Errorf("%s: opened", path)
 		}
+	}
+}
+
+// More statements than a connection keeps can be run, while one of them has rows to come.
+func TestManyStatements(t *testing.T) {
+	t.Parallel()
+	c := open(t, filepath.Join(t.TempDir(), "foyer.db"))
+	open, err := c.Prepare("VALUES (1), (2), (3)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Reset()
+	for row := range 3 {
+		if more, err := open.Step(); err != nil || !more || open.Text(0) != strconv.Itoa(row+1) {
+			t.Fatalf("row %d: %t, %v", row, more, err)
+		}
+		for i := range 1500 {
+			want := strconv.Itoa(i)
+			if got, err := run(t, c, "SELECT "+want); err != nil || got[0] != want {
+				t.Fatalf("statement %d: %v, %v", i, got, err)
+			}
+		}
+	}
+	if kept := c.Kept(); kept > 1000 {
+		t.Errorf("%d statements are kept", kept)
 	}
 }
