@@ -1,19 +1,24 @@
 package activity
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // chained is an entry as it is in the chain: all that is stored of it.
 type chained struct {
 	Stored
+	digests
 	userID, keyID, sessionID string // in digits; "": NULL
-	nameHash, salt           string
-	changesHash              string // "": the chain has the changes themselves
 }
+
+// digests are what the chain has of an entry's texts that may have to be erased: SHA-256 of a
+// salt and the text. "": the chain has the text itself.
+type digests struct{ salt, nameHash, changesHash string }
 
 const chainedColumns = `id, organization_id, scope, item_id, activity, COALESCE(CAST(user_id AS TEXT), ''), COALESCE(CAST(key_id AS TEXT), ''),
 	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt, changes_hash`
@@ -101,7 +106,32 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// hashText is what the chain has of a text that can be erased.
+// digest is that of an entry: of a person's address, in its name or its changes.
+func digest(e Entry, changes string) (d digests) {
+	named := e.Name != "" && personal(e.Scope)
+	changed := e.Scope == Membership && strings.Contains(changes, `"field":"email"`)
+	if named || changed {
+		d.salt = rand.Text()
+	}
+	if named {
+		d.nameHash = hashText(d.salt, e.Name)
+	}
+	if changed {
+		d.changesHash = hashText(d.salt, changes)
+	}
+	return d
+}
+
+// personal reports whether the name of an entry is a person's address.
+func personal(s Scope) bool {
+	switch s {
+	case Invite, Membership, Key, Session:
+		return true
+	case Plugin, Site, Organization, Webhook:
+	}
+	return false
+}
+
 func hashText(salt, text string) string {
 	sum := sha256.Sum256([]byte(salt + text))
 	return hex.EncodeToString(sum[:])

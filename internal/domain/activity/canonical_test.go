@@ -29,7 +29,7 @@ func FuzzCanonical(f *testing.F) {
 				Entry:   Entry{ID: 1, OrganizationID: ours, Scope: Plugin, ItemID: name, Verb: Created, Name: name, CreatedAt: time.UnixMicro(1)},
 				Changes: changes, Number: 5,
 			},
-			userID: digits, keyID: digits, nameHash: nameHash,
+			userID: digits, keyID: digits, digests: digests{nameHash: nameHash},
 		}
 		got := c.appendCanonical(nil)
 		want := jsontext.Value(got).Clone()

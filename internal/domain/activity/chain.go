@@ -2,7 +2,6 @@ package activity
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -110,36 +109,15 @@ type Head struct {
 	droppedHash string
 }
 
-// beginning is the hash before the first entry.
+// beginning is the hash before the first entry. Entries are stored with it until they get their
+// own, which then fits in where it was: a row that grows would move others of its page.
 var beginning = strings.Repeat("0", 64)
 
 // append makes an entry the next one of a chain.
 func (h *Head) append(e *chained) {
-	named := e.Name != "" && personal(e.Scope)
-	changed := e.Scope == Membership && strings.Contains(e.Changes, `"field":"email"`)
-	if named || changed {
-		e.salt = rand.Text()
-	}
-	if named {
-		e.nameHash = hashText(e.salt, e.Name)
-	}
-	if changed {
-		e.changesHash = hashText(e.salt, e.Changes)
-	}
 	e.Number = h.Number + 1
 	e.Hash = e.hashAfter(h.Hash)
 	h.Number, h.Hash, h.At = e.Number, e.Hash, e.CreatedAt
-}
-
-// personal reports whether the name of an entry is a person's address, which may have to be
-// erased.
-func personal(s Scope) bool {
-	switch s {
-	case Invite, Membership, Key, Session:
-		return true
-	case Plugin, Site, Organization, Webhook:
-	}
-	return false
 }
 
 // HeadOf returns the last entry of an organization's chain.
@@ -176,6 +154,5 @@ func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error)
 }
 
 func setNumber(ctx context.Context, tx *db.Tx, e chained) error {
-	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3, name_hash = $4, salt = $5, changes_hash = $6 WHERE id = $1`,
-		e.ID, e.Number, e.Hash, e.nameHash, e.salt, e.changesHash)
+	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3 WHERE id = $1`, e.ID, e.Number, e.Hash)
 }

@@ -334,6 +334,9 @@ func TestErase(t *testing.T) {
 		if changed := found.Items[8].Changes; !strings.Contains(changed, "level") {
 			t.Errorf("the level is gone: %s", changed)
 		}
+		if _, err := NumberAll(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
 		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 9 {
 			t.Errorf("%+v", v)
 		}

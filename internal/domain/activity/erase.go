@@ -23,15 +23,9 @@ func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
 }
 
 // Erase removes a person's addresses from the entries of all organizations. Chains hold: they
-// have no more of an address than its hash with a salt, which goes too. So entries that are not
-// in the chain yet get their numbers first. Events that show the person are no longer listed.
+// have no more of an address than its hash with a salt, which goes too. Events that show the
+// person are no longer listed.
 func Erase(ctx context.Context, tx *db.Tx, p Person) error {
-	for n := chainBatch; n == chainBatch; {
-		var err error
-		if n, err = number(ctx, tx); err != nil {
-			return err
-		}
-	}
 	for _, email := range slices.Compact(slices.Sorted(slices.Values(p.Emails))) {
 		if err := erase(ctx, tx, `name = $1`, email); err != nil {
 			return err

@@ -23,13 +23,13 @@ type Stored struct {
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
 	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
-	COALESCE(a.number, 0), a.hash, a.name_hash || a.changes_hash <> '' AND a.salt = ''`
+	COALESCE(a.number, 0), CASE WHEN a.number IS NULL THEN '' ELSE a.hash END, a.name_hash || a.changes_hash <> '' AND a.salt = ''`
 
 func (s *Stored) fields() []any {
 	return []any{
 		&s.ID, &s.OrganizationID, &s.Scope, &s.ItemID, &s.Verb, &s.User.ID, &s.User.Email, &s.User.FirstName,
 		&s.KeyID, &s.SessionID, &s.Address, &s.Name, db.Null(&s.Changes), &s.RequestID, &s.CreatedAt,
-		&s.Number, db.Null(&s.Hash), &s.Erased,
+		&s.Number, &s.Hash, &s.Erased,
 	}
 }
 

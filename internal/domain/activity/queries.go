@@ -8,11 +8,13 @@ import (
 )
 
 func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
+	d := digest(e, changes)
 	return db.Exec(ctx, tx, `
-		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
+			hash, salt, name_hash, changes_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
-		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data))
+		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data), beginning, d.salt, d.nameHash, d.changesHash)
 }
 
 // reference is an id as it is stored: NULL if there is none.
