@@ -1,19 +1,23 @@
 package wire
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Tag names one state of an object or a list: its ETag.
 type Tag [16]byte
 
-// TagOf is the tag of what is written as text.
+// TagOf is the tag of what is written as text: its XXH64 and its length. Lists are long, and a
+// cryptographic digest would take a fifth of the time that one is answered in; tags tell states
+// apart, and let nobody do what they may not do anyway.
 func TagOf(text []byte) (t Tag) {
-	sum := sha256.Sum256(text)
-	copy(t[:], sum[:])
+	binary.BigEndian.PutUint64(t[:], xxhash.Sum64(text))
+	binary.BigEndian.PutUint64(t[8:], uint64(len(text)))
 	return t
 }
 
