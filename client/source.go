@@ -49,6 +49,8 @@ type SourcePatch struct {
 	// Source is the new content of each file by its name; nil deletes the file.
 	// Files that are not named stay.
 	Source FileEdits `json:"source,omitempty"`
+	// Message says what the change is for; the version that it makes keeps it.
+	Message string `json:"message,omitempty"`
 }
 
 // GetSource reads an app with its files.

@@ -16,6 +16,7 @@ type Version struct {
 	Tag       string    `json:"tag"`
 	Commit    string    `json:"commit"` // empty for one that was saved
 	SHA256    string    `json:"sha256"`
+	Message   string    `json:"message"`    // what whoever saved it said of it
 	CreatedBy *User     `json:"created_by"` // nil: another organization's global app
 	CreatedAt time.Time `json:"created_at"`
 	Current   bool      `json:"current"`   // the app is at it

@@ -102,6 +102,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "../x"}},
 			{`name="filename"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "site.ts"}},
 			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "save", "filename", "site.ts", "sha256", "x"}},
+			{`name="message"` + marks + `"`, app + "/source", []string{"do", "save", "filename", "new.md", "message", strings.Repeat("x", 501)}},
 			{`name="text"` + marks + `"`, app + "/source?file=site.ts", []string{"do", "save", "filename", "site.ts", "sha256", "x", "text", strings.Repeat("x", 1<<20+1)}},
 			{`name="name"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="description"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},

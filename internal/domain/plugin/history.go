@@ -38,7 +38,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 			func(q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
 		if plugin.OrganizationID != c.Organization.ID {
 			for i := range found.Items {
-				found.Items[i].CreatedBy, found.Items[i].Withdrawn.By = org.User{}, org.User{}
+				found.Items[i].CreatedBy, found.Items[i].Withdrawn.By, found.Items[i].Message = org.User{}, org.User{}, ""
 			}
 		}
 		return err

@@ -77,7 +77,8 @@ type Draft struct {
 	Capabilities patch.Field[string]
 	Metrics      patch.Field[string]
 	PublicJobs   patch.Field[string]
-	Source       []Edit // its first files; only Create reads them
+	Source       []Edit              // its first files; only Create reads them
+	Message      patch.Field[string] // what to say of the version that is saved; only UpdateSource reads it
 }
 
 // maxStructure is how large JSON may be, in bytes.
@@ -89,12 +90,14 @@ const (
 	maxDescription = 10_000
 	maxIcon        = 800
 	maxTag         = 200
+	maxMessage     = 500
 )
 
 // normalize removes the spaces around the name, and copies it: kept in the cache, a part
 // of what was sent would keep all of that.
 func (d *Draft) normalize() {
 	d.Name.Value = strings.Clone(strings.TrimSpace(d.Name.Value))
+	d.Message.Value = strings.TrimSpace(d.Message.Value)
 }
 
 // newType is the type of a plugin that is being created.

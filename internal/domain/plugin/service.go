@@ -241,7 +241,7 @@ func (s Service) versionOfSchema(ctx context.Context, tx *db.Tx, c access.Caller
 	if err != nil {
 		return err
 	}
-	if _, err := s.keepSchema(ctx, tx, c, &o, current, p); err != nil || !locked {
+	if _, err := s.keepSchema(ctx, tx, c, &o, current, p, ""); err != nil || !locked {
 		return err
 	}
 	return prune(ctx, tx, p.ID)

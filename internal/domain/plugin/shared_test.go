@@ -23,7 +23,10 @@ func TestVersionsOfShared(t *testing.T) {
 		r.save(p.ID, "secret.md", patch.Field[string]{Null: true})
 		r.save(p.ID, "a.md", patch.Of("for all"))
 		r.update(p.ID, Draft{IsGlobal: patch.Of(true)})
-		r.save(p.ID, "a.md", patch.Of("for all, again"))
+		again := Edit{Field: "source", Name: "a.md", Text: patch.Of("for all, again")}
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{Message: patch.Of("not for others")}, []Edit{again}); err != nil {
+			r.Fatal(err)
+		}
 		o, err := r.orgs().Create(r.Context(), "Other")
 		if err != nil {
 			r.Fatal(err)
@@ -40,6 +43,9 @@ func TestVersionsOfShared(t *testing.T) {
 			found, current, err := r.Versions(r.Context(), c.caller, p.ID, page.First)
 			if err != nil || found.Count != c.count || len(found.Items) != c.count || current != 4 {
 				r.Errorf("%s: %d versions, %v", c.caller.Organization.Name, found.Count, err)
+			}
+			if told := found.Items[0].Message != ""; told != (c.caller.Organization == r.caller.Organization) {
+				r.Errorf("%s: message %q", c.caller.Organization.Name, found.Items[0].Message)
 			}
 			for n := int64(1); n <= 4; n++ {
 				_, err := r.Diff(r.Context(), c.caller, p.ID, n, 0)

@@ -9,6 +9,7 @@ import (
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -81,6 +82,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	d.normalize()
 	var wrong fault.List
 	wrong.Add(d.checkAlone())
+	wrong.Add(patch.Text("message", d.Message, maxMessage))
 	wrong.Add(editFaults(edits).Err())
 	if err := wrong.Err(); err != nil {
 		return Sources{}, err
@@ -219,7 +221,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 	var beside []activity.Change
 	saved.Bundle = current.Bundle // which an upgrade may have changed
 	if made != nil {
-		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema}, *made)
+		v, err := s.add(ctx, tx, c, &o, current, Version{Tag: p.Tag, Schema: p.ConfigSchema, Message: d.Message.Value}, *made)
 		if err != nil {
 			return Sources{}, err
 		}
@@ -228,7 +230,7 @@ func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, rea
 			saved.PublicToken = o.PublicToken
 		}
 		beside = []activity.Change{activity.Changed("source", current.SHA256, v.SHA256)}
-	} else if _, err := s.keepSchema(ctx, tx, c, &o, current, p); err != nil {
+	} else if _, err := s.keepSchema(ctx, tx, c, &o, current, p, d.Message.Value); err != nil {
 		return Sources{}, err
 	}
 	if o.Current != current.Number {

@@ -319,7 +319,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 		if err := updateOrigin(ctx, tx, *o); err != nil {
 			return Version{}, err
 		}
-		return s.keepSchema(ctx, tx, c, o, from, *p)
+		return s.keepSchema(ctx, tx, c, o, from, *p, "")
 	}
 	if to.manifest != nil {
 		describe(p, *to.manifest)
@@ -344,7 +344,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 	if !given || to.manifest != nil && len(to.manifest.Config) > 0 {
 		p.ConfigSchema = v.Schema
 	}
-	return s.keepSchema(ctx, tx, c, o, v, *p)
+	return s.keepSchema(ctx, tx, c, o, v, *p, "")
 }
 
 // goTo makes a held version the current one.

@@ -19,6 +19,7 @@ type Version struct {
 	Tag       string
 	Commit    string // "": saved here, not installed
 	SHA256    string // of the names and sums of its files, in hexadecimal
+	Message   string // what whoever saved it says of it; may be ""
 	Bundle    Bundle
 	Schema    string   // the config_schema it came with
 	Withdrawn Off      // zero: it is not
@@ -124,12 +125,12 @@ func addVersion(ctx context.Context, tx *db.Tx, o *origin, v Version) (_ Version
 
 // keepSchema makes a version with the same files if the config_schema of p is no longer that
 // of its current version: values that were given for that one need not be right for it.
-func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin) (Version, error) {
+func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *origin, current Version, p Plugin, message string) (Version, error) {
 	if current.Number == 0 || current.Schema == p.ConfigSchema {
 		return current, nil
 	}
 	v := current
-	v.Commit, v.Schema, v.Tag, v.CreatedBy.ID, v.CreatedAt = "", p.ConfigSchema, p.Tag, c.UserID, s.DB.Now()
+	v.Commit, v.Schema, v.Tag, v.Message, v.CreatedBy.ID, v.CreatedAt = "", p.ConfigSchema, p.Tag, message, c.UserID, s.DB.Now()
 	v, err := addVersion(ctx, tx, o, v)
 	if err != nil {
 		return Version{}, err

@@ -57,13 +57,13 @@ func hasURLKey(ctx context.Context, q db.Querier, organizationID, key string) (b
 }
 
 const versionColumns = `v.id, v.number, v.tag, v.commit_name, v.sha256, v.bundle, v.bundle_integrity, v.bundle_size, v.bundle_inject,
-	v.config_schema, v.withdrawn_at, v.withdrawn_reason, v.created_at`
+	v.config_schema, v.message, v.withdrawn_at, v.withdrawn_reason, v.created_at`
 
 func (v *Version) fields() []any {
 	return []any{
 		&v.id, &v.Number, &v.Tag, &v.Commit, &v.SHA256,
 		db.Null(&v.Bundle.SHA256), &v.Bundle.Integrity, &v.Bundle.Size, &v.Bundle.Inject,
-		db.Null(&v.Schema), db.Null(&v.Withdrawn.At), &v.Withdrawn.Reason, &v.CreatedAt,
+		db.Null(&v.Schema), &v.Message, db.Null(&v.Withdrawn.At), &v.Withdrawn.Reason, &v.CreatedAt,
 	}
 }
 
@@ -74,10 +74,10 @@ func nextNumber(ctx context.Context, tx *db.Tx, pluginID int64) (int64, error) {
 func insertVersion(ctx context.Context, tx *db.Tx, pluginID int64, v Version) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO plugin_versions (plugin_id, number, tag, commit_name, sha256, bundle, bundle_integrity, bundle_size, bundle_inject,
-			config_schema, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			config_schema, message, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		pluginID, v.Number, v.Tag, v.Commit, v.SHA256, db.Null(&v.Bundle.SHA256), v.Bundle.Integrity, v.Bundle.Size, v.Bundle.Inject,
-		db.Null(&v.Schema), v.CreatedBy.ID, v.CreatedAt)
+		db.Null(&v.Schema), v.Message, v.CreatedBy.ID, v.CreatedAt)
 }
 
 func findVersion(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {

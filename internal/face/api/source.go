@@ -26,7 +26,9 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), readPlugin(o), readEdits(o))
+	d := readPlugin(o)
+	d.Message = o.Text("message")
+	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), d, readEdits(o))
 	if err != nil {
 		return err
 	}

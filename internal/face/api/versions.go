@@ -94,6 +94,7 @@ func AppendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendField(b, "tag", v.Tag)
 	b = wire.AppendField(b, "commit", v.Commit)
 	b = wire.AppendField(b, "sha256", v.SHA256)
+	b = wire.AppendField(b, "message", v.Message)
 	if v.CreatedBy.ID == 0 {
 		b = wire.AppendJSON(b, "created_by", "")
 	} else {

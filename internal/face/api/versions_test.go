@@ -21,10 +21,10 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		save(`{"source":{"site.ts":"export const a = 1\n"}}`, `"status":"transpiled","error":"","line":0,"column":0,"warning":"","size":19,"sha256":"`)
-		save(`{"site.ts":"export const a = 2\n","a.md":""}`, `"bundle":{"url":"`+baseURL+`/apps/`)
+		save(`{"site.ts":"export const a = 2\n","a.md":"","message":" Two, not one "}`, `"bundle":{"url":"`+baseURL+`/apps/`)
 		save(`{"name":"y","source":null}`, `"name":"y"`)
 		got := r.send(r.key, "GET", apps+id+"/versions?limit=1", "")
-		for _, want := range []string{`{"count":2,"next":"` + baseURL, `"results":[{"version":2,"tag":"","commit":"","sha256":"`, `"created_by":{"id":`, `,"current":true,"withdrawn":null}]}`} {
+		for _, want := range []string{`{"count":2,"next":"` + baseURL, `"results":[{"version":2,"tag":"","commit":"","sha256":"`, `,"message":"Two, not one","created_by":{"id":`, `,"current":true,"withdrawn":null}]}`} {
 			if !strings.Contains(got.body, want) {
 				r.t.Errorf("versions: got %+v, want %s", got, want)
 			}
@@ -46,6 +46,8 @@ func TestVersions(t *testing.T) {
 		}
 		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
 		r.want("POST", apps+id+"/upgrade", `{"accept_changed":1}`, 400, invalid("Must be true or false, not a number.", `"accept_changed"`))
+		r.want("PATCH", apps+id+"/update_source", `{"a.md":"no","message":"`+strings.Repeat("é", 501)+`"}`, 400,
+			faultBody("validation_error", "max_length", "Must be at most 500 characters long, not 501.", `"message"`))
 		r.want("PATCH", apps+id+"/update_source", `{"source":[]}`, 400, invalid("Must be an object, not an array.", `"source"`))
 		r.want("PATCH", apps+id+"/update_source", `{"source":{"a.ts":1}}`, 400, invalid(`"a.ts": Must be a string, not a number.`, `"source"`))
 		r.want("PATCH", apps+id+"/update_source", `{"b.ts":1}`, 400, invalid("Must be a string, not a number.", `"b.ts"`))

@@ -12,7 +12,7 @@ import (
 )
 
 var versions = terminal.View[client.Version]{
-	Columns: "VERSION TAG CURRENT CREATED WITHDRAWN",
+	Columns: "VERSION TAG CURRENT CREATED MESSAGE WITHDRAWN",
 	More:    "BY COMMIT SHA256",
 	Row: func(v client.Version) []any {
 		withdrawn, by := "", ""
@@ -22,7 +22,7 @@ var versions = terminal.View[client.Version]{
 		if v.CreatedBy != nil {
 			by = v.CreatedBy.Email
 		}
-		return []any{v.Version, v.Tag, v.Current, v.CreatedAt, withdrawn, by, v.Commit, v.SHA256}
+		return []any{v.Version, v.Tag, v.Current, v.CreatedAt, v.Message, withdrawn, by, v.Commit, v.SHA256}
 	},
 }
 

@@ -20,6 +20,8 @@ type appPush struct {
 	Dir  string `arg:"" help:"The folder."`
 	App  string `placeholder:"ID" help:"The app, by id or name. Without it, that with the name of --name, or of the folder."`
 	Name string `help:"What the app is to be called."`
+
+	Message string `short:"m" placeholder:"TEXT" help:"What the change is for; the version keeps it."`
 }
 
 // Help says what is sent.
@@ -109,7 +111,7 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 	if err != nil {
 		return now, orMissing(err, "app", c.wanted())
 	}
-	patch := client.SourcePatch{Source: client.FileEdits{}}
+	patch := client.SourcePatch{Source: client.FileEdits{}, Message: c.Message}
 	if c.Name != "" && c.Name != now.Name {
 		patch.Name = &c.Name
 	}

@@ -98,7 +98,7 @@ func deleteFile(v *visit) (next, error) {
 }
 
 func (v *visit) setFile(id int64, name string, text *string) error {
-	_, err := v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: map[string]*string{name: text}})
+	_, err := v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: map[string]*string{name: text}, Message: v.line("message")})
 	return err
 }
 

@@ -77,14 +77,14 @@ type described struct {
 
 // reference is a parameter, body, response or schema, or where it is.
 type reference struct {
-	Ref        string                     `json:"$ref"`
-	Name       string                     `json:"name"`
-	In         string                     `json:"in"`
-	Content    map[string]typed           `json:"content"`
+	Ref        string               `json:"$ref"`
+	Name       string               `json:"name"`
+	In         string               `json:"in"`
+	Content    map[string]typed     `json:"content"`
 	Properties map[string]reference `json:"properties"`
-	Items      *reference                 `json:"items"`
-	AllOf      []reference                `json:"allOf"`
-	OneOf      []reference                `json:"oneOf"`
+	Items      *reference           `json:"items"`
+	AllOf      []reference          `json:"allOf"`
+	OneOf      []reference          `json:"oneOf"`
 }
 
 type typed struct {
