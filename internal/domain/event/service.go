@@ -11,6 +11,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -137,6 +138,9 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if w, err = findWebhook(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
+		}
+		if err := precondition.Check(ctx, w); err != nil {
+			return err
 		}
 		return fn(ctx, tx, &w)
 	})

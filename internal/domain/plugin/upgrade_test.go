@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -40,6 +42,54 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 			if err != nil || p.Name != c.name || p.ConfigSchema != c.config || p.PublicJobs != c.jobs {
 				r.Errorf("%s: %q %s %s, %v; want %+v", c.tag, p.Name, p.ConfigSchema, p.PublicJobs, err, c)
 			}
+		}
+	})
+}
+
+// A review says what an upgrade would do, of what is held and of what is not, and changes nothing.
+func TestReview(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "one"}`, "site.ts": "// 1", "gone.md": "x"}))
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "one", "config": [2]}`, "site.ts": "export function inject() {}"}))
+		rows := r.count(`SELECT COUNT(*) FROM plugin_versions`)
+		review := func(m Move) Review {
+			r.Helper()
+			to, err := r.Review(r.Context(), r.caller, p.ID, m)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return to
+		}
+		files := func(to Review) (names []string) {
+			for _, f := range to.Files {
+				names = append(names, f.Name)
+			}
+			return names
+		}
+		to := review(Move{})
+		if to.Tag != "v2.0.0" || to.Number != 0 || to.Schema != "[2]" || to.Bundle.Size == 0 || !slices.Equal(files(to), []string{"gone.md", "plugin.json", "site.ts"}) {
+			r.Errorf("the newest: %+v, %q", to.Version, files(to))
+		}
+		if to := review(Move{Version: patch.Of("1")}); to.Tag != "v1.0.0" || to.Number != 1 || len(to.Files) != 0 {
+			r.Errorf("what it is at: %+v, %q", to.Version, files(to))
+		}
+		after, err := r.Get(r.Context(), r.caller, p.ID)
+		if err != nil || after.Revision != p.Revision || after.Tag != "v1.0.0" || r.count(`SELECT COUNT(*) FROM plugin_versions`) != rows {
+			r.Errorf("a review changes something: %+v, %+v, %v", p, after, err)
+		}
+		if _, err := r.Review(r.Context(), r.caller, p.ID, Move{Draft: Draft{Tag: patch.Of("v9")}}); !fault.Is(err, fault.Invalid) {
+			r.Error("a tag that is not there:", err)
+		}
+		own := r.create(Draft{Name: patch.Of("own")})
+		if _, err := r.Review(r.Context(), r.caller, own.ID, Move{}); !fault.Is(err, fault.Invalid) {
+			r.Error("without an upstream:", err)
+		}
+		stranger := r.caller
+		stranger.Level = access.Member
+		if _, err := r.Review(r.Context(), stranger, p.ID, Move{}); !fault.Is(err, fault.Denied) {
+			r.Error("of a member:", err)
 		}
 	})
 }

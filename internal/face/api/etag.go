@@ -92,6 +92,8 @@ func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, erro
 		return a.Invites.Own(ctx, c, pathUUID(r, "id"))
 	case at(members + "/{user_uuid}"):
 		return a.Organizations.Member(ctx, c, pathUUID(r, "user_uuid"), route.Method == http.MethodDelete)
+	case at(webhooks + "/{id}"):
+		return a.Events.Get(ctx, c, webhookID(r))
 	case route.Path == organization:
 		return a.Organizations.Get(ctx, c.Organization.ID)
 	case route.Path == self:

@@ -31,11 +31,12 @@ func (r *rig) objects() (paths []string, patches map[string]string) {
 	if got := r.send(r.key, "POST", site+"/apps", `{"app_id":`+id+`}`); got.status != http.StatusCreated {
 		r.t.Fatal(got.status, got.body)
 	}
+	webhook := "/webhooks/" + r.webhook(`"app.*"`)
 	patches = map[string]string{
 		app: `{"description":"%d"}`, site: `{"name":"s%d"}`, site + "/apps/" + id: `{"position":%d}`,
-		"": `{"name":"Acme %d"}`, "/api/users/@me": `{"first_name":"F%d"}`,
+		webhook: `{"description":"%d"}`, "": `{"name":"Acme %d"}`, "/api/users/@me": `{"first_name":"F%d"}`,
 	}
-	return []string{site + "/apps/" + id, site, app, "", "/api/users/@me"}, patches
+	return []string{site + "/apps/" + id, site, app, webhook, "", "/api/users/@me"}, patches
 }
 
 func TestIfNoneMatch(t *testing.T) {
@@ -105,7 +106,7 @@ func TestIfMatch(t *testing.T) {
 			if got := r.send(r.key, "PATCH", path, `{"name":7,"position":""}`, "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
 				r.t.Errorf("PATCH %s: %d %s", path, got.status, got.body)
 			}
-			if strings.HasPrefix(path, "/sites/") || strings.HasPrefix(path, apps) {
+			if strings.HasPrefix(path, "/sites/") || strings.HasPrefix(path, "/webhooks/") || strings.HasPrefix(path, apps) {
 				if got := r.send(r.key, "DELETE", path, "", "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
 					r.t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
 				}
@@ -132,6 +133,8 @@ func TestIfMatch(t *testing.T) {
 			{r.key, "DELETE", "/sites/999", 404},
 			{r.key, "DELETE", invites + "x", 404},
 			{r.key, "DELETE", "/members/x", 404},
+			{r.key, "DELETE", "/webhooks/999", 404},
+			{reader, "PATCH", "/webhooks/1", 403},
 		} {
 			if got := r.send(c.key, c.method, c.path, "", "If-Match", `"x"`); got.status != c.status {
 				r.t.Errorf("%s %s: %d %s", c.method, c.path, got.status, got.body)

@@ -28,6 +28,7 @@ func TestIdempotency(t *testing.T) {
 		id := strings.TrimPrefix(app, apps)
 		site := "/sites/" + between(r.send(r.key, "POST", "/sites", `{"name":"s"}`).body, `{"id":`, `,`)
 		invite := invites + r.invite("kept@x.example")
+		webhook := "/webhooks/" + r.webhook(`"app.*"`)
 		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
 		for i, c := range [][3]string{
 			{"POST", apps, `{"name":"y","source":{"site.ts":"export {}"}}`},
@@ -49,6 +50,8 @@ func TestIdempotency(t *testing.T) {
 			{"POST", invites + "bulk", `{"target_email":"d@x.example"}`},
 			{"POST", invite + "/resend", ``},
 			{"PATCH", member, `{"level":8}`},
+			{"PATCH", webhook, `{"description":"new"}`},
+			{"POST", webhook + "/test", ``},
 			{"PATCH", "", `{"name":"Acme 2"}`},
 			{"PATCH", "/api/users/@me", `{"first_name":"F"}`},
 		} {
@@ -112,9 +115,14 @@ func TestIdempotencyRefused(t *testing.T) {
 func TestIdempotencyOfSecrets(t *testing.T) {
 	each(t, func(r *rig) {
 		invite := invites + r.invite("a@x.example")
-		for i, c := range [][2]string{{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`}, {invite + "/link", ``}} {
+		for i, c := range [][2]string{
+			{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`},
+			{invite + "/link", ``},
+			{"/webhooks", `{"url":"https://hooks.example.com","events":["app.*"]}`},
+			{"/webhooks/" + r.webhook(`"app.*"`) + "/rotate", ``},
+		} {
 			key := strconv.Itoa(i)
-			if got := r.once(key, "POST", c[0], c[1]); got.status > 299 {
+			if got := r.once(key, "POST", c[0], c[1]); got.status > 299 || got.header.Get("Cache-Control") != "no-store" {
 				r.t.Errorf("%s: %d %s", c[0], got.status, got.body)
 			}
 			if got := r.once(key, "POST", c[0], c[1]); got.status != http.StatusConflict || !strings.Contains(got.body, "idempotency_secret_shown") {

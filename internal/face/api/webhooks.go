@@ -61,7 +61,7 @@ func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return writeWebhook(w, http.StatusCreated, h)
+	return writeSecret(w, http.StatusCreated, func(b []byte) []byte { return AppendWebhook(b, h) })
 }
 
 func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -110,7 +110,7 @@ func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return writeWebhook(w, http.StatusOK, h)
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return AppendWebhook(b, h) })
 }
 
 func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, c access.Caller) error {

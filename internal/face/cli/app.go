@@ -33,6 +33,7 @@ type appShared struct {
 	Pull     appPull     `cmd:"" help:"Write the files of an app into a folder."`
 	Source   appSource   `cmd:"" help:"Show the files of an app, and what does not compile."`
 	Check    appCheck    `cmd:"" help:"Ask an app's upstream for a newer version."`
+	Review   appReview   `cmd:"" help:"Show what an upgrade would do, without doing it."`
 	Upgrade  appUpgrade  `cmd:"" help:"Move an app to another version."`
 	Versions appVersions `cmd:"" help:"List the versions of an app, the newest first."`
 	Diff     appDiff     `cmd:"" help:"Show what a version changes."`
@@ -232,17 +233,24 @@ func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal
 	})
 }
 
-type appUpgrade struct {
+// move says which version an app is to go to.
+type move struct {
 	anApp
 	Tag           *string `xor:"to" help:"The tag to go to, if not the newest."`
 	Version       int64   `name:"to" xor:"to" placeholder:"N" help:"The number of a version that the server holds."`
 	AcceptChanged bool    `help:"Take the tag even if it was moved since it was installed."`
 }
 
+func (m move) upgrade() client.Upgrade {
+	return client.Upgrade{AppPatch: client.AppPatch{Tag: m.Tag}, Version: m.Version, AcceptChanged: m.AcceptChanged}
+}
+
+type appUpgrade struct{ move }
+
 // Run moves an app to another version.
 func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.with(ctx, o, out, func(id int64) (client.App, error) {
-		return o.UpgradeApp(ctx, id, client.Upgrade{AppPatch: client.AppPatch{Tag: c.Tag}, Version: c.Version, AcceptChanged: c.AcceptChanged})
+		return o.UpgradeApp(ctx, id, c.upgrade())
 	})
 }
 

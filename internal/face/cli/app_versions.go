@@ -70,12 +70,44 @@ func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if out.Format == terminal.JSON {
 		return out.Say(diffs, "")
 	}
-	for _, f := range diffs.Files {
+	return showDiffs(out, diffs.Files)
+}
+
+func showDiffs(out *terminal.Output, files []client.FileDiff) error {
+	for _, f := range files {
 		if _, err := io.WriteString(out, printableLines(f.Diff)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+type appReview struct{ move }
+
+// Run shows what an upgrade would do.
+func (c appReview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	to, err := o.ReviewUpgrade(ctx, id, c.upgrade())
+	if err != nil {
+		return orMissing(err, "app", c.App)
+	}
+	if out.Format == terminal.JSON {
+		return out.Say(to, "")
+	}
+	tag, bundle := to.Tag, "no bundle"
+	if tag == "" {
+		tag = fmt.Sprintf("version %d", to.Version)
+	}
+	if to.Bundle != nil {
+		bundle = fmt.Sprintf("a bundle of %d bytes", to.Bundle.Size)
+	}
+	if err := out.Say(nil, "An upgrade would go to %s, with %s, and change %d files.", terminal.Printable(tag), bundle, len(to.Files)); err != nil {
+		return err
+	}
+	return showDiffs(out, to.Files)
 }
 
 // printableLines is a text of several lines that cannot command the terminal.

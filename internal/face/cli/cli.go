@@ -44,6 +44,7 @@ type commands struct {
 	Key          under[remote, keyCommands]          `cmd:"" help:"Your API keys."`
 	Organization under[remote, organizationCommands] `cmd:"" help:"Your organizations, and their settings."`
 	User         under[remote, userCommands]         `cmd:"" help:"Who you are."`
+	Webhook      under[remote, webhookCommands]      `cmd:"" help:"Where events of an organization are sent to."`
 	Activity     under[remote, activityCommands]     `cmd:"" help:"Who did what, the newest first."`
 	Admin        adminCommands                       `cmd:"" help:"For operators: the same, and more, on the database."`
 	Completion   completionCommand                   `cmd:"" help:"Print what completes commands in a shell."`

@@ -19,7 +19,7 @@ func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte)
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = body(buf.b[:0])
-	if tag == (Tag{}) && status <= http.StatusCreated {
+	if tag == (Tag{}) && status <= http.StatusAccepted {
 		tag = TagOf(buf.b)
 	}
 	buf.b = append(buf.b, '\n')
