@@ -75,7 +75,7 @@ func TestConsoleApp(t *testing.T) {
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
 			t.Error("not shared")
 		}
-		v.want(200, "is deleted.", v.post(page+"/source", "do", "delete", "filename", "site.ts", "sha256", v.opened(page+"/source?file=site.ts")))
+		v.want(200, "is deleted.", v.post(page+"/source", "do", "save", "delete", "site.ts", "filename", "site.ts", "sha256", v.opened(page+"/source?file=site.ts")))
 		if files := must[client.AppSource](t)(s.GetSource(t.Context(), app.ID)).Source; files["site.ts"] != "" {
 			t.Error(files)
 		}

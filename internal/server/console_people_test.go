@@ -285,7 +285,7 @@ func TestConsoleNavigation(t *testing.T) {
 func TestConsoleScript(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
-	got := browse(t, http.MethodGet, s.URL+markup.ScriptPath, nil)
+	got := browse(t, http.MethodGet, s.URL+markup.Enhancements.Path, nil)
 	if got.status != 200 || len(got.body) > 10<<10 || got.header.Get("Content-Type") != "text/javascript; charset=utf-8" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
 		t.Errorf("%d, %d bytes, %v", got.status, len(got.body), got.header)
 	}

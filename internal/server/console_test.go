@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
 )
 
@@ -169,7 +170,8 @@ func TestConsoleLinks(t *testing.T) {
 				if page.status != http.StatusOK {
 					t.Errorf("%s: %s: %d", who, path, page.status)
 				}
-				bare := strings.Replace(inForms.ReplaceAllString(page.body, ""), `<script src="`+markup.ScriptPath+`" defer></script>`, "", 1)
+				bare := strings.Replace(inForms.ReplaceAllString(page.body, ""), `<script src="`+markup.Enhancements.Path+`" defer></script>`, "", 1)
+				bare = strings.Replace(bare, `<script src="`+editor.Script.Path+`" defer></script>`, "", 1)
 				for _, bad := range []string{"<script", "<img", "\u202e", "onerror=alert(1)>", "<no value>", "ZgotmplZ"} {
 					if page.isPage() && strings.Contains(bare, bad) {
 						t.Errorf("%s: %s has %q", who, path, bad)
@@ -281,13 +283,13 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		if _, err := s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"site.ts": &theirs}}); err != nil {
 			t.Fatal(err)
 		}
-		undone := v.post(page, "do", "delete", "filename", "site.ts", "sha256", before)
-		v.want(400, "Somebody else has changed the file", undone)
+		undone := v.post(page, "do", "save", "delete", "site.ts", "filename", "site.ts", "sha256", before)
+		v.want(400, "Somebody else has changed site.ts", undone)
 		v.want(400, "\na\r\n</textarea>", undone)
 		refused := v.post(page, "do", "save", "filename", "site.ts", "sha256", before, "text", "mine\r\n")
-		v.want(400, "\nmine\r\n</textarea>", refused)
-		v.want(400, "Somebody else has changed the file", refused)
-		v.want(400, "There is a file of this name", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
+		v.want(400, "\nmine\n</textarea>", refused)
+		v.want(400, "Somebody else has changed site.ts", refused)
+		v.want(400, "There is a file site.ts: open it", v.post(page, "do", "save", "filename", "site.ts", "text", "mine"))
 		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "site.ts", "sha256", v.opened(page), "text", "mine\r\n"))
 		mixed, spaced := "a\r\nb\nc\rd", "x"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
@@ -295,7 +297,7 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
 		sha = v.opened("/console/@current/apps/" + itoa(id) + "/source?file=%20a%20b%26c.txt")
 		for range 2 {
-			v.want(200, "is deleted.", v.post(page, "do", "delete", "filename", " a b&c.txt", "sha256", sha))
+			v.want(200, "is deleted.", v.post(page, "do", "save", "delete", " a b&c.txt", "filename", " a b&c.txt", "sha256", sha))
 		}
 		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {

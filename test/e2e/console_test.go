@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -21,7 +23,25 @@ func follow(link string) step {
 func open(summary string) step {
 	return chromedp.Click(`//summary[normalize-space()="` + summary + `"]`)
 }
-func fill(id, text string) step    { return chromedp.SetValue(chromedp.CSS("#"+id), text) }
+func fill(id, text string) step { return chromedp.SetValue(chromedp.CSS("#"+id), text) }
+
+// write types into the editor, in place of what it has.
+func write(text string) step {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		typed, err := json.Marshal(text)
+		if err != nil {
+			return err
+		}
+		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
+			const root = document.querySelector(".file:not([hidden]) .edited > div").shadowRoot
+			root.querySelector(".cm-content").focus()
+			document.execCommand("selectAll")
+			return document.execCommand("insertText", false, `+string(typed)+`)
+		})()`))
+		return err
+	})
+}
+
 func person() step                 { return chromedp.Click(chromedp.CSS(".person summary")) }
 func waitFor(selector string) step { return chromedp.WaitVisible(chromedp.CSS(selector)) }
 
@@ -52,8 +72,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("add-wrong", "Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://example.com/x"), chromedp.Click(`//form[.//input[@id="url"]]//button`), waitFor(".alert"))
 	sees("created", "Banner", []string{"Add its first file"}, fill("name", "Banner"), press("Create"))
 	sees("file", "Add a file", nil, follow("Add a file"))
-	sees("broken", "site.ts", []string{"site.ts is saved.", "It does not compile. Line 2, column 26"}, fill("filename", "site.ts"), fill("text", "\nexport const x: number = ;\n"), press("Save"), waitFor(".said"))
-	sees("mended", "site.ts", nil, fill("text", "export const x: number = 1\n"), fill("message", "It has a value."), press("Save"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
+	sees("broken", "site.ts", []string{"site.ts is saved.", "It does not compile. Line 1, column 26"}, fill("filename", "site.ts"), write("export const x: number = ;\n"), press("Save"), waitFor(".said"))
+	sees("mended", "site.ts", nil, write("export const x: number = 1\n"), fill("message", "It has a value."), press("Save"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
 	sees("compiled", "Banner", []string{"compiled", "24 bytes", "2 current"}, follow("Banner"))
 	sees("version", "Version 2", []string{"It has a value.", "export const x: number = ;", "export const x: number = 1"}, follow("2"))
 	sees("version-1", "Banner", nil, follow("Banner"))

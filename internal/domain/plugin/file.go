@@ -17,11 +17,11 @@ import (
 
 // The bounds of a plugin's source are those of what an upstream may send.
 const (
-	maxFiles       = unpack.MaxFiles
-	maxFileBytes   = unpack.MaxFileBytes
-	maxSourceBytes = unpack.MaxTotalBytes
+	MaxFiles       = unpack.MaxFiles
+	MaxFileBytes   = unpack.MaxFileBytes
+	MaxSourceBytes = unpack.MaxTotalBytes
 	maxFileName    = unpack.MaxPathCharacters
-	maxEdits       = 2 * maxFiles // removes all there are and sets as many
+	maxEdits       = 2 * MaxFiles // removes all there are and sets as many
 )
 
 // manifestName is the file that describes a plugin.
@@ -79,8 +79,8 @@ func editFaults(edits []Edit) fault.List {
 				"%q cannot be the name of a file: it must be a relative path such as src/lib.ts, without .., \\ or control characters.", e.Name))
 		case !unpack.IsText(e.Text.Value) && !unpack.IsBinary(e.Name):
 			all.Add(fault.Field(fault.Invalid, e.Field, "%q must be text in UTF-8, without NUL characters: only pictures (.png, .jpg, .gif, .webp) and fonts (.woff2) can be other bytes.", e.Name))
-		case len(e.Text.Value) > maxFileBytes:
-			all.Add(fault.Field(fault.TooLong, e.Field, "The file %s is larger than %d MiB.", e.Name, maxFileBytes>>20))
+		case len(e.Text.Value) > MaxFileBytes:
+			all.Add(fault.Field(fault.TooLong, e.Field, "The file %s is larger than %d MiB.", e.Name, MaxFileBytes>>20))
 		}
 	}
 	return all
@@ -104,10 +104,10 @@ func edited(files []File, edits []Edit) (map[string]string, error) {
 		total += len(text)
 	}
 	switch {
-	case len(texts) > maxFiles:
-		return nil, fault.Field(fault.TooLong, "source", "An app has at most %d files; this makes it %d.", maxFiles, len(texts))
-	case total > maxSourceBytes:
-		return nil, fault.Field(fault.TooLong, "source", "The files of an app are at most %d MiB together.", maxSourceBytes>>20)
+	case len(texts) > MaxFiles:
+		return nil, fault.Field(fault.TooLong, "source", "An app has at most %d files; this makes it %d.", MaxFiles, len(texts))
+	case total > MaxSourceBytes:
+		return nil, fault.Field(fault.TooLong, "source", "The files of an app are at most %d MiB together.", MaxSourceBytes>>20)
 	}
 	return texts, nil
 }

@@ -55,8 +55,8 @@ func TestCompareLong(t *testing.T) {
 	t.Parallel()
 	before, after := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		before[name] = strings.Repeat("x\ny\n", maxFileBytes/4)
-		after[name] = strings.Repeat("y\nx\nz\n", maxFileBytes/6)
+		before[name] = strings.Repeat("x\ny\n", MaxFileBytes/4)
+		after[name] = strings.Repeat("y\nx\nz\n", MaxFileBytes/6)
 	}
 	total := 0
 	diffs, err := compare(t.Context(), before, after)

@@ -102,6 +102,16 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	return compare(ctx, before, after)
 }
 
+// Compare lists the differences between two sets of files, by their names.
+func (s Service) Compare(ctx context.Context, c access.Caller, before, after map[string]string) ([]FileDiff, error) {
+	leave, err := s.Diffs.Enter(ctx, c.Organization.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return compare(ctx, before, after)
+}
+
 // base is the version that another is compared with; zero for the first one, whose
 // files are all new.
 func (s seen) base(ctx context.Context, q db.Querier, number, against int64) (Version, error) {

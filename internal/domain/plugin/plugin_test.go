@@ -232,7 +232,7 @@ func TestRefusedEdits(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		r.save(p.ID, "a.md", patch.Of("a"))
-		many := make([]Edit, maxFiles)
+		many := make([]Edit, MaxFiles)
 		for i := range many {
 			many[i] = Edit{Field: "source", Name: fmt.Sprint("f", i), Text: patch.Of("")}
 		}
@@ -242,13 +242,13 @@ func TestRefusedEdits(t *testing.T) {
 		}
 		big := make([]Edit, 11)
 		for i := range big {
-			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", maxFileBytes-1))}
+			big[i] = Edit{Field: "source", Name: fmt.Sprint("b", i), Text: patch.Of(strings.Repeat("x", MaxFileBytes-1))}
 		}
 		for name, edits := range map[string][]Edit{
 			"too many":     many,
 			"endless":      endless,
 			"too much":     big,
-			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", maxFileBytes+1))}},
+			"too large":    {{Field: "source", Name: "a.ts", Text: patch.Of(strings.Repeat("x", MaxFileBytes+1))}},
 			"long name":    {{Field: "source", Name: strings.Repeat("x", 201), Text: patch.Of("")}},
 			"outside":      {{Field: "source", Name: "../a.ts", Text: patch.Of("")}},
 			"no manifest":  {{Field: "source", Name: "plugin.json", Text: patch.Of("not JSON")}},

@@ -8,19 +8,19 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
-	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
+	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/console/dedup"
+	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 )
@@ -38,6 +38,8 @@ type Console struct {
 	Tries         site.Tries
 	// Preview writes the mail that an invite would become.
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
+	// Compare lists the differences between two sets of files.
+	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]plugin.FileDiff, error)
 
 	api    http.Handler
 	prefix string // the base url's path, which browsers see before ours
@@ -92,7 +94,8 @@ func screens() map[string]screen {
 		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/unused":                        {show: showUnused},
 		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxAppForm},
-		app + "/source":                         {show: showSource, do: map[string]action{"save": saveFile, "delete": deleteFile}, bytes: maxSourceForm},
+		app + "/source":                         {show: showSource, do: map[string]action{"save": saveFiles, "review": reviewFiles}, bytes: maxSourceForm},
+		app + "/source/upload":                  {show: showUpload, do: map[string]action{"save": saveUpload, "review": reviewUpload}, bytes: maxSourceForm},
 		app + "/versions":                       {show: showVersions},
 		app + "/versions/{version}":             {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
 		app + "/upgrade":                        {show: showUpgrade, do: map[string]action{"upgrade": upgradeApp}},
@@ -123,8 +126,8 @@ func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 
 const (
 	maxForm       = 64 << 10
-	maxAppForm    = 4 * maxForm     // a description twice, each character of which may take twelve bytes
-	maxSourceForm = 6<<20 + maxForm // a file of 1 MiB, each line end of which may take six bytes
+	maxAppForm    = 4 * maxForm // a description twice, each character of which may take twelve bytes
+	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
 )
 
 // Register adds the console to a mux, whose API it asks.
@@ -151,7 +154,9 @@ func (c *Console) Register(to *wire.Mux) {
 	}
 	to.Handle("/console/", private(wire.Get(c.page(func(*visit) (markup.Page, error) { return markup.Page{}, access.ErrNotFound }))))
 	to.Handle("/console/{organization}/audit/export", private(wire.Get(http.HandlerFunc(c.exportAudit))))
-	to.Handle(markup.ScriptPath, wire.Get(markup.Script()))
+	to.Handle("/console/{organization}/apps/{id}/source/zip", private(wire.Get(http.HandlerFunc(c.downloadSource))))
+	to.Handle(markup.Enhancements.Path, wire.Get(markup.Enhancements))
+	to.Handle(editor.Script.Path, wire.Get(editor.Script))
 	for path, h := range pages {
 		to.Handle(path, private(h))
 	}
@@ -237,18 +242,6 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 		return do(v)
 	})
 	return v, then, err
-}
-
-// read reads a form of at most limit bytes.
-func read(w http.ResponseWriter, r *http.Request, limit int64) error {
-	body := http.MaxBytesReader(w, r.Body, limit)
-	r.Body = io.NopCloser(inflight.From(r.Context()).Reader(body))
-	if err := r.ParseForm(); fault.Is(err, fault.Busy) {
-		return err
-	} else if err != nil {
-		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d bytes.", limit)
-	}
-	return nil
 }
 
 // correctable reports whether the API's refusal is better shown beside the form.

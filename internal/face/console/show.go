@@ -37,6 +37,7 @@ var templates = markup.New(files, template.FuncMap{
 	"another":  another,
 	"failing":  failing,
 	"share":    share,
+	"branches": func(within []branch, page Source) branches { return branches{within, page} },
 	"level":    func(l client.Level) string { return access.Level(l).String() },
 })
 
@@ -45,7 +46,7 @@ var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
 	"reason":  "Reason",
 	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site",
-	"filename": "File name", "text": "Text", "source": "File",
+	"filename": "File name", "zip": "Zip", "text": "Text", "source": "File",
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",

@@ -1,105 +1,276 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
 )
 
-// Source shows one file of an app, to be edited; or an empty one to be added.
+// Source shows files of an app, to be edited together and saved as one version.
 type Source struct {
 	Frame
-	App  client.App
-	File client.SourceFile // with an empty name: a new one
-	Text string
+	App      client.App
+	Tree     []branch
+	files    []client.SourceFile
+	Open     []openFile
+	Reviewed bool       // what a save would change is shown
+	Changes  []fileDiff // that it would make
+	Broken   []client.SourceFile
+	Message  string // of the version, as it is typed
+}
+
+// openFile is a file that is edited; with an empty name it is to be added.
+type openFile struct {
+	client.SourceFile
+	Number int // on the page, from 1
+	Typed  string
+	Text   string // as it is typed; as it is stored if it was not
+	Stored string
+	Delete bool
+}
+
+// ID is the id of its text area.
+func (f openFile) ID() string {
+	if f.Number == 1 {
+		return "text"
+	}
+	return "text-" + strconv.Itoa(f.Number)
 }
 
 // IsText reports whether the file can be shown, and changed by hand.
-func (s Source) IsText() bool { return utf8.ValidString(s.Text) && !strings.Contains(s.Text, "\x00") }
+func (f openFile) IsText() bool {
+	return utf8.ValidString(f.Text) && !strings.Contains(f.Text, "\x00")
+}
+
+// Editor is the path of the script that makes editors of the text areas.
+func (s Source) Editor() string {
+	return strings.TrimSuffix(s.Root, "/console") + editor.Script.Path
+}
+
+// Others are the files that are not open.
+func (s Source) Others() []string {
+	var all []string
+	for _, file := range s.files {
+		if !s.Opened(file.Filename) {
+			all = append(all, file.Filename)
+		}
+	}
+	return all
+}
+
+// Opened reports whether a file of the tree is edited on this page.
+func (s Source) Opened(name string) bool {
+	return slices.ContainsFunc(s.Open, func(f openFile) bool { return f.Filename == name })
+}
 
 func showSource(v *visit) (markup.Page, error) {
 	app, err := v.source()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	page := Source{Frame: v.frameOf(app.App), App: app.App}
-	name := v.request.URL.Query().Get("file")
-	page.File, page.Text = fileOf(app, name), app.Source[name]
-	if page.File.Filename != name && v.refused == nil {
-		return markup.Page{}, fault.New(fault.NotFound, "The app has no file of this name.")
+	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: grow(app.SourceFiles), files: app.SourceFiles, Message: v.line("message")}
+	if v.refused != nil {
+		page.Open = v.sentFiles(app)
+	} else if page.Open, err = v.chosenFiles(app); err != nil {
+		return markup.Page{}, err
 	}
 	return markup.Fill("source.html", page), nil
 }
 
-// saveFile keeps the text of a file, unless somebody else has changed the file since its page
-// was opened: then the page says so, and saving again keeps it. Browsers send every line end as
-// CR LF: a file that had any keeps them all, and one that was not edited stays as it was.
-func saveFile(v *visit) (next, error) {
-	name, text := v.filename(), v.typed("text")
-	said := sentence("%s is saved.", name)
-	then, err := v.onApp(func(id int64) (string, error) {
-		app, err := v.organization.GetSource(v.ctx(), id)
-		if err != nil {
-			return "", err
-		}
-		stored, there := app.Source[name]
-		if there && text == lineEnds.Replace(stored) {
-			return said, nil // it is saved: the form was sent twice, or not edited
-		}
-		switch v.line("sha256") {
-		case fileOf(app, name).SHA256:
-		case "":
-			return "", wrong("source", "There is a file of this name: open it to change it.")
-		default:
-			return "", wrong("source", "Somebody else has changed the file since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.")
-		}
-		if strings.Contains(stored, "\r\n") {
-			text = strings.ReplaceAll(text, "\n", "\r\n")
-		}
-		return said, v.setFile(id, name, &text)
-	})
-	then.path = v.appPath() + "/source?file=" + url.QueryEscape(name)
-	return then, err
-}
-
-// filename is the one in the form: of an existing file as it is, of a new one without white
-// space around it.
-func (v *visit) filename() string {
-	name := v.request.PostForm.Get("filename")
-	if v.line("sha256") == "" {
-		name = strings.TrimSpace(name)
+// chosenFiles are those that the query names; without one, a file to be added.
+func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
+	names := v.request.URL.Query()["file"]
+	if len(names) == 0 {
+		names = []string{""}
 	}
-	return name
+	var all []openFile
+	for i, name := range names[:min(len(names), perPage)] {
+		file := openFile{SourceFile: fileOf(app, name), Number: i + 1, Text: app.Source[name], Stored: app.Source[name]}
+		if file.Filename != name {
+			return nil, fault.New(fault.NotFound, "The app has no file of this name.")
+		}
+		all = append(all, file)
+	}
+	return all, nil
 }
 
-// deleteFile removes a file, unless somebody else has changed it since its page was opened.
-func deleteFile(v *visit) (next, error) {
-	name := v.filename()
-	said := sentence("%s is deleted.", name)
+// sentFiles are those of the form: as they are stored now, with what was typed.
+func (v *visit) sentFiles(app client.AppSource) []openFile {
+	var all []openFile
+	for i, sent := range v.edits() {
+		file := openFile{SourceFile: fileOf(app, sent.name), Number: i + 1, Typed: sent.name, Text: app.Source[sent.name], Delete: sent.remove}
+		if sent.hash == "" { // it is to be added, whatever there is
+			file.SourceFile, file.Text = client.SourceFile{}, ""
+		}
+		file.Stored = file.Text
+		if sent.typed {
+			file.Text = sent.text
+		}
+		all = append(all, file)
+	}
+	if len(all) == 0 {
+		all = append(all, openFile{Number: 1})
+	}
+	return all
+}
+
+// edit is what a form has of a file.
+type edit struct {
+	name   string
+	hash   string // of the content that was shown; "": it is to be added
+	text   string
+	typed  bool // a text was sent
+	remove bool
+}
+
+// edits are those of the form: its fields are repeated for each file, in one order.
+func (v *visit) edits() []edit {
+	form := v.request.PostForm
+	at := func(name string, i int) (string, bool) {
+		if i >= len(form[name]) {
+			return "", false
+		}
+		return strings.ToValidUTF8(form[name][i], "\uFFFD"), true
+	}
+	all := make([]edit, 0, len(form["filename"]))
+	texts := 0
+	for i, name := range form["filename"] {
+		e := edit{name: name}
+		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
+			e.name = strings.TrimSpace(name)
+		}
+		if !slices.Contains(form["no_text"], name) {
+			e.text, e.typed = at("text", texts)
+			e.text = lineEnds.Replace(e.text)
+			texts++
+		}
+		e.remove = slices.Contains(form["delete"], name)
+		all = append(all, e)
+	}
+	return all
+}
+
+// saveFiles keeps the texts of files as one version, unless somebody else has changed one of them
+// since its page was opened: then the page says so, and saving again keeps it.
+func saveFiles(v *visit) (next, error) {
+	var names []string
 	then, err := v.onApp(func(id int64) (string, error) {
 		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
 			return "", err
 		}
-		switch fileOf(app, name).SHA256 {
-		case "": // it is gone: the form was sent twice
-			return said, nil
-		case v.line("sha256"):
-			return said, v.setFile(id, name, nil)
+		patch, err := patchOf(app, v.edits())
+		if err != nil {
+			return "", err
 		}
-		return "", wrong("", "Somebody else has changed the file since you opened it. It is shown as it is now: delete it again to be rid of it.")
+		for _, e := range v.edits() {
+			if !e.remove {
+				names = append(names, e.name)
+			}
+		}
+		if len(patch) > 0 {
+			_, err = v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
+		}
+		return whatWasSaved(v.edits()), err
 	})
 	then.path = v.appPath()
+	if len(names) > 0 {
+		then.path += "/source?" + url.Values{"file": names}.Encode()
+	}
 	return then, err
 }
 
-func (v *visit) setFile(id int64, name string, text *string) error {
-	_, err := v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: map[string]*string{name: text}, Message: v.line("message")})
-	return err
+// whatWasSaved says what became of files: of a form that is sent twice, too.
+func whatWasSaved(edits []edit) string {
+	saved := "%s is saved."
+	if len(edits) != 1 {
+		return strconv.Itoa(len(edits)) + " files are saved."
+	}
+	if edits[0].remove {
+		saved = "%s is deleted."
+	}
+	return sentence(saved, edits[0].name)
+}
+
+// patchOf is what edits change in an app. Browsers send every line end as CR LF: a file that had
+// any keeps them all, and one that was not edited stays as it was.
+func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
+	patch := client.FileEdits{}
+	for _, e := range edits {
+		stored, there := app.Source[e.name]
+		if e.remove && !there || !e.remove && there && e.text == lineEnds.Replace(stored) {
+			continue // it is done: the form was sent twice, or the file not edited
+		}
+		switch e.hash {
+		case fileOf(app, e.name).SHA256:
+		case "":
+			return nil, wrong("source", sentence("There is a file %s: open it to change it.", e.name))
+		default:
+			return nil, wrong("source", sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
+		}
+		switch {
+		case e.remove:
+			patch[e.name] = nil
+		case e.typed || e.hash == "":
+			if strings.Contains(stored, "\r\n") {
+				e.text = strings.ReplaceAll(e.text, "\n", "\r\n")
+			}
+			patch[e.name] = &e.text
+		}
+	}
+	return patch, nil
+}
+
+// reviewFiles shows what a save would change, and what would not compile.
+func reviewFiles(v *visit) (next, error) {
+	app, err := v.source()
+	if err != nil {
+		return next{}, err
+	}
+	patch, err := patchOf(app, v.edits())
+	if err != nil {
+		return next{}, err
+	}
+	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: grow(app.SourceFiles), files: app.SourceFiles, Open: v.sentFiles(app), Reviewed: true, Message: v.line("message")}
+	if page.Changes, page.Broken, err = v.wouldChange(app, patch); err != nil {
+		return next{}, err
+	}
+	for i, file := range page.Open {
+		if at := slices.IndexFunc(page.Broken, func(b client.SourceFile) bool { return b.Filename == cmp.Or(file.Filename, file.Typed) }); at >= 0 {
+			page.Open[i].Status, page.Open[i].Error, page.Open[i].Line, page.Open[i].Column = "error", page.Broken[at].Error, page.Broken[at].Line, page.Broken[at].Column
+		}
+	}
+	shown := markup.Fill("source.html", page)
+	return next{page: &shown}, nil
+}
+
+// wouldChange rehearses a change of an app's files: it returns the differences, and the files
+// that would not compile.
+func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) ([]fileDiff, []client.SourceFile, error) {
+	if len(patch) == 0 {
+		return nil, nil, nil
+	}
+	would, err := v.organization.With(client.DryRun()).UpdateSource(v.ctx(), app.ID, client.SourcePatch{Source: patch})
+	if err != nil {
+		return nil, nil, err
+	}
+	diffs, err := v.console.Compare(v.ctx(), v.caller, app.Source, would.Source)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := make([]client.FileDiff, len(diffs))
+	for i, d := range diffs {
+		files[i] = client.FileDiff{Filename: d.Name, Diff: d.Diff}
+	}
+	return readDiffs(files), slices.DeleteFunc(would.SourceFiles, func(f client.SourceFile) bool { return f.Status != "error" }), nil
 }
 
 // lineEnds makes one of all.

@@ -211,7 +211,9 @@ type Frame struct {
 func (f Frame) Docs() string { return strings.TrimSuffix(f.Root, "/console") + "/docs" }
 
 // Script is the path of the script of all pages.
-func (f Frame) Script() string { return strings.TrimSuffix(f.Root, "/console") + markup.ScriptPath }
+func (f Frame) Script() string {
+	return strings.TrimSuffix(f.Root, "/console") + markup.Enhancements.Path
+}
 
 // Around is the organization that the navigation leads through, and the ways to the others.
 type Around struct {

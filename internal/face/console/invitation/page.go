@@ -80,7 +80,7 @@ type Accepted struct {
 }
 
 // Script is the path of the script that copies.
-func (p Accepted) Script() string { return p.Prefix + markup.ScriptPath }
+func (p Accepted) Script() string { return p.Prefix + markup.Enhancements.Path }
 
 // SeesApps reports whether the key can read apps there.
 func (p Accepted) SeesApps() bool {

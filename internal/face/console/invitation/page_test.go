@@ -146,7 +146,7 @@ func tagsOf(page string) []string {
 	return tags.FindAllString(values.ReplaceAllString(page, `value=""`), -1)
 }
 
-var ourScript = regexp.MustCompile(`<script src="[^"]*` + regexp.QuoteMeta(markup.ScriptPath) + `" defer></script>`)
+var ourScript = regexp.MustCompile(`<script src="[^"]*` + regexp.QuoteMeta(markup.Enhancements.Path) + `" defer></script>`)
 
 func TestNoPageLinksOrRunsAnything(t *testing.T) {
 	t.Parallel()

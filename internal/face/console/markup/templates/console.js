@@ -61,7 +61,7 @@ addEventListener('click', event => each(menus, menu => { if (!menu.contains(even
 
 // Keys: / searches, Ctrl+S saves, ? lists them.
 const keys = document.getElementById('shortcuts')
-const typing = target => target.closest('input, textarea, select, [contenteditable]') !== null
+const typing = event => event.composedPath()[0].closest?.('input, textarea, select, [contenteditable]')
 
 addEventListener('keydown', event => {
   if (event.key === 'Escape') each(menus, menu => { menu.open = false; menu.querySelector('summary').focus() })
@@ -70,7 +70,7 @@ addEventListener('keydown', event => {
     if (save) { event.preventDefault(); save.click() }
     return
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event)) return
   const search = document.querySelector('input[type=search]')
   if (event.key === '/' && search) { event.preventDefault(); search.focus(); search.select() }
   if (event.key === '?' && keys) { event.preventDefault(); keys.showModal() }

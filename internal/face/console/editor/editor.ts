@@ -1,0 +1,221 @@
+// The editor on the page of an app's files. It stands in for the text areas of the form, which it
+// fills when the form is sent, in a shadow root: there its styles are constructed sheets, which
+// the page's policy allows.
+import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, history as undo, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { css } from '@codemirror/lang-css'
+import { html } from '@codemirror/lang-html'
+import { javascript } from '@codemirror/lang-javascript'
+import { json } from '@codemirror/lang-json'
+import { markdown } from '@codemirror/lang-markdown'
+import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import { lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { EditorState, type Extension } from '@codemirror/state'
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+
+const languages: Record<string, () => Extension> = {
+  ts: () => javascript({ typescript: true }), tsx: () => javascript({ typescript: true, jsx: true }),
+  js: () => javascript(), mjs: () => javascript(), jsx: () => javascript({ jsx: true }),
+  css, html, svg: html, json, md: markdown,
+}
+
+const colors = HighlightStyle.define([
+  { tag: [tags.keyword, tags.modifier, tags.tagName], color: 'var(--code-keyword)' },
+  { tag: [tags.string, tags.regexp, tags.attributeValue], color: 'var(--code-string)' },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: 'var(--code-number)' },
+  { tag: [tags.comment, tags.meta], color: 'var(--soft)', fontStyle: 'italic' },
+  { tag: [tags.typeName, tags.className, tags.attributeName, tags.heading], color: 'var(--code-type)' },
+  { tag: tags.heading, fontWeight: 'bold' },
+  { tag: tags.invalid, color: 'var(--fault)' },
+])
+
+const look = EditorView.theme({
+  '&': { color: 'var(--strong)', backgroundColor: 'var(--card)', border: '1px solid var(--edge)', borderRadius: '8px', minHeight: '20rem', maxHeight: '75vh', fontSize: '.9rem' },
+  '&.cm-focused': { outline: '3px solid var(--accent)', outlineOffset: '2px' },
+  '.cm-scroller': { fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace', lineHeight: '1.55', borderRadius: '8px' },
+  '.cm-content': { caretColor: 'var(--strong)' },
+  '.cm-cursor': { borderLeftColor: 'var(--strong)' },
+  '.cm-gutters': { color: 'var(--soft)', backgroundColor: 'var(--sunk)', borderRight: '1px solid var(--line)' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'color-mix(in srgb, var(--tint) 55%, transparent)' },
+  '& .cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground': { background: 'color-mix(in srgb, var(--accent) 25%, transparent)' },
+  '.cm-selectionMatch': { backgroundColor: 'var(--tint)' },
+  '.cm-panels, .cm-tooltip': { color: 'var(--text)', backgroundColor: 'var(--sunk)', borderColor: 'var(--line)' },
+  '.cm-button, .cm-textfield': { color: 'var(--text)', background: 'var(--card)', border: '1px solid var(--edge)', borderRadius: '6px', padding: '.2rem .6rem' },
+  '.cm-diagnostic': { fontFamily: 'system-ui, sans-serif', padding: '.4rem .7rem' },
+})
+
+const form = document.querySelector<HTMLFormElement>('form.files')
+const names = new Map<HTMLElement, string>()
+const editors = new Map<HTMLElement, EditorView>()
+
+const textOf = (file: HTMLElement) => file.querySelector<HTMLTextAreaElement>('textarea')
+const nameOf = (file: HTMLElement) => file.querySelector<HTMLInputElement>('[name=filename]')!.value
+const hashOf = (file: HTMLElement) => file.querySelector<HTMLInputElement>('[name=sha256]')!.value
+const tree = document.querySelector<HTMLElement>('.tree')
+const dirty = (file: HTMLElement) => editors.has(file) && editors.get(file)!.state.doc.toString() !== stored(file)
+const stored = (file: HTMLElement) => textOf(file)!.dataset.stored ?? textOf(file)!.defaultValue
+
+// What is typed is kept until it is saved: it survives another page, the end of the session and
+// a server that does not answer.
+const draftOf = (file: HTMLElement) => `foyer ${location.pathname} ${names.get(file)}`
+
+function keep(file: HTMLElement) {
+  try {
+    if (dirty(file)) sessionStorage.setItem(draftOf(file), JSON.stringify({ hash: hashOf(file), text: editors.get(file)!.state.doc.toString() }))
+    else sessionStorage.removeItem(draftOf(file))
+  } catch { /* there is no room, or none is given */ }
+}
+
+function draft(file: HTMLElement): { hash: string, text: string } | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(draftOf(file)) ?? 'null')
+  } catch {
+    return null
+  }
+}
+
+// What the compiler found, in its line.
+function diagnose(view: EditorView, file: HTMLElement) {
+  const { line, column, error } = file.dataset
+  if (!error) return
+  const { doc } = view.state
+  const at = doc.line(Math.min(Math.max(Number(line), 1), doc.lines))
+  const from = at.from + [...at.text].slice(0, Math.max(Number(column) - 1, 0)).join('').length
+  view.dispatch(setDiagnostics(view.state, [{ from, to: Math.min(from + 1, at.to), severity: 'error', message: error }]))
+  view.dispatch({ effects: EditorView.scrollIntoView(from, { y: 'center' }) })
+}
+
+function mark(file: HTMLElement) {
+  tree?.querySelectorAll<HTMLElement>('a[data-file]').forEach(link => {
+    if (link.dataset.file === names.get(file)) link.classList.toggle('dirty', dirty(file))
+  })
+}
+
+let later: number | undefined
+
+function changed(file: HTMLElement) {
+  clearTimeout(later)
+  later = setTimeout(() => { keep(file); mark(file) }, 300)
+}
+
+function edit(file: HTMLElement) {
+  names.set(file, nameOf(file))
+  const area = textOf(file)
+  if (!area) return
+  const host = document.createElement('div')
+  area.after(host)
+  const root = host.attachShadow({ mode: 'open' })
+  const language = languages[nameOf(file).split('.').pop()!]
+  const label = file.querySelector('label[for="' + area.id + '"]')?.textContent ?? ''
+  const view = new EditorView({
+    root, parent: root,
+    state: EditorState.create({
+      doc: area.value,
+      extensions: [
+        lineNumbers(), lintGutter(), highlightActiveLineGutter(), highlightActiveLine(), undo(), drawSelection(), indentOnInput(),
+        bracketMatching(), closeBrackets(), highlightSelectionMatches(), search({ top: true }), EditorState.tabSize.of(4), look, syntaxHighlighting(colors),
+        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
+        EditorView.contentAttributes.of({ 'aria-label': label }),
+        EditorView.updateListener.of(update => { if (update.docChanged) changed(file) }),
+        language?.() ?? [],
+      ],
+    }),
+  })
+  editors.set(file, view)
+  area.hidden = true
+  area.required = false
+  diagnose(view, file)
+  restore(view, file)
+  mark(file)
+}
+
+function restore(view: EditorView, file: HTMLElement) {
+  const kept = draft(file)
+  if (!kept || kept.text === view.state.doc.toString()) return keep(file)
+  const note = document.createElement('p')
+  note.className = 'note'
+  note.setAttribute('role', 'status')
+  note.append(kept.hash === hashOf(file) ? 'You have not saved what you typed here. ' : 'You have not saved what you typed here, and the file has changed since. ')
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'small quiet'
+  note.append(button)
+  file.prepend(note)
+  let other = kept.text
+  const swap = () => {
+    const now = view.state.doc.toString()
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: other } })
+    other = now
+    button.textContent = button.textContent === 'Show what is saved' ? 'Show what you typed' : 'Show what is saved'
+  }
+  button.textContent = 'Show what you typed'
+  button.addEventListener('click', swap)
+  if (kept.hash === hashOf(file)) swap()
+}
+
+// The files of the form are shown one at a time; those of the tree come into it when they are
+// chosen, so that several are saved as one version.
+const files = () => [...form!.querySelectorAll<HTMLElement>('.file')]
+
+function show(file: HTMLElement) {
+  files().forEach(other => { other.hidden = other !== file })
+  tree?.querySelectorAll<HTMLElement>('a').forEach(link => {
+    if ((link.dataset.file ?? '') === names.get(file)) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  })
+  const name = names.get(file)
+  document.querySelector('h1')!.textContent = name || 'Add a file'
+  editors.get(file)?.requestMeasure()
+}
+
+async function open(link: HTMLAnchorElement) {
+  let file = files().find(file => names.get(file) === link.dataset.file)
+  if (!file) {
+    const answer = await fetch(link.href)
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const found = page.querySelector<HTMLElement>('form.files .file')
+    if (!answer.ok || !found) { location.assign(link.href); return }
+    file = document.adoptNode(found)
+    const id = 'text-' + (files().length + 1)
+    const area = textOf(file)
+    if (area) {
+      file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
+      area.id = id
+    }
+    files().at(-1)!.after(file)
+    edit(file)
+  }
+  show(file)
+  history.replaceState(null, '', link.href) // it can be passed on; going back leaves the page
+  editors.get(file)?.focus()
+}
+
+if (form) {
+  document.querySelectorAll<HTMLElement>('.keys').forEach(note => { note.hidden = false })
+  document.querySelectorAll<HTMLElement>('.together').forEach(way => { way.hidden = true })
+  files().forEach(edit)
+  const first = files().find(file => file.dataset.error) ?? files()[0]
+  if (first) show(first)
+  tree?.addEventListener('click', event => {
+    const link = (event.target as HTMLElement).closest<HTMLAnchorElement>('a[data-file]')
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    void open(link)
+  })
+  let sent = false
+  form.addEventListener('submit', () => {
+    sent = true
+    editors.forEach((view, file) => {
+      textOf(file)!.value = view.state.doc.toString()
+      keep(file)
+    })
+  })
+  addEventListener('pageshow', () => { sent = false })
+  addEventListener('beforeunload', event => {
+    const unsaved = [...editors.keys()].filter(dirty)
+    unsaved.forEach(keep)
+    if (!sent && unsaved.length > 0) event.preventDefault()
+  })
+}

@@ -1,0 +1,127 @@
+// Package folder packs the files of an app into a zip, and unpacks what somebody sends.
+package folder
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/plugin"
+)
+
+// maxEntries bounds what is read of a directory before its files are counted.
+const maxEntries = 10_000
+
+// entryMark begins each entry of a zip's directory.
+var entryMark = []byte("PK\x01\x02")
+
+// field is what a form calls the zip.
+const field = "zip"
+
+// Unpack returns the files of a zip by their names, and the names of those that no app can have. If
+// all are in one folder, that is no part of their names.
+func Unpack(packed []byte) (files map[string]string, leftOut []string, err error) {
+	if bytes.Count(packed, entryMark) > maxEntries {
+		return nil, nil, fault.Field(fault.TooLong, field, "It has more than %d files.", maxEntries)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		return nil, nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
+	}
+	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || hidden(f.Name) })
+	top := common(entries)
+	files = map[string]string{}
+	total := 0
+	for _, entry := range entries {
+		name := strings.TrimPrefix(entry.Name, top)
+		content, err := read(entry, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		total += len(content)
+		_, twice := files[name]
+		switch {
+		case !entry.Mode().IsRegular() || !plugin.Takes(name, content):
+			leftOut = append(leftOut, name)
+		case twice:
+			return nil, nil, fault.Field(fault.Invalid, field, "It has %q twice.", name)
+		default:
+			files[name] = content
+		}
+		if len(files) > plugin.MaxFiles || total > plugin.MaxSourceBytes {
+			return nil, nil, fault.Field(fault.TooLong, field, "An app has at most %d files, %d MiB together.", plugin.MaxFiles, plugin.MaxSourceBytes>>20)
+		}
+	}
+	if len(files) == 0 {
+		return nil, nil, fault.Field(fault.Invalid, field, "It has no files that an app can have.")
+	}
+	return files, leftOut, nil
+}
+
+// hidden reports whether a file is one of a tool's, not of the app.
+func hidden(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return part == "node_modules" || part == "__MACOSX" || strings.HasPrefix(part, ".") && part != "." && part != ".."
+	})
+}
+
+// common is the folder that all entries are in, with the slash after it; "": there is none.
+func common(entries []*zip.File) string {
+	var top string
+	for _, entry := range entries {
+		folder, _, within := strings.Cut(entry.Name, "/")
+		if !within || folder == ".." || top != "" && top != folder+"/" {
+			return ""
+		}
+		top = folder + "/"
+	}
+	return top
+}
+
+// read unpacks one file, whatever size it says that it has.
+func read(entry *zip.File, name string) (string, error) {
+	r, err := entry.Open()
+	if err != nil {
+		return "", fault.Field(fault.Unparsable, field, "%q cannot be unpacked.", name)
+	}
+	defer r.Close()
+	content, err := io.ReadAll(io.LimitReader(r, plugin.MaxFileBytes+1))
+	if err != nil {
+		return "", fault.Field(fault.Unparsable, field, "%q cannot be unpacked.", name)
+	}
+	if len(content) > plugin.MaxFileBytes {
+		return "", fault.Field(fault.TooLong, field, "The file %q is larger than %d MiB.", name, plugin.MaxFileBytes>>20)
+	}
+	return string(content), nil
+}
+
+// Pack writes files into a zip, in a folder of a name.
+func Pack(w io.Writer, name string, files map[string]string) error {
+	archive := zip.NewWriter(w)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		entry, err := archive.Create(Name(name) + "/" + file)
+		if err == nil {
+			_, err = io.WriteString(entry, files[file])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// Name is a name as a folder can have it on any system.
+func Name(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, name)
+	return cmp.Or(strings.Trim(plain[:min(len(plain), 60)], "-"), "app")
+}

@@ -1,0 +1,108 @@
+package folder_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"io/fs"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/folder"
+)
+
+// pack makes a zip; set may change each header.
+func pack(tb testing.TB, files map[string]string, set func(*zip.FileHeader)) []byte {
+	tb.Helper()
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	for name, content := range files {
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		if set != nil {
+			set(header)
+		}
+		w, err := archive.CreateHeader(header)
+		if err == nil {
+			_, err = io.WriteString(w, content)
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+func TestBackAndForth(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"site.ts": "export {}\r\n", "src/a.css": "", "img/x.png": "\x00\xff"}
+	var packed bytes.Buffer
+	if err := folder.Pack(&packed, "Größe: a/b", files); err != nil {
+		t.Fatal(err)
+	}
+	got, leftOut, err := folder.Unpack(packed.Bytes())
+	if err != nil || len(leftOut) > 0 || !maps.Equal(got, files) {
+		t.Errorf("%q, %q, %v", got, leftOut, err)
+	}
+	if name := folder.Name("Größe: a/b"); name != "Gr--e--a-b" {
+		t.Error(name)
+	}
+}
+
+func TestHostileZips(t *testing.T) {
+	t.Parallel()
+	many := map[string]string{}
+	for i := range plugin.MaxFiles + 1 {
+		many[strconv.Itoa(i)+".ts"] = "x"
+	}
+	thousands := map[string]string{}
+	for i := range 10_001 {
+		thousands["node_modules/"+strconv.Itoa(i)] = ""
+	}
+	large := map[string]string{}
+	for i := range 12 {
+		large[strconv.Itoa(i)+".ts"] = strings.Repeat("x", plugin.MaxFileBytes)
+	}
+	for name, packed := range map[string][]byte{
+		"none":                nil,
+		"no zip":              []byte("PK\x03\x04"),
+		"a file too many":     pack(t, many, nil),
+		"a directory of many": pack(t, thousands, nil),
+		"a large file":        pack(t, map[string]string{"a.ts": strings.Repeat("x", plugin.MaxFileBytes+1)}, nil),
+		"large together":      pack(t, large, nil),
+		"only outside":        pack(t, map[string]string{"../a.ts": "", "/b.ts": "", `c:\d.ts`: "", "e/../../f.ts": ""}, nil),
+		"a link":              pack(t, map[string]string{"a.ts": "/etc/passwd"}, func(h *zip.FileHeader) { h.SetMode(fs.ModeSymlink | 0o777) }),
+		"encrypted or torn":   pack(t, map[string]string{"a.ts": "x"}, nil)[10:],
+	} {
+		if files, _, err := folder.Unpack(packed); err == nil || !fault.Is(err, fault.Of(err)[0].Kind) || fault.IsOurs(err) {
+			t.Errorf("%s: %d files, %v", name, len(files), err)
+		}
+	}
+}
+
+// Whatever is sent, what comes out is within an app's bounds.
+func FuzzUnpack(f *testing.F) {
+	f.Add(pack(f, map[string]string{"a/site.ts": "x", "a/b/c.css": "y"}, nil))
+	f.Add(pack(f, map[string]string{"../x": "", ".git/y": "", "z.png": "\x00"}, nil))
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		files, _, err := folder.Unpack(packed)
+		if err != nil && fault.IsOurs(err) {
+			t.Fatal(err)
+		}
+		total := 0
+		for name, content := range files {
+			if total += len(content); !plugin.Takes(name, content) || len(content) > plugin.MaxFileBytes {
+				t.Errorf("%q of %d bytes", name, len(content))
+			}
+		}
+		if len(files) > plugin.MaxFiles || total > plugin.MaxSourceBytes {
+			t.Errorf("%d files, %d bytes", len(files), total)
+		}
+	})
+}

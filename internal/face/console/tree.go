@@ -1,0 +1,51 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"foyer/client"
+)
+
+// branch is a folder of an app's source, or a file.
+type branch struct {
+	Name   string
+	File   client.SourceFile // zero: a folder
+	Within []branch
+}
+
+// branches are those of a folder, and the page that they are on.
+type branches struct {
+	Within []branch
+	Page   Source
+}
+
+// grow makes a tree of files that are in the order of their names: folders first.
+func grow(files []client.SourceFile) []branch {
+	var root branch
+	for _, file := range files {
+		root.add(strings.Split(file.Filename, "/"), file)
+	}
+	return root.Within
+}
+
+func (b *branch) add(path []string, file client.SourceFile) {
+	if len(path) == 1 {
+		b.Within = append(b.Within, branch{Name: path[0], File: file})
+		return
+	}
+	at := slices.IndexFunc(b.Within, func(in branch) bool { return in.File.Filename == "" && in.Name == path[0] })
+	if at < 0 {
+		at = len(b.folders())
+		b.Within = slices.Insert(b.Within, at, branch{Name: path[0]})
+	}
+	b.Within[at].add(path[1:], file)
+}
+
+// folders are those at the beginning of what is within.
+func (b *branch) folders() []branch {
+	if i := slices.IndexFunc(b.Within, func(in branch) bool { return in.File.Filename != "" }); i >= 0 {
+		return b.Within[:i]
+	}
+	return b.Within
+}

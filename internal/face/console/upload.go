@@ -1,0 +1,140 @@
+package console
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/folder"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+)
+
+// Upload takes the files of a zip into an app.
+type Upload struct {
+	Frame
+	App      client.App
+	Reviewed bool
+	Changes  []fileDiff
+	Broken   []client.SourceFile
+	LeftOut  []string // of the zip
+	Zip      string   // that is reviewed
+	ETag     string   // of the app that it was compared with
+	Exact    bool     // files that it does not have are deleted
+	Message  string   // of the version
+}
+
+// MaxFiles is how many files an app has at most.
+func (Upload) MaxFiles() int { return plugin.MaxFiles }
+
+// MaxMiB is how large they are together at most.
+func (Upload) MaxMiB() int { return plugin.MaxSourceBytes >> 20 }
+
+func showUpload(v *visit) (markup.Page, error) {
+	app, err := v.app()
+	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.request.PostForm.Get("exact") == "on"}), err
+}
+
+// unpacked is what the zip of the form changes in an app.
+func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut []string, err error) {
+	packed, err := base64.RawURLEncoding.DecodeString(v.request.PostForm.Get("zip"))
+	if err != nil || len(packed) == 0 {
+		return nil, nil, wrong("zip", "Choose a zip.")
+	}
+	files, leftOut, err := folder.Unpack(packed)
+	if err != nil {
+		return nil, nil, wrong("zip", fault.Of(err)[0].Detail)
+	}
+	patch = client.FileEdits{}
+	for name, content := range files {
+		if stored, there := app.Source[name]; !there || stored != content {
+			patch[name] = &content
+		}
+	}
+	if v.line("exact") == "on" {
+		for name := range app.Source {
+			if _, has := files[name]; !has {
+				patch[name] = nil
+			}
+		}
+	}
+	return patch, leftOut, nil
+}
+
+func reviewUpload(v *visit) (next, error) {
+	id, err := v.appID()
+	if err != nil {
+		return next{}, err
+	}
+	page := Upload{Reviewed: true, Zip: v.request.PostForm.Get("zip"), Exact: v.line("exact") == "on"}
+	app, err := v.organization.With(client.ETag(&page.ETag)).GetSource(v.ctx(), id)
+	if err != nil {
+		return next{}, err
+	}
+	page.Frame, page.App = v.frameOf(app.App), app.App
+	patch, leftOut, err := v.unpacked(app)
+	if err != nil {
+		return next{}, err
+	}
+	page.LeftOut = leftOut
+	page.Changes, page.Broken, err = v.wouldChange(app, patch)
+	shown := markup.Fill("upload.html", page)
+	return next{page: &shown}, err
+}
+
+// saveUpload keeps the files of a zip as one version. One that was reviewed is kept only if the app
+// is still as it was compared with.
+func saveUpload(v *visit) (next, error) {
+	then, err := v.onApp(func(id int64) (string, error) {
+		app, err := v.organization.GetSource(v.ctx(), id)
+		if err != nil {
+			return "", err
+		}
+		patch, leftOut, err := v.unpacked(app)
+		if err != nil {
+			return "", err
+		}
+		to := v.organization
+		if tag := v.line("etag"); tag != "" {
+			to = to.With(client.IfMatch(tag))
+		}
+		if len(patch) > 0 {
+			_, err = to.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
+		}
+		said := fmt.Sprintf("%d files are changed.", len(patch))
+		if len(leftOut) > 0 {
+			said += fmt.Sprintf(" %d were left out, since an app cannot have such files.", len(leftOut))
+		}
+		return said, err
+	})
+	then.path = v.appPath()
+	return then, err
+}
+
+// downloadSource answers with the files of an app, as a zip.
+func (c *Console) downloadSource(w http.ResponseWriter, r *http.Request) {
+	v, err := c.visit(w, r)
+	var app client.AppSource
+	if err == nil {
+		app, err = v.source() //nolint:contextcheck // it has the request's
+	}
+	var packed bytes.Buffer
+	if err == nil {
+		err = folder.Pack(&packed, app.Name, app.Source)
+	}
+	if err == nil {
+		err = wire.Hold(w, packed.Len())
+	}
+	if err != nil {
+		c.fail(w, r, v, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/zip")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+folder.Name(app.Name)+`.zip"`)
+	_, _ = w.Write(packed.Bytes()) // the browser may be gone
+}

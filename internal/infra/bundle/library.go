@@ -1,0 +1,56 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// Library compiles TypeScript of our own, with what it imports of the npm packages in a folder, to
+// one script, and says which packages are in it.
+func Library(source, folder string) (code []byte, packages []string, err error) {
+	made := api.Build(api.BuildOptions{
+		Stdin:             &api.StdinOptions{Contents: source, ResolveDir: folder, Loader: api.LoaderTS},
+		AbsWorkingDir:     folder,
+		Bundle:            true,
+		Metafile:          true,
+		Format:            api.FormatIIFE,
+		Platform:          api.PlatformBrowser,
+		Target:            api.ES2022,
+		LegalComments:     api.LegalCommentsNone,
+		MinifyWhitespace:  true,
+		MinifyIdentifiers: true,
+		MinifySyntax:      true,
+		TsconfigRaw:       "{}",
+	})
+	if len(made.Errors) > 0 {
+		return nil, nil, errors.New(made.Errors[0].Text)
+	}
+	var meta struct {
+		Inputs map[string]json.RawMessage `json:"inputs"`
+	}
+	if err := json.Unmarshal([]byte(made.Metafile), &meta); err != nil {
+		return nil, nil, fmt.Errorf("read what was compiled: %w", err)
+	}
+	all := map[string]bool{}
+	for path := range meta.Inputs {
+		if _, within, ok := strings.Cut(path, "node_modules/"); ok {
+			all[packageOf(within)] = true
+		}
+	}
+	return made.OutputFiles[0].Contents, slices.Sorted(maps.Keys(all)), nil
+}
+
+// packageOf is the package of a path below node_modules: its first part, or two with a scope.
+func packageOf(path string) string {
+	parts := strings.Split(path, "/")
+	if strings.HasPrefix(path, "@") {
+		return strings.Join(parts[:2], "/")
+	}
+	return parts[0]
+}

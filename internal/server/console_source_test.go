@@ -1,0 +1,166 @@
+package server_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"mime/multipart"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/face/console/editor"
+)
+
+// versions is how many an app has.
+func versions(t *testing.T, s *running, app int64) int {
+	t.Helper()
+	return must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app, client.Range{Limit: 1})).Count
+}
+
+// hidden are the values of hidden fields of a name on a page.
+func (p shown) hidden(name string) []string {
+	var all []string
+	for _, found := range regexp.MustCompile(`name="`+name+`" value="([^"]*)"`).FindAllStringSubmatch(p.body, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// Several files are edited on one page and saved as one version; what would change is shown before
+// it, and nothing is saved then.
+func TestConsoleManyFiles(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Many"})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(app) + "/source"
+		made := v.post(page, "do", "save", "filename", "site.ts", "sha256", "", "text", "import './lib/a'\n", "filename", "lib/a.ts", "sha256", "", "text", "export {}\n")
+		v.want(200, "2 files are saved.", made)
+		if n := versions(t, s, app); n != 1 {
+			t.Errorf("%d versions", n)
+		}
+		both := v.get(page + "?file=site.ts&file=lib/a.ts")
+		v.want(200, `<summary><bdi>lib</bdi></summary>`, both)
+		hashes := both.hidden("sha256")
+		if len(hashes) != 2 {
+			t.Fatal(hashes)
+		}
+		form := []string{"filename", "site.ts", "sha256", hashes[0], "text", "export const x = ;\n", "filename", "lib/a.ts", "sha256", hashes[1], "text", "export {}\n", "delete", "lib/a.ts"}
+		review := v.post(page, append([]string{"do", "review"}, form...)...)
+		for _, want := range []string{"What saving changes", "site.ts would not compile.", "Nothing is saved yet.", `<td class="sign">−</td><td class="text"><code>export {}`, "export const x = ;\n</textarea>", `value="lib/a.ts" checked`, `data-line="1"`} {
+			v.want(200, want, review)
+		}
+		if n := versions(t, s, app); n != 1 {
+			t.Errorf("a review made a version: %d", n)
+		}
+		v.want(200, "It does not compile.", v.post(page, append([]string{"do", "save"}, form...)...))
+		source := must[client.AppSource](t)(s.GetSource(t.Context(), app)).Source
+		if versions(t, s, app) != 2 || len(source) != 1 || source["site.ts"] != "export const x = ;\n" {
+			t.Errorf("%q", source)
+		}
+		v.want(200, "Saving changes nothing", v.post(page, "do", "review"))
+		member := visit(t, s, join(t, s))
+		member.want(403, "", member.post(page, "do", "review", "filename", "x.ts", "sha256", "", "text", "x"))
+		v.want(404, "no file of this name", v.get(page+"?file=site.ts&file=none.ts"))
+	})
+}
+
+// pack makes a zip of names and contents.
+func pack(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	for i := 0; i < len(files); i += 2 {
+		_, err := io.WriteString(must[io.Writer](t)(archive.Create(files[i])), files[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// upload sends a form with a file.
+func (v *visitor) upload(path string, file []byte, form ...string) shown {
+	v.Helper()
+	var body bytes.Buffer
+	parts := multipart.NewWriter(&body)
+	for i := 0; i < len(form); i += 2 {
+		if err := parts.WriteField(form[i], form[i+1]); err != nil {
+			v.Fatal(err)
+		}
+	}
+	_, err := must[io.Writer](v.T)(parts.CreateFormFile("zip", "a.zip")).Write(file)
+	if err != nil || parts.Close() != nil {
+		v.Fatal(err)
+	}
+	return v.send("POST", path, body.String(), "Content-Type", parts.FormDataContentType(), "Sec-Fetch-Site", "same-origin")
+}
+
+// A folder that was downloaded can be uploaded again; what it changes is shown before it.
+func TestConsoleFolder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "My app!"})).ID
+		picture := "\x89PNG\x00"
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("export {}\r\n"), "img/a.png": &picture}}))
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(id) + "/source"
+		down := v.get(page + "/zip")
+		if down.header.Get("Content-Disposition") != `attachment; filename="My-app.zip"` {
+			t.Error(down.header)
+		}
+		v.want(200, "Saving changes nothing", v.upload(page+"/upload", []byte(down.body), "do", "review", "exact", "on"))
+
+		changed := pack(t, "x/site.ts", "export const a = 1\n", "x/node_modules/y.ts", "", "x/.git/config", "", "x/a.exe", "\x00")
+		review := v.upload(page+"/upload", changed, "do", "review", "exact", "on")
+		for _, want := range []string{"What saving changes", "export const a = 1", "img/a.png", "Left out", "a.exe"} {
+			v.want(200, want, review)
+		}
+		confirm := []string{"do", "save", "exact", "on", "zip", review.hidden("zip")[0], "etag", strings.ReplaceAll(review.hidden("etag")[0], "&#34;", `"`)}
+		if n := versions(t, s, id); n != 1 {
+			t.Errorf("a review made a version: %d", n)
+		}
+		v.want(200, "2 files are changed. 1 were left out", v.post(page+"/upload", confirm...))
+		if source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source; len(source) != 1 || source["site.ts"] != "export const a = 1\n" {
+			t.Errorf("%q", source)
+		}
+		v.want(200, "0 files are changed.", v.post(page+"/upload", confirm...))
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs")}}))
+		v.want(412, "", v.post(page+"/upload", confirm...))
+		for _, wrong := range [][]byte{nil, []byte("PK"), pack(t), pack(t, "../a.ts", "x"), pack(t, "a.ts", "", "a.ts", "")} {
+			v.want(400, "", v.upload(page+"/upload", wrong, "do", "save"))
+		}
+		if n := versions(t, s, id); n != 3 {
+			t.Errorf("%d versions", n)
+		}
+		member := visit(t, s, join(t, s))
+		member.want(403, "", member.upload(page+"/upload", changed, "do", "save"))
+	})
+}
+
+// The editor is served to browsers as it is checked in, and only the page of a file asks for it.
+func TestConsoleEditor(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	got := browse(t, "GET", s.URL+editor.Script.Path, nil)
+	if got.status != 200 || !strings.Contains(got.body, "MIT License") || got.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("%d, %v", got.status, got.header)
+	}
+	furnish(t, s)
+	var with []string
+	for path, page := range visit(t, s, s.key).wander() {
+		if strings.Contains(page.body, editor.Script.Path) {
+			with = append(with, path)
+		}
+	}
+	if len(with) == 0 || slices.ContainsFunc(with, func(path string) bool { return !strings.Contains(path, "/source") }) {
+		t.Error(with)
+	}
+}
