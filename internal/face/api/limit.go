@@ -63,7 +63,7 @@ func (l *limiter[K]) answer(w http.ResponseWriter, key K, now time.Time, allow f
 	if allowed {
 		return nil
 	}
-	wait := time.Duration((1 - left) / perSecond * float64(time.Second))
+	wait := max(1, time.Duration((1-left)/perSecond*float64(time.Second))) // 0 would be no Retry-After
 	return fault.Later(fault.Throttled, wait, "At most %d requests a minute: try again later.", l.perMinute)
 }
 

@@ -61,3 +61,29 @@ func TestWhoIsLimited(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is refused is told when to come again, also where less than a nanosecond is left.
+func TestRefusedHaveRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 123456000)
+	a := &api.API{Log: slog.New(slog.DiscardHandler), Keys: access.NewKeys(&db.DB{Now: func() time.Time { return now }})}
+	a.Handler(func(*wire.Mux) {})
+	refused := 0
+	for range 20_000 {
+		now = now.Add(time.Millisecond)
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		err := a.CheckPeer(w, r)
+		if err == nil {
+			_ = a.LimitPeer(w, r)
+			continue
+		}
+		refused++
+		if wire.SetHeaders(w, err); w.Header().Get("Retry-After") != "1" {
+			t.Fatalf("refusal %d: Retry-After: %q", refused, w.Header().Get("Retry-After"))
+		}
+	}
+	if refused == 0 {
+		t.Errorf("refused %d", refused)
+	}
+}
