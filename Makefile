@@ -51,6 +51,7 @@ measure: # what takes too long, or needs too much, for each run of the tests; Fi
 	go test -count 1 -run '^TestFindTimes$$' -v ./internal/domain/plugin -million
 	go test -count 1 -run '^TestFollowThousandSites$$' -v ./internal/domain/site
 	go test -count 1 -run '^TestManifestCost$$' -v ./test/e2e -costs
+	go test -count 1 -run '^TestGeneratedRequests$$' -v -timeout 1h ./internal/face/api -generated 100000
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...

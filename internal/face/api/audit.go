@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
@@ -64,7 +65,8 @@ func auditFilter(q url.Values) (f activity.Filter, err error) {
 		f.UserID, err = number("user", "the id of a user, a whole number, or an e-mail address", text)
 		faults.Add(err)
 	}
-	f.ItemID = q.Get("item_id")
+	f.ItemID, err = plainText(q, "item_id")
+	faults.Add(err)
 	if text := q.Get("key_id"); text != "" {
 		f.KeyID, err = number("key_id", "the id of a key, a whole number", text)
 		faults.Add(err)
@@ -78,6 +80,15 @@ func auditFilter(q url.Values) (f activity.Filter, err error) {
 	f.Until, err = moment(q, "until")
 	faults.Add(err)
 	return f, faults.Err()
+}
+
+// plainText reads a parameter that databases take as a text.
+func plainText(q url.Values, field string) (string, error) {
+	text := q.Get(field)
+	if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		return "", fault.Field(fault.Invalid, field, "Must be text in UTF-8, without NUL characters.")
+	}
+	return text, nil
 }
 
 func number(field, what, text string) (int64, error) {

@@ -284,7 +284,7 @@ func TestHostileInput(t *testing.T) {
 		}
 		for _, path := range []string{
 			apps + "%00", apps + "%ff", apps + "9223372036854775808", apps + "-1", invites + "%00", invites + "'--", apps + "?limit=%00", apps + "?offset=1e3",
-			apps + "activity?user=%00", apps + "activity?app=%ff", apps + "?offset=99999999999999999999", "//x", "/./invites", "/../x",
+			apps + "activity?user=%00", "/activity?item_id=%00", "/activity?item_id=%ff", apps + id + "/upgrade?tag=%00", apps + id + "/upgrade?tag=%ff", apps + "activity?app=%ff", apps + "?offset=99999999999999999999", "//x", "/./invites", "/../x",
 		} {
 			for _, method := range []string{"GET", "DELETE"} {
 				if got := r.send(r.key, method, path, ""); got.status >= 500 || got.status >= 300 && got.status < 400 {

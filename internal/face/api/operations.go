@@ -65,8 +65,7 @@ func ask(w http.ResponseWriter, r *http.Request, route Route, known func() opera
 	if strict(r.Header["Prefer"]) {
 		o := known()
 		w.Header().Set("Preference-Applied", "handling=strict")
-		_, files := o.Fields["source"]
-		r = wire.WithStrict(r, o.Fields, files, o.unknownFaults(r.URL.RawQuery))
+		r = wire.WithStrict(r, o.Fields, o.Fields["source"]["*"], o.unknownFaults(r.URL.RawQuery))
 		if err := wire.StrictFaults(r); err != nil && (route.reads() || r.ContentLength == 0) {
 			return nil, err
 		}

@@ -49,6 +49,7 @@ func TestStrict(t *testing.T) {
 			{"PATCH", app + "/update_source", `{"site.ts":"","nome":""}`, []string{"nome"}},
 			{"PATCH", app + "/update_source", `{"bundle":{"url":"","ulr":""},"source_files":[{"line":1},null,{"lien":1}]}`, []string{"bundle.ulr", "source_files.2.lien"}},
 			{"PATCH", app + "/update_source", `{"disabled":{"by":{"email":"","mail":""}},"bundle":1,"source":{"site.ts":""}}`, []string{"disabled.by.mail"}},
+			{"PATCH", app + "/update_source", `{"a.png":{"base64":"","bsae64":""},"source":{"b.png":{"base":1}}}`, []string{"a.png.bsae64", "source.b.png.base"}},
 			{"PATCH", app, `{"config_schema":[{"key":"a","whatever":1}],"metrics":{"a":{"b":1}}}`, nil},
 			{"POST", app + "/upgrade?dry_run=true", `{"tag":"2"}`, nil},
 			{"POST", invites + "bulk", `[{"target_email":"a@x.example"},{"email":"b@x.example"}]`, []string{"1.email"}},

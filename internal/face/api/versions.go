@@ -39,7 +39,11 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 
 func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	q := r.URL.Query()
-	m := plugin.Move{Draft: plugin.Draft{Tag: patch.Of(q.Get("tag"))}}
+	tag, err := plainText(q, "tag")
+	if err != nil {
+		return err
+	}
+	m := plugin.Move{Draft: plugin.Draft{Tag: patch.Of(tag)}}
 	if q.Has("version") {
 		m.Version = patch.Of(q.Get("version"))
 	}

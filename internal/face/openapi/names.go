@@ -44,7 +44,7 @@ type known struct {
 	Query  []string `json:"query"`
 }
 
-// fields are names, each with those in it.
+// fields are names, each with those in it; * stands for whatever names there are.
 type fields map[string]fields
 
 func (d described) known(operation json.RawMessage) (known, error) {
@@ -85,6 +85,7 @@ type reference struct {
 	Items      *reference           `json:"items"`
 	AllOf      []reference          `json:"allOf"`
 	OneOf      []reference          `json:"oneOf"`
+	Additional json.RawMessage      `json:"additionalProperties"` // a schema, or true or false
 }
 
 type typed struct {
@@ -113,6 +114,12 @@ func (d described) addFields(names fields, r reference) {
 	}
 	if r.Items != nil {
 		d.addFields(names, *r.Items)
+	}
+	var each reference
+	if inside := (fields{}); json.Unmarshal(r.Additional, &each) == nil {
+		if d.addFields(inside, each); len(inside) > 0 {
+			names["*"] = inside
+		}
 	}
 	for _, part := range slices.Concat(r.AllOf, r.OneOf) {
 		d.addFields(names, part)

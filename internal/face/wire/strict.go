@@ -10,22 +10,22 @@ import (
 	"foyer/internal/base/patch"
 )
 
-// Fields are the names that an object may have, each with those of the objects in it. Into what has
-// none nobody looks: it is no object, or has whatever names its sender likes.
+// Fields are the names that an object may have, each with those of the objects in it; * stands for all
+// others. Into what has none nobody looks: it is no object, or has whatever names its sender likes.
 type Fields map[string]Fields
 
 // strict is what a request knows that wants nothing ignored.
 type strict struct {
 	fields Fields
-	files  bool
+	files  Fields
 	faults fault.List
 }
 
 type strictKey struct{}
 
 // WithStrict returns a request of whose body a field is refused unless it is among fields, together
-// with the faults found before. With files, each name with a dot is that of one.
-func WithStrict(r *http.Request, fields Fields, files bool, before fault.List) *http.Request {
+// with the faults found before. If there are fields of files, each name with a dot is that of one.
+func WithStrict(r *http.Request, fields, files Fields, before fault.List) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), strictKey{}, strict{fields, files, before}))
 }
 
@@ -55,11 +55,17 @@ func refuseUnknown(r *http.Request, many bool, objects ...Object) error {
 func (s *strict) object(path string, fields Fields, o Object) {
 	for _, m := range o {
 		inside, ok := fields[m.Name]
+		if !ok && path == "" && s.files != nil && strings.Contains(m.Name, ".") {
+			inside, ok = s.files, true
+		}
+		if !ok {
+			inside, ok = fields["*"]
+		}
 		switch {
-		case ok && len(inside) > 0:
-			s.value(path+m.Name, inside, m.value)
-		case !ok && !(s.files && strings.Contains(m.Name, ".")):
+		case !ok:
 			s.faults.Add(fault.Field(fault.Invalid, path+m.Name, "This operation has no such field."))
+		case len(inside) > 0:
+			s.value(path+m.Name, inside, m.value)
 		}
 	}
 }
