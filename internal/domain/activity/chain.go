@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -111,7 +110,7 @@ type Head struct {
 
 // beginning is the hash before the first entry. Entries are stored with it until they get their
 // own, which then fits in where it was: a row that grows would move others of its page.
-var beginning = strings.Repeat("0", 64)
+const beginning = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // append makes an entry the next one of a chain.
 func (h *Head) append(e *chained) {

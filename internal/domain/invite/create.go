@@ -177,7 +177,7 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order, t tar
 			strings.Join(in.AllowedDomains, " or "))
 	case t.member:
 		return fault.Field(fault.AlreadyMember, "target_email", "%s is already a member of this organization.", o.email)
-	case t.pending.id != "" && s.DB.Now().Before(t.pending.expiresAt) && MayDelete(c, t.pending.createdBy) != nil: // one that has expired is in nobody's way
+	case t.inviteID != "" && s.DB.Now().Before(t.expiresAt) && MayDelete(c, t.createdBy) != nil: // one that has expired is in nobody's way
 		return fault.New(fault.Denied, "%s has been invited by somebody else: ask them or an admin.", o.email)
 	}
 	return nil
@@ -186,10 +186,8 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order, t tar
 // createOne makes one invite, in place of a pending one for the same address.
 func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
 	in := by.Organization
-	if t.pending.id != "" {
-		if err := s.remove(ctx, tx, c, t.pending); err != nil {
-			return Invite{}, err
-		}
+	if err := s.replace(ctx, tx, c, in.ID, t); err != nil {
+		return Invite{}, err
 	}
 	now := s.DB.Now()
 	i := Invite{

@@ -50,15 +50,6 @@ const (
 	Failed   MailState = "failed"   // will not be tried again
 )
 
-// pending is what must be known of an invite to delete it.
-type pending struct {
-	organizationID string
-	id             string
-	email          string
-	createdBy      int64
-	expiresAt      time.Time
-}
-
 // search is what an invite is searched by.
 func (i Invite) search() string { return plaintext.Fold(i.TargetEmail + " " + i.FirstName) }
 

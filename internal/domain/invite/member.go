@@ -27,10 +27,10 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 		if err != nil {
 			return err
 		}
-		if m, err = s.orgs().InsertMember(ctx, tx, by, organizationID, org.User{Email: email}, level); err != nil || t.pending.id == "" {
+		if m, err = s.orgs().InsertMember(ctx, tx, by, organizationID, org.User{Email: email}, level); err != nil {
 			return err
 		}
-		return s.remove(ctx, tx, by, t.pending)
+		return s.replace(ctx, tx, by, organizationID, t)
 	})
 	return m, err
 }

@@ -93,53 +93,40 @@ func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limi
 			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.SkipLocked+`)`, before, limit)
 }
 
+const selectOwn = selectInvite + `WHERE i.organization_id = $1 AND i.id = $2`
+
 func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite, error) {
-	return db.One(ctx, q, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
+	return db.One(ctx, q, (*Invite).fields, selectOwn, organizationID, id)
 }
 
-func (p *pending) fields() []any { return append([]any{&p.organizationID, &p.id}, p.found()...) }
-
-// found is what is not known of an invite that is asked for by its id.
-func (p *pending) found() []any { return []any{&p.email, &p.createdBy, db.Null(&p.expiresAt)} }
-
-// findPending finds an invite that the transaction is going to change.
-func findPending(ctx context.Context, tx *db.Tx, organizationID, id string) (pending, error) {
-	p, err := db.One(ctx, tx, (*pending).found, `
-		SELECT target_email, created_by, expires_at FROM invites
-		WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
-	p.organizationID, p.id = organizationID, id
-	return p, err
-}
-
-// lock makes other transactions that change an invite wait.
-func lock(ctx context.Context, tx *db.Tx, organizationID, id string) error {
-	_, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM invites WHERE organization_id = $1 AND id = $2`+tx.ForUpdate, organizationID, id)
-	return err
+// findLocked finds an invite that the transaction is going to change.
+func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
+	return db.One(ctx, tx, (*Invite).fields, selectOwn+tx.ForUpdateOf("i"), organizationID, id)
 }
 
 // lockTarget makes other transactions that invite an address, or change its invite,
 // wait.
 func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
 	db.Lock(tx, "invite to "+organizationID+" "+email)
-	_, err := db.All(ctx, tx, db.Value[int],
-		`SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.ForUpdate, organizationID, email)
-	return err
+	return db.Exec(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.ForUpdate, organizationID, email)
 }
 
-// target is what an address is to an organization already.
+// target is what an address is to an organization already: a member, or whom an invite is for.
 type target struct {
-	member  bool
-	pending pending // without an id if there is none
+	member    bool
+	inviteID  string // "": there is none
+	createdBy int64
+	expiresAt time.Time
 }
 
 func (t *target) fields() []any {
-	return append(t.pending.fields(), &t.member)
+	return []any{&t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (target, error) {
 	return db.One(ctx, tx, (*target).fields, `
-		SELECT t.organization_id, COALESCE(i.id, ''), t.email, COALESCE(i.created_by, 0), i.expires_at, EXISTS (
-			SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email)
+		SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
+			COALESCE(i.id, ''), COALESCE(i.created_by, 0), i.expires_at
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
 		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email)
 }

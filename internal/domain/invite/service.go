@@ -231,26 +231,20 @@ func (s Service) Own(ctx context.Context, c access.Caller, id string) (Invite, e
 // Delete deletes an invite. One that was accepted is forgotten.
 func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := findPending(ctx, tx, c.Organization.ID, id)
+		i, err := findLocked(ctx, tx, c.Organization.ID, id)
 		if errors.Is(err, db.ErrNoRow) {
 			return s.forget(ctx, tx, c, id)
 		}
 		if err != nil {
 			return err
 		}
-		if err := MayDelete(c, p.createdBy); err != nil {
+		if err := MayDelete(c, i.CreatedBy.ID); err != nil {
 			return err
 		}
-		if precondition.Given(ctx) {
-			i, err := find(ctx, tx, c.Organization.ID, id)
-			if err != nil {
-				return err
-			}
-			if err := precondition.Check(ctx, i); err != nil {
-				return err
-			}
+		if err := precondition.Check(ctx, i); err != nil {
+			return err
 		}
-		return s.remove(ctx, tx, c, p)
+		return s.remove(ctx, tx, c, i)
 	})
 }
 
@@ -282,10 +276,7 @@ func (s Service) Resend(ctx context.Context, c access.Caller, id string) (Invite
 }
 
 func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id string) (Invite, error) {
-	if err := lock(ctx, tx, c.Organization.ID, id); err != nil {
-		return Invite{}, err
-	}
-	i, err := find(ctx, tx, c.Organization.ID, id)
+	i, err := findLocked(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return Invite{}, access.OrNotFound(err)
 	}
@@ -376,16 +367,24 @@ func MaySeeLinks(c access.Caller) error {
 }
 
 // remove removes an invite that the transaction has locked.
-func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, p pending) error {
-	i, err := find(ctx, tx, p.organizationID, p.id)
-	if err != nil {
-		return err
-	}
-	addCount(tx, p.organizationID, -1)
-	if err := remove(ctx, tx, p.organizationID, p.id); err != nil {
+func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) error {
+	addCount(tx, i.OrganizationID, -1)
+	if err := remove(ctx, tx, i.OrganizationID, i.ID); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
+}
+
+// replace removes the invite that is in the way of another to its address, or of a member.
+func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, organizationID string, t target) error {
+	if t.inviteID == "" {
+		return nil
+	}
+	i, err := find(ctx, tx, organizationID, t.inviteID)
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, tx, c, i)
 }
 
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, i Invite, verb activity.Verb, at time.Time) error {

@@ -35,24 +35,27 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 // SQLite writes to the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	set := `version = $3, exports = $4, shared_at = $5, updated_at = $6`
-	args := []any{p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt}
-	add := func(column string, value any) {
+	args := make([]any, 0, 8+len(fields))
+	args = append(args, p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt)
+	query := append(make([]byte, 0, 400), `UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6`...)
+	set := func(column string, value any) {
 		args = append(args, value)
-		set += `, ` + column + ` = $` + strconv.Itoa(len(args))
+		query = append(append(append(query, `, `...), column...), ` = $`...)
+		query = strconv.AppendInt(query, int64(len(args)), 10)
 	}
 	for _, f := range fields {
 		if !f.same(&before, &p) {
-			add(f.name, f.value(&p))
+			set(f.name, f.value(&p))
 		}
 	}
-	if key := plaintext.Key(p.Name); key != plaintext.Key(before.Name) {
-		add(`name_key`, key)
+	if p.Name != before.Name {
+		set(`name_key`, plaintext.Key(p.Name))
 	}
 	if search := p.search(); search != before.search() {
-		add(`search`, search)
+		set(`search`, search)
 	}
-	return db.Exec(ctx, tx, `UPDATE plugins SET `+set+` WHERE organization_id = $1 AND id = $2`, args...)
+	query = append(query, ` WHERE organization_id = $1 AND id = $2`...)
+	return db.Exec(ctx, tx, string(query), args...)
 }
 
 // find returns a plugin that the organization can see: its own or a global one.

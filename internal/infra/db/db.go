@@ -307,6 +307,15 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 	return id, classify(err)
 }
 
+// ForUpdateOf is ForUpdate for a SELECT that joins tables: it locks the rows of one alone, by
+// the name that it has there.
+func (t *Tx) ForUpdateOf(table string) string {
+	if t.ForUpdate == "" {
+		return ""
+	}
+	return t.ForUpdate + " OF " + table
+}
+
 // Lock makes other transactions that lock the same name wait until this one has ended.
 // On SQLite all wait anyway. Rows are locked by a SELECT that ends in tx.ForUpdate.
 func Lock(t *Tx, name string) { t.lock(name) }
