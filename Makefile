@@ -4,13 +4,18 @@
 # make test   installs what is missing and runs every test, as CI does
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BINARY   := bin/foyer
 FUZZTIME ?= 5000x
+TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers cover measure vuln
+.PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers cover measure vuln
 
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o bin/foyer ./cmd/foyer
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o $(BINARY) ./cmd/foyer
+
+release: # archives of all systems in dist; TARGETS names others
+	scripts/release dist $(TARGETS)
 
 run: build
 	bin/foyer serve
@@ -51,6 +56,7 @@ measure: # what takes too long, or needs too much, for each run of the tests; Fi
 	go test -count 1 -run '^TestFindTimes$$' -v ./internal/domain/plugin -million
 	go test -count 1 -run '^TestFollowThousandSites$$' -v ./internal/domain/site
 	go test -count 1 -run '^TestManifestCost$$' -v ./test/e2e -costs
+	go test -count 1 -run '^TestRelease$$' -timeout 1h ./test/e2e -targets '$(TARGETS)'
 	go test -count 1 -run '^TestGeneratedRequests$$' -v -timeout 1h ./internal/face/api -generated 100000
 
 bench:

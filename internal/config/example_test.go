@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // assigned finds the variables that an environment file sets, commented out or not.
@@ -31,5 +33,30 @@ func TestExampleHasEverySetting(t *testing.T) {
 	}
 	if len(unknown) > 0 {
 		t.Errorf("not settings: %v", unknown)
+	}
+}
+
+func TestComposeFileHasSettings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Environment map[string]string `yaml:"environment"`
+		} `yaml:"services"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	given := file.Services["foyer"].Environment
+	if given["FOYER_BASE_URL"] == "" {
+		t.Errorf("it gives %v", given)
+	}
+	for name := range given {
+		if !slices.ContainsFunc(Settings, func(s Setting) bool { return s.Variable() == name }) {
+			t.Errorf("%s is no setting", name)
+		}
 	}
 }

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var targets = flag.String("targets", "", "the systems for which TestRelease builds archives; it takes minutes")
+
+// Two clones of a commit give the same archives, byte for byte, with all that a release has.
+func TestRelease(t *testing.T) {
+	if *targets == "" {
+		t.Skip("for make measure")
+	}
+	t.Parallel()
+	first, second := release(t), release(t)
+	names, err := fs.Glob(os.DirFS(first), "*")
+	if err != nil || len(names) != 2*len(strings.Fields(*targets))+1 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		one, err := os.ReadFile(filepath.Join(first, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := os.ReadFile(filepath.Join(second, name)); err != nil || !bytes.Equal(one, other) {
+			t.Errorf("%s is not the same twice (%v)", name, err)
+		}
+	}
+	shell(t, first, "sha256sum --check --strict SHA256SUMS && for f in *.tar.gz; do tar xzf $f; done")
+	inside, err := filepath.Glob(filepath.Join(first, "foyer_*_"+runtime.GOOS+"_"+runtime.GOARCH))
+	if err != nil || len(inside) != 1 {
+		t.Fatal(inside, err)
+	}
+	for _, name := range []string{
+		"LICENSE", "README.md", "docs/operating.md", "completions/foyer.bash", "completions/foyer.zsh", "completions/foyer.fish",
+		"deploy/foyer.service", "deploy/compose.yml", "deploy/foyer.env.example", "deploy/prometheus-rules.yml",
+	} {
+		if info, err := os.Stat(filepath.Join(inside[0], name)); err != nil || info.Size() == 0 {
+			t.Errorf("the archive has no %s (%v)", name, err)
+		}
+	}
+	version := strings.TrimSpace(shell(t, inside[0], "./foyer version"))
+	if version == "" || !strings.Contains(filepath.Base(inside[0]), "_"+version+"_") {
+		t.Errorf("%s has version %q", filepath.Base(inside[0]), version)
+	}
+	if list := shell(t, first, "cat *.sbom.json"); !strings.Contains(list, `"purl": "pkg:golang/github.com/jackc/pgx/v5@`) {
+		t.Errorf("the list of what is in it does not name pgx:\n%.2000s", list)
+	}
+}
+
+// release builds the archives of the last commit in a clone, and returns their folder.
+func release(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone, out := filepath.Join(t.TempDir(), "clone"), t.TempDir()
+	shell(t, root, "git clone --quiet . "+clone)
+	shell(t, clone, "scripts/release "+out+" "+*targets)
+	return out
+}
+
+func shell(t *testing.T, dir, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
+	cmd.Dir = dir
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", script, err, out, problems.String())
+	}
+	return string(out)
+}
