@@ -40,6 +40,7 @@ type Config struct {
 	ActivityAddresses bool          // kept in the activity
 	TrustedProxies    []netip.Prefix
 	InviteTTL         time.Duration
+	UpdateCheck       time.Duration // how often upstreams are asked; 0: never
 	UpstreamAllow     []netip.Prefix
 	WebhookAllow      []netip.Prefix
 	SignIn            []string // ways to sign in; none: all that are configured

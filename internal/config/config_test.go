@@ -141,6 +141,11 @@ var cases = []struct {
 		alsoGood: []string{"720h", "30d"}, wrong: []string{"0s", "999ms", "720h1s", "31d", "soon"},
 	},
 	{
+		name: "UPDATE_CHECK", field: func(c Config) any { return c.UpdateCheck },
+		unset: 6 * time.Hour, good: "12h", want: 12 * time.Hour,
+		alsoGood: []string{"off", "6h", "7d"}, wrong: []string{"5h", "0", "never"},
+	},
+	{
 		name: "UPSTREAM_ALLOW", field: func(c Config) any { return c.UpstreamAllow },
 		unset: []netip.Prefix(nil), good: "192.168.0.0/16", want: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")}, wrong: []string{"all"},
 	},

@@ -189,6 +189,20 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 	}
 }
 
+// orOff also takes the word off.
+func orOff(off func(*Config), set func(*Config, string) error) func(*Config, string) error {
+	return func(c *Config, value string) error {
+		if value == "off" {
+			off(c)
+			return nil
+		}
+		if err := set(c, value); err != nil {
+			return fmt.Errorf("%w, or off", err)
+		}
+		return nil
+	}
+}
+
 const day = 24 * time.Hour
 
 // ParseDuration reads a duration as Go spells it, or whole days like 30d.

@@ -21,6 +21,9 @@ const (
 	expireJob   = "expire_invites"
 	expireEvery = 30 * time.Second
 
+	updatesJob   = "check_updates"
+	updatesEvery = 5 * time.Minute // looks which are due
+
 	failuresJob   = "signin_failures"
 	failuresEvery = time.Minute
 )
@@ -42,6 +45,9 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		kinds[readdress.MailJob] = readdress.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind()
 	}
 	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
+	if every := s.Config.UpdateCheck; every > 0 {
+		kinds[updatesJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Plugins.CheckUpdates(ctx, every) }, Every: updatesEvery}
+	}
 	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
 	background.Go(func() { d.Events.Run(ctx, s.Log) })
 	background.Go(func() {

@@ -71,27 +71,36 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 // it is the plugin's own tag, which may have changed since.
 func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if p, o, err = s.readable(ctx, tx, c, id); err != nil || at.Before(o.CheckedAt) {
+		if p, o, err = s.readable(ctx, tx, c, id); err != nil {
 			return err
 		}
-		if o.URLKey == "" {
-			latest = p.Tag
-		}
-		if at.After(o.CheckedAt) {
-			o.CheckedAt = at
-			if err := updateOrigin(ctx, tx, o); err != nil {
-				return err
-			}
-		}
-		if p.LatestTag == latest {
-			return nil
-		}
-		before := p
-		p.LatestTag = latest
-		p.Revision += cache.Step()
-		return update(ctx, tx, before, p)
+		p, o, err = s.learned(ctx, tx, p, o, latest, at)
+		return err
 	})
 	return p, o, err
+}
+
+// learned is learn for a plugin that the transaction has locked.
+func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, latest string, at time.Time) (Plugin, origin, error) {
+	if at.Before(o.CheckedAt) {
+		return p, o, nil
+	}
+	if o.URLKey == "" {
+		latest = p.Tag
+	}
+	if at.After(o.CheckedAt) {
+		o.CheckedAt = at
+		if err := updateOrigin(ctx, tx, o); err != nil {
+			return p, o, err
+		}
+	}
+	if p.LatestTag == latest {
+		return p, o, nil
+	}
+	before := p
+	p.LatestTag = latest
+	p.Revision += cache.Step()
+	return p, o, update(ctx, tx, before, p)
 }
 
 // readable locks a plugin that the caller still may see, and reads its origin.

@@ -364,6 +364,10 @@ func (s Service) ownWithOrigin(ctx context.Context, c access.Caller, id int64) (
 }
 
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
+	return s.recordAt(ctx, tx, c, p, verb, changes, p.UpdatedAt)
+}
+
+func (s Service) recordAt(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change, at time.Time) error {
 	e := activity.Entry{
 		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
 		Name: p.Name, Changes: changes,
@@ -371,7 +375,7 @@ func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugi
 	if s.Shown != nil {
 		e.Data = string(s.Shown(make([]byte, 0, p.size()), p))
 	}
-	return activity.Record(ctx, tx, c.Did(e), p.UpdatedAt)
+	return activity.Record(ctx, tx, c.Did(e), at)
 }
 
 func one(b bool) int64 {

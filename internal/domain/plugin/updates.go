@@ -1,0 +1,146 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// updateBatch is how many upstreams CheckUpdates asks at once, and updateRound for how long it
+	// goes on.
+	updateBatch = 4
+	updateRound = 10 * time.Minute
+)
+
+// CheckUpdates asks the upstreams that are due for their newest tags, each at most once in the time
+// that every is, and records, once for each tag, of which apps there is a newer one.
+func (s Service) CheckUpdates(ctx context.Context, every time.Duration) error {
+	if err := s.setDue(ctx, every); err != nil {
+		return err
+	}
+	var wrong error
+	for ends := s.DB.Now().Add(updateRound); s.DB.Now().Before(ends) && ctx.Err() == nil; {
+		urls, err := s.takeDue(ctx, every)
+		if err != nil || len(urls) == 0 {
+			return errors.Join(wrong, err)
+		}
+		faults := make([]error, len(urls))
+		var asking sync.WaitGroup
+		for i, url := range urls {
+			asking.Go(func() { faults[i] = s.checkUpdatesAt(ctx, url) })
+		}
+		asking.Wait()
+		wrong = errors.Join(wrong, errors.Join(faults...))
+	}
+	return wrong
+}
+
+// setDue says of new apps when their upstream is asked: when it is for the others that come from
+// there, or else some time within every, so that not all are asked at once.
+func (s Service) setDue(ctx context.Context, every time.Duration) error {
+	for {
+		urls, err := newURLs(ctx, s.DB, updateBatch)
+		if err != nil || len(urls) == 0 {
+			return err
+		}
+		err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+			for _, url := range urls {
+				if err := setFirstDue(ctx, tx, url, s.DB.Now().Add(rand.N(every))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takeDue returns upstreams that are due, for nobody else: they are due again later than every from now.
+func (s Service) takeDue(ctx context.Context, every time.Duration) (taken []string, err error) {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		taken = nil
+		now := s.DB.Now()
+		urls, err := dueURLs(ctx, tx, now, updateBatch)
+		if err != nil {
+			return err
+		}
+		for _, url := range urls {
+			n, err := postpone(ctx, tx, url, now, now.Add(every+rand.N(every/6)))
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				taken = append(taken, url)
+			}
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// checkUpdatesAt asks one upstream for all apps that come from there: with each one's credentials,
+// if they have any.
+func (s Service) checkUpdatesAt(ctx context.Context, url string) error {
+	origins, err := originsAt(ctx, s.DB, url)
+	if err != nil {
+		return err
+	}
+	var wrong error
+	for _, o := range origins {
+		if err := s.checkUpdateOf(ctx, o); err != nil && !errors.Is(err, access.ErrNotFound) {
+			wrong = errors.Join(wrong, fmt.Errorf("check app %d for updates: %w", o.PluginID, err))
+		}
+	}
+	return wrong
+}
+
+func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
+	p, err := find(ctx, s.DB, o.OrganizationID, o.PluginID, "")
+	if err != nil {
+		return access.OrNotFound(err)
+	}
+	latest, learned, err := s.latest(ctx, p, o)
+	if err != nil {
+		if !fault.IsOurs(err) {
+			return nil // there is none, or it has no time for us: it is asked again
+		}
+		return err
+	}
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		p, err := find(ctx, tx, o.OrganizationID, o.PluginID, tx.ForUpdate)
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		now, err := originOf(ctx, tx, p.OrganizationID, p.ID)
+		if err != nil || now.URLKey != o.URLKey {
+			return err // it comes from elsewhere since
+		}
+		if p, _, err = s.learned(ctx, tx, p, now, latest, learned); err != nil {
+			return err
+		}
+		return s.tellUpdate(ctx, tx, p)
+	})
+}
+
+// tellUpdate records that there is a newer tag than the app is at, unless that was recorded.
+func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
+	if p.LatestTag == "" || p.LatestTag == p.Tag {
+		return nil
+	}
+	if n, err := setTold(ctx, tx, p.ID, p.LatestTag); err != nil || n == 0 {
+		return err
+	}
+	changes := []activity.Change{activity.Changed("latest_tag", p.Tag, p.LatestTag)}
+	return s.recordAt(ctx, tx, access.Caller{}, p, activity.Outdated, changes, s.DB.Now())
+}

@@ -1,0 +1,42 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	"foyer/internal/infra/db"
+)
+
+// newURLs are those of upstreams from which apps come that are not due yet, and never were.
+func newURLs(ctx context.Context, q db.Querier, limit int) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT DISTINCT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND check_due_at IS NULL LIMIT $1`, limit)
+}
+
+func setFirstDue(ctx context.Context, tx *db.Tx, url string, at time.Time) error {
+	return db.Exec(ctx, tx, `
+		UPDATE plugin_sources SET check_due_at = COALESCE((SELECT MIN(s.check_due_at) FROM plugin_sources s WHERE s.url_key = $1), $2)
+		WHERE url_key = $1 AND check_due_at IS NULL`, url, at)
+}
+
+// dueURLs are those of upstreams that are due, the oldest first.
+func dueURLs(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `
+		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND check_due_at <= $1
+		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $2`, now, limit)
+}
+
+// postpone has an upstream be due at a later time, and returns 0 if it no longer is due.
+func postpone(ctx context.Context, tx *db.Tx, url string, now, at time.Time) (int64, error) {
+	return db.Changed(ctx, tx, `UPDATE plugin_sources SET check_due_at = $3 WHERE url_key = $1 AND check_due_at <= $2`, url, now, at)
+}
+
+// originsAt are those of the apps of all organizations that come from an upstream.
+func originsAt(ctx context.Context, q db.Querier, url string) ([]origin, error) {
+	return db.All(ctx, q, (*origin).fields, `SELECT `+originColumns+` FROM plugin_sources WHERE url_key = $1 ORDER BY plugin_id`, url)
+}
+
+// setTold notes that there is an event of a tag, and returns 0 if there was.
+func setTold(ctx context.Context, tx *db.Tx, pluginID int64, tag string) (int64, error) {
+	return db.Changed(ctx, tx, `UPDATE plugin_sources SET told_tag = $2 WHERE plugin_id = $1 AND told_tag <> $2`, pluginID, tag)
+}

@@ -1,0 +1,160 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+const everySix = 6 * time.Hour
+
+// clock moves the time of a rig.
+func (r rig) clock() (pass func(time.Duration)) {
+	now := r.DB.Now()
+	var mu sync.Mutex
+	r.DB.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	return func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
+}
+
+// told lists what events told of newer tags of an app.
+func (r rig) told(id int64) []string {
+	r.Helper()
+	tags, err := db.All(r.Context(), r.DB, db.Value[string], `
+		SELECT data FROM activity WHERE scope = $1 AND activity = $2 AND item_id = $3 ORDER BY id`, activity.Plugin, activity.Outdated, strconv.FormatInt(id, 10))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return tags
+}
+
+func (r rig) checkUpdates() {
+	r.Helper()
+	if err := r.CheckUpdates(r.Context(), everySix); err != nil {
+		r.Error(err)
+	}
+}
+
+// Each new tag makes one event, on whichever server; an upstream is asked at most once in six hours,
+// also by two servers for two organizations, and at least once in seven.
+func TestCheckUpdates(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `{"`+p.Tag+`":"`+p.LatestTag+`"}`...) }
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		second := r
+		second.caller = r.elsewhereOwner()
+		q := second.install(repo)
+		own := r.create(Draft{Name: patch.Of("own"), Tag: patch.Of("1")})
+		servers := []rig{r.another(upstreamtest.Allow()), r.another(upstreamtest.Allow())} // with this clock
+		requests := host.Requests()
+		asked := func(after time.Duration, want int) {
+			r.Helper()
+			pass(after)
+			var both sync.WaitGroup
+			for _, server := range servers {
+				both.Go(server.checkUpdates)
+			}
+			both.Wait()
+			if n := host.Requests() - requests; n != want {
+				r.Errorf("%d requests, want %d", n, want)
+			}
+			requests = host.Requests()
+		}
+		r.checkUpdates() // sets when it is due for the first time
+		asked(everySix, 1)
+		if tags := r.told(p.ID); len(tags) != 0 {
+			r.Errorf("without a new tag: %q", tags)
+		}
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		asked(0, 0)
+		asked(everySix-time.Minute, 0)
+		asked(time.Hour+time.Minute, 1)
+		for _, app := range []Plugin{p, q} {
+			if tags := r.told(app.ID); !slices.Equal(tags, []string{`{"v1.0.0":"v2.0.0"}`}) {
+				r.Errorf("app %d: %q", app.ID, tags)
+			}
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Tag != "v1.0.0" || got.Revision == p.Revision {
+			r.Errorf("%+v, %v", got, err)
+		}
+		asked(7*time.Hour, 1) // what was told of is not told again
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {
+			r.Fatal(err)
+		}
+		requests = host.Requests()
+		repo.Tag(r, "v3.0.0", "refs/heads/main")
+		asked(7*time.Hour, 1)
+		for id, want := range map[int64]string{p.ID: `{"v2.0.0":"v3.0.0"}`, q.ID: `{"v1.0.0":"v3.0.0"}`} {
+			if tags := r.told(id); len(tags) != 2 || tags[1] != want {
+				r.Errorf("app %d: %q", id, tags)
+			}
+		}
+		if tags := r.told(own.ID); len(tags) != 0 {
+			r.Errorf("without an upstream: %q", tags)
+		}
+	})
+}
+
+// An upstream that may not be asked, or fails, is left for six hours as well, and tells of nothing.
+func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		host := upstreamtest.NewHost(r)
+		repo := r.publish(host)
+		p := r.install(repo)
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		requests := host.Requests()
+		refused := r.another(nil)
+		refused.checkUpdates()
+		pass(everySix)
+		refused.checkUpdates()
+		if n := host.Requests() - requests; n != 0 || len(r.told(p.ID)) != 0 {
+			r.Errorf("%d requests to an address that is refused; %q", n, r.told(p.ID))
+		}
+		host.Fail(500)
+		pass(7 * time.Hour)
+		r.another(upstreamtest.Allow()).checkUpdates()
+		if n := host.Requests() - requests; n != 1 || len(r.told(p.ID)) != 0 {
+			r.Errorf("%d requests to one that fails; %q", n, r.told(p.ID))
+		}
+	})
+}
+
+// elsewhereOwner is the owner in another organization, too.
+func (r rig) elsewhereOwner() access.Caller {
+	r.Helper()
+	o, err := r.orgs().Create(r.Context(), "Elsewhere")
+	if err != nil {
+		r.Fatal(err)
+	}
+	err = access.NewKeys(r.DB).Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+		_, err := r.orgs().InsertMember(ctx, tx, access.Caller{}, o.ID, org.User{Email: "owner@acme.example"}, access.Owner)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	c := r.caller
+	c.Organization = o.Organization
+	return c
+}
