@@ -219,6 +219,35 @@ type Names struct {
 	LastName  *string `json:"last_name,omitempty"`
 }
 
+// OwnInvite is an invite to the user of the key.
+type OwnInvite struct {
+	ID string `json:"id"`
+	Invitation
+	Message string `json:"message"`
+}
+
+const ownInvites = self + "/invites"
+
+// ListOwnInvites reads one page of the invites to the verified address of the user of the key that can be
+// answered now, the newest first.
+func (c *Client) ListOwnInvites(ctx context.Context, r Range) (Page[OwnInvite], error) {
+	return ask[Page[OwnInvite]](ctx, c.at(ownInvites), http.MethodGet, "", r.addTo(url.Values{}), nil)
+}
+
+// AcceptOwnInvite makes the user of the key a member. The token of the invite's link is needed only if the
+// address is not verified.
+func (c *Client) AcceptOwnInvite(ctx context.Context, id, token string) (OrganizationInfo, error) {
+	answer := struct {
+		Token string `json:"token,omitempty"`
+	}{token}
+	return ask[OrganizationInfo](ctx, c.at(ownInvites), http.MethodPost, "/"+url.PathEscape(id)+"/accept", nil, answer)
+}
+
+// DeclineOwnInvite removes an invite to the user of the key.
+func (c *Client) DeclineOwnInvite(ctx context.Context, id string) error {
+	return c.at(ownInvites).call(ctx, http.MethodDelete, "/"+url.PathEscape(id), nil, nil, nil)
+}
+
 // Accepted is what accepting an invitation has made.
 type Accepted struct {
 	User         User             `json:"user"`

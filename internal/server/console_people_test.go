@@ -211,7 +211,7 @@ func TestConsoleSettings(t *testing.T) {
 		ada.want(403, "That did not work", ada.post(page, "do", "set", "name", "Mine"))
 		v.want(200, "You are now called Grace.", v.post("/console/profile", "do", "names", "first_name", "Grace", "last_name", "Hopper"))
 		v.want(200, `<bdi>Grace</bdi></summary>`, v.get(page))
-		ada.want(200, "To change your name, sign in by another way", ada.get("/console/profile"))
+		ada.want(200, "To change your name or address, sign in by another way", ada.get("/console/profile"))
 	})
 }
 

@@ -142,7 +142,10 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		Host: host, Keys: d.Keys, Mails: d.Invites.Mails, SignIn: d.SignIn, Addresses: d.Addresses, Tries: d.Sites.Tries, Preview: d.Invites.Preview, Compare: d.Plugins.Compare,
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
-	pages := &invitation.Pages{Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep}
+	pages := &invitation.Pages{
+		Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep,
+		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
+	}
 	return a.Observe(a.Handler(func(to *wire.Mux) {
 		s.pages(ctx, to, d.db, baseURL)
 		pages.Register(to)

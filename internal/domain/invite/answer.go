@@ -94,7 +94,9 @@ func (s Service) opened(ctx context.Context, q db.Querier, i Invite, w way) (Ope
 	return o, s.answerable(ctx, q, o)
 }
 
-func isKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
+// IsKnownUser reports whether an invite cannot be answered for no other reason than that its link was passed
+// on by hand, and the address belongs to a user, who may sign in and answer it.
+func IsKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
 
 var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
 

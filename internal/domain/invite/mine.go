@@ -65,18 +65,21 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 			return err
 		}
 		joined = org.Mine{Organization: o.Organization, Level: m.Level}
+		if err := access.KeepAnswer(ctx, tx, joined); err != nil {
+			return err
+		}
 		return s.accepted(ctx, tx, c, o, m)
 	})
 	return joined, err
 }
 
-// DeclineMine removes an invite to the caller's own address.
-func (s Service) DeclineMine(ctx context.Context, c access.Caller, id string) error {
+// DeclineMine removes an invite to the caller's own address, which may take its token as AcceptMine does.
+func (s Service) DeclineMine(ctx context.Context, c access.Caller, id, token string) error {
 	if err := access.MaySeeSelf(c); err != nil {
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		o, err := s.findMine(ctx, tx, c, id, "")
+		o, err := s.findMine(ctx, tx, c, id, token)
 		if err != nil {
 			return err
 		}
@@ -94,7 +97,7 @@ func (s Service) findMine(ctx context.Context, tx *db.Tx, c access.Caller, id, t
 		if t, ok := readToken(token); !ok || t.id.String() != id {
 			return Opened{}, access.ErrNotFound
 		}
-		if o, err := s.open(ctx, tx, token); o.ID == "" || err != nil && !isKnownUser(err) {
+		if o, err := s.open(ctx, tx, token); o.ID == "" || err != nil && !IsKnownUser(err) {
 			return Opened{}, err
 		}
 	}

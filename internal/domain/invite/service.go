@@ -350,7 +350,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 	switch _, err := s.opened(ctx, s.DB, i, handed); {
 	case fault.Is(err, fault.Expired):
 		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
-	case err != nil && !isKnownUser(err):
+	case err != nil && !IsKnownUser(err):
 		return "", time.Time{}, err
 	}
 	return s.Links.url(i, handed), i.ExpiresAt, nil

@@ -71,13 +71,14 @@ func (s Service) Guest(sealed string) (Guest, error) {
 	return g, nil
 }
 
-// GuestInvites returns the invites that a guest can answer, the newest first.
-func (s Service) GuestInvites(ctx context.Context, sealed string) ([]invite.Opened, error) {
+// GuestInvites returns who a sealed guest is, and the invites that they can answer, the newest first.
+func (s Service) GuestInvites(ctx context.Context, sealed string) (Guest, []invite.Opened, error) {
 	g, err := s.Guest(sealed)
 	if err != nil {
-		return nil, err
+		return Guest{}, nil, err
 	}
-	return s.Invites.ToAddress(ctx, s.DB, g.Email)
+	open, err := s.Invites.ToAddress(ctx, s.DB, g.Email)
+	return g, open, err
 }
 
 // AcceptAsGuest makes a guest a user and a member by one of their invites, and signs them in.

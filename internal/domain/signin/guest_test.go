@@ -36,7 +36,7 @@ func TestGuest(t *testing.T) {
 			t.Error(err)
 		}
 		id := offer()
-		if open, err := r.GuestInvites(t.Context(), in.Guest); err != nil || len(open) != 1 || open[0].ID != id {
+		if _, open, err := r.GuestInvites(t.Context(), in.Guest); err != nil || len(open) != 1 || open[0].ID != id {
 			t.Errorf("%+v, %v", open, err)
 		}
 		for name, sealed := range map[string]string{"none": "", "a session": "fos_x", "altered": in.Guest[:len(in.Guest)-1] + "."} {
@@ -105,7 +105,7 @@ func TestOwnInvites(t *testing.T) {
 		if o, err := r.Invites.AcceptMine(t.Context(), c, mine, ""); err != nil || o.ID != other.ID || o.Level != access.Member {
 			t.Errorf("%+v, %v", o, err)
 		}
-		if err := r.Invites.DeclineMine(t.Context(), c, mine); !fault.Is(err, fault.NotFound) {
+		if err := r.Invites.DeclineMine(t.Context(), c, mine, ""); !fault.Is(err, fault.NotFound) {
 			t.Errorf("accepted, then declined: %v", err)
 		}
 	})

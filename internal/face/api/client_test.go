@@ -131,6 +131,15 @@ var ownCalls = map[string]func(context.Context, *client.Client) (any, error){
 		return struct{}{}, c.RequestSignIn(ctx, "ada@example.com")
 	},
 	"showInvite": func(ctx context.Context, c *client.Client) (any, error) { return c.GetInvitation(ctx, "token") },
+	"listOwnInvites": func(ctx context.Context, c *client.Client) (any, error) {
+		return c.ListOwnInvites(ctx, client.Range{})
+	},
+	"acceptOwnInvite": func(ctx context.Context, c *client.Client) (any, error) {
+		return c.AcceptOwnInvite(ctx, "01981f30-1b7e-7a52-8b1a-7f2d9f3c4e55", "token")
+	},
+	"declineOwnInvite": func(ctx context.Context, c *client.Client) (any, error) {
+		return nil, c.DeclineOwnInvite(ctx, "01981f30-1b7e-7a52-8b1a-7f2d9f3c4e55")
+	},
 	"declineInvite": func(ctx context.Context, c *client.Client) (any, error) {
 		return nil, c.DeclineInvitation(ctx, "token")
 	},

@@ -40,6 +40,8 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 		return AppendVersion(b, o)
 	case org.Organization:
 		return appendOrganization(b, org.Mine{Organization: o, Level: c.Level})
+	case org.Mine:
+		return appendOrganization(b, o)
 	case org.User:
 		return AppendUser(b, o)
 	case org.Membership:
@@ -71,6 +73,8 @@ func (a *API) tagOf(object any) wire.Tag {
 		return appTag(o.Plugin)
 	case org.Organization:
 		return organizationTag(o)
+	case org.Mine:
+		return organizationTag(o.Organization)
 	case access.Session:
 		return sessionTag(o)
 	}

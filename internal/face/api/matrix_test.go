@@ -103,7 +103,7 @@ func expected(route api.Route, who string) int {
 		if strings.Contains(route.Path, "{organization_id}/activity") || strings.Contains(route.Path, "/webhooks") || strings.HasSuffix(route.Path, "/events") {
 			return http.StatusForbidden
 		}
-		if strings.Contains(route.Path, "/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") && route.Method != http.MethodGet {
+		if strings.Contains(route.Path, "{organization_id}/invites/{id}") || strings.Contains(route.Path, "{user_uuid}") && route.Method != http.MethodGet {
 			return http.StatusForbidden // made by the owner; another member
 		}
 	case "owner":

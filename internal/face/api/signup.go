@@ -15,14 +15,45 @@ func (a *API) showInvite(w http.ResponseWriter, r *http.Request, _ access.Caller
 	if err != nil {
 		return err
 	}
-	return writeSecret(w, http.StatusOK, func(b []byte) []byte {
-		b = wire.AppendField(append(b, '{'), "target_email", o.TargetEmail)
-		b = wire.AppendField(b, "first_name", o.FirstName)
-		b = wire.AppendField(b, "organization_name", o.Organization.Name)
-		b = wire.AppendInt(b, "level", int64(o.Level))
-		b = appendInviter(wire.AppendName(b, "invited_by"), o.CreatedBy)
-		return append(wire.AppendTime(b, "expires_at", o.ExpiresAt), '}')
-	})
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return append(appendOpened(append(b, '{'), o), '}') })
+}
+
+// appendOpened appends what the person invited may know of an invite.
+func appendOpened(b []byte, o invite.Opened) []byte {
+	b = wire.AppendField(b, "target_email", o.TargetEmail)
+	b = wire.AppendField(b, "first_name", o.FirstName)
+	b = wire.AppendField(b, "organization_name", o.Organization.Name)
+	b = wire.AppendInt(b, "level", int64(o.Level))
+	b = appendInviter(wire.AppendName(b, "invited_by"), o.CreatedBy)
+	return wire.AppendTime(b, "expires_at", o.ExpiresAt)
+}
+
+func appendOwnInvite(b []byte, o invite.Opened) []byte {
+	b = appendOpened(wire.AppendField(append(b, '{'), "id", o.ID), o)
+	return append(wire.AppendField(b, "message", o.Message), '}')
+}
+
+func (a *API) acceptOwnInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	o, err := wire.ReadObject(w, r, wire.MaxSignupBody)
+	if err != nil {
+		return err
+	}
+	token := o.Text("token")
+	if err := token.Check("token"); err != nil {
+		return err
+	}
+	joined, err := a.Invites.AcceptMine(r.Context(), c, pathUUID(r, "id"), token.Value)
+	if err != nil {
+		return err
+	}
+	return writeOrganization(w, joined)
+}
+
+func (a *API) declineOwnInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	if err := a.Invites.DeclineMine(r.Context(), c, pathUUID(r, "id"), ""); err != nil {
+		return err
+	}
+	return wire.WriteNothing(w)
 }
 
 func appendInviter(b []byte, u org.User) []byte {

@@ -6,12 +6,17 @@ import (
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/fault"
 	"foyer/internal/face/cli/terminal"
 )
 
 type userCommands struct {
 	Get userGet `cmd:"" help:"Show who you are."`
 	Set userSet `cmd:"" help:"Change your names or your address."`
+
+	Invites userInvites `cmd:"" help:"List the invites to you, if your address is verified."`
+	Accept  userAccept  `cmd:"" help:"Accept one of them."`
+	Decline userDecline `cmd:"" help:"Decline one of them."`
 }
 
 // Help gives examples.
@@ -23,6 +28,7 @@ Examples:
     foyer user get
     foyer user set --first-name=Ada --last-name=Lovelace
     foyer user set --email=ada@example.org
+    foyer user invites
 `
 }
 
@@ -60,4 +66,59 @@ func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Outpu
 		fmt.Fprintf(log, "foyer: note: a mail with a link is on its way to %s: your address changes when the link is followed.\n", terminal.Printable(*c.Email))
 	}
 	return users.One(out, u)
+}
+
+var ownInvites = terminal.View[client.OwnInvite]{
+	Columns: "ID ORGANIZATION LEVEL INVITED-BY EXPIRES",
+	More:    "MESSAGE",
+	Row: func(i client.OwnInvite) []any {
+		return []any{i.ID, i.OrganizationName, levelName(i.Level), i.InvitedBy.Email, i.ExpiresAt, i.Message}
+	},
+}
+
+type userInvites struct{}
+
+// Run lists invites.
+func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
+	page, err := to.ListOwnInvites(ctx, client.Range{Limit: pageSize})
+	if err != nil {
+		return err
+	}
+	return ownInvites.All(out, page.Results)
+}
+
+type userAccept struct {
+	Invite string `arg:"" help:"Its id."`
+}
+
+// Run accepts an invite.
+func (c userAccept) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
+	o, err := to.AcceptOwnInvite(ctx, c.Invite, "")
+	if err != nil {
+		return noInvite(err, c.Invite)
+	}
+	return organizations.One(out, o)
+}
+
+type userDecline struct {
+	Invite string `arg:"" help:"Its id."`
+}
+
+// Run declines an invite.
+func (c userDecline) Run(ctx context.Context, to *client.Client, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Decline invite %s?", c.Invite); err != nil {
+		return err
+	}
+	if err := to.DeclineOwnInvite(ctx, c.Invite); err != nil {
+		return noInvite(err, c.Invite)
+	}
+	return out.Say(map[string]any{"id": c.Invite}, "Declined.")
+}
+
+// noInvite says what is not there, where the API has one answer for everything.
+func noInvite(err error, id string) error {
+	if client.IsNotFound(err) {
+		return fault.New(fault.NotFound, "There is no invite %s to your address, or the address is not verified.", id)
+	}
+	return err
 }

@@ -88,6 +88,7 @@ func screens() map[string]screen {
 		"":                                      {show: showOrganizations},
 		"/keys":                                 {show: showKeys, do: map[string]action{"make": makeKey, "revoke": revokeKey}},
 		"/profile":                              {show: showProfile, do: map[string]action{"names": changeNames, "address": changeAddress}},
+		"/invitations":                          {show: showOwnInvites, do: map[string]action{"accept": acceptOwnInvite, "decline": declineOwnInvite}},
 		"/sessions":                             {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
 		organization:                            {show: showOverview},
 		apps:                                    {show: showApps, do: map[string]action{"upgrade": upgradeApps}},
@@ -143,6 +144,7 @@ func (c *Console) Register(to *wire.Mux) {
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showChange), http.MethodPost: c.linkPage(c.makeChange)}))
 	}
 	pages := map[string]wire.Methods{
+		guestPath:    {http.MethodGet: c.linkPage(c.showGuest), http.MethodPost: c.linkPage(c.answerGuest)},
 		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},
 		CallbackPath: {http.MethodGet: c.linkPage(c.fromProvider)},
 		mailPath:     {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.mailLink)},
@@ -260,7 +262,7 @@ func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 		path = v.here()
 	}
 	if then.signOut {
-		c.forget(w)
+		forget(w, c.cookie(""))
 	}
 	c.tell(w, then.said)
 	see(w, path)

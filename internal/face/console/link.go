@@ -97,18 +97,23 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 // Keep gives the browser a session.
-func (c *Console) Keep(w http.ResponseWriter, session string) { http.SetCookie(w, c.cookie(session)) }
+func (c *Console) Keep(w http.ResponseWriter, session string) {
+	http.SetCookie(w, c.cookie(session))
+	forget(w, c.guestCookie(""))
+}
 
 // enter gives the browser its session, and leads on to a page.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entered, then string) error {
 	if in.Guest != "" {
-		return fault.New(fault.Denied, "You have invitations, and are in no organization yet: open the link in the mail of one of them.")
+		http.SetCookie(w, c.guestCookie(in.Guest))
+		see(w, c.prefix+guestPath)
+		return nil
 	}
 	identity, err := c.Keys.IdentifySession(r.Context(), in.Session)
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, c.cookie(in.Session))
-	see(w, c.within(then, c.landing(r, identity)))
+	c.Keep(w, in.Session)
+	see(w, c.landing(r, identity, then))
 	return nil
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"foyer/internal/domain/signin"
 )
@@ -42,9 +43,7 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	if cookie, err := r.Cookie(c.flowCookie("").Name); err == nil {
 		back.Kept = cookie.Value
 	}
-	gone := c.flowCookie("")
-	gone.MaxAge = -1
-	http.SetCookie(w, gone)
+	forget(w, c.flowCookie(""))
 	in, then, err := c.SignIn.Finish(r.Context(), back, c.draft(w, r))
 	if err != nil {
 		return err
@@ -54,8 +53,13 @@ func (c *Console) fromProvider(w http.ResponseWriter, r *http.Request) error {
 
 // flowCookie holds what a browser keeps while it is at the provider.
 func (c *Console) flowCookie(kept string) *http.Cookie {
-	cookie := c.cookie(kept)
-	cookie.Name = strings.Replace(cookie.Name, "foyer", "foyer-oidc", 1)
-	cookie.MaxAge = int(signin.FlowTime.Seconds())
+	return c.shortCookie("oidc", kept, signin.FlowTime)
+}
+
+// shortCookie holds something for a time shorter than a session.
+func (c *Console) shortCookie(name, value string, lasts time.Duration) *http.Cookie {
+	cookie := c.cookie(value)
+	cookie.Name = strings.Replace(cookie.Name, "foyer", "foyer-"+name, 1)
+	cookie.MaxAge = int(lasts.Seconds())
 	return cookie
 }

@@ -141,7 +141,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, c.cookie(session))
-	then := c.within(r.PostForm.Get("then"), c.landing(r, identity))
+	then := c.landing(r, identity, r.PostForm.Get("then"))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
 		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
 		return
@@ -183,7 +183,8 @@ func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, nil, err)
 		return
 	}
-	c.forget(w)
+	forget(w, c.cookie(""))
+	forget(w, c.guestCookie(""))
 	see(w, c.root())
 }
 
@@ -207,20 +208,25 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// forget makes the browser forget the session.
-func (c *Console) forget(w http.ResponseWriter) {
-	gone := c.cookie("")
+// forget makes the browser forget a cookie.
+func forget(w http.ResponseWriter, gone *http.Cookie) {
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
 }
 
-// landing is the path of the page to begin with.
-func (c *Console) landing(r *http.Request, identity *access.Identity) string {
-	caller, err := c.Keys.Enter(r.Context(), identity, access.Current)
-	if err != nil {
-		return c.root()
+// landing is the path of the page to begin with: that of invites to be answered, then the one that was
+// asked for, or an organization's.
+func (c *Console) landing(r *http.Request, identity *access.Identity, then string) string {
+	path := c.root()
+	if caller, err := c.Keys.Enter(r.Context(), identity, access.Current); err == nil {
+		path += "/" + caller.Organization.ID
 	}
-	return c.root() + "/" + caller.Organization.ID
+	path = c.within(then, path)
+	if r.PostForm.Get("sent") == "" && c.waiting(r, identity.Caller()) {
+		query := url.Values{"then": {strings.TrimPrefix(path, c.prefix)}}
+		return c.prefix + ownInvitesPath + "?" + query.Encode()
+	}
+	return path
 }
 
 // within is path if it leads to a page below the first one, else otherwise.

@@ -49,12 +49,13 @@ func newSite(t *testing.T, d *db.DB) *site {
 	return &site{
 		T:     t,
 		owner: access.Caller{Scope: access.All, UserID: m.User.ID, Level: access.Owner, Organization: o.Organization},
-		pages: Pages{Invites: invites, Host: markup.Host{
+		pages: Pages{Invites: invites, SignedIn: func(*http.Request) (Visitor, bool) { return Visitor{}, false }, Host: markup.Host{
 			BaseURL:   "https://foyer.example",
 			RequestID: func(http.ResponseWriter) string { return "req" },
 			Report:    func(http.ResponseWriter, *http.Request, error) {},
 			Check:     func(http.ResponseWriter, *http.Request) error { return nil },
 			Limit:     func(http.ResponseWriter, *http.Request) error { return nil },
+			Address:   func(*http.Request) string { return "192.0.2.1" },
 		}},
 	}
 }

@@ -27,13 +27,30 @@ type Pages struct {
 	Keyless bool
 	// Keep gives the browser the session that signs it in.
 	Keep func(w http.ResponseWriter, session string)
+	// SignedIn returns who the browser is signed in as, if they may answer invites to their address.
+	SignedIn func(r *http.Request) (Visitor, bool)
+	// AcceptAsGuest makes a guest a member, and signs them in.
+	AcceptAsGuest func(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error)
 
-	accepted *dedup.Forms[invite.Accepted]
+	accepted *dedup.Forms[joined]
+}
+
+// Visitor is somebody who is signed in.
+type Visitor struct {
+	Email  string
+	Caller access.Caller
+	Guest  string // sealed; "": they are the user Caller
+}
+
+// joined is what accepting has made, and whether the browser was signed in before.
+type joined struct {
+	invite.Accepted
+	signedIn bool
 }
 
 // Register adds the pages to a mux.
 func (p *Pages) Register(to *wire.Mux) {
-	p.accepted = dedup.New[invite.Accepted]()
+	p.accepted = dedup.New[joined]()
 	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}
@@ -73,11 +90,27 @@ type failure struct {
 func (f failure) Unwrap() error { return f.error }
 
 func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error) {
-	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
+	o, as, err := p.open(r)
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
 	}
-	return markup.Fill("invitation.html", invitation(o)), nil
+	page := invitation(o)
+	page.SignedIn = as != nil
+	return markup.Fill("invitation.html", page), nil
+}
+
+// open returns the invite behind a link, and who is signed in if that is whom it is for: they need no
+// mailed link.
+func (p *Pages) open(r *http.Request) (invite.Opened, *Visitor, error) {
+	o, err := p.Invites.Open(r.Context(), r.PathValue("token"))
+	v, ok := p.SignedIn(r)
+	if !ok || o.ID == "" || v.Email != o.TargetEmail {
+		return o, nil, err
+	}
+	if v.Guest == "" && invite.IsKnownUser(err) {
+		err = nil
+	}
+	return o, &v, err
 }
 
 // answer accepts or declines, and answers with the page that says so: a redirect
@@ -94,7 +127,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	switch r.PostForm.Get("answer") {
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
-		accept := func(ctx context.Context) (invite.Accepted, error) {
+		accept := func(ctx context.Context) (joined, error) {
 			return p.accept(r.WithContext(ctx), token, names, id)
 		}
 		made, err := p.accepted.Do(r.Context(), token, form, "", accept)
@@ -107,32 +140,55 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 		w.Header().Set("Referrer-Policy", "strict-origin") // it has a form for the console, which must know where that comes from
 		return markup.Fill("accepted.html", p.welcome(made)), nil
 	case "decline":
-		return p.decline(r.Context(), token, id)
+		return p.decline(r, token, id)
 	}
 	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
 }
 
-func (p *Pages) accept(r *http.Request, token string, names invite.Names, id string) (invite.Accepted, error) {
-	o, err := p.Invites.Open(r.Context(), token)
+func (p *Pages) accept(r *http.Request, token string, names invite.Names, id string) (joined, error) {
+	o, as, err := p.open(r)
 	if err != nil {
-		return invite.Accepted{}, failure{error: err, opened: o}
+		return joined{}, failure{error: err, opened: o}
 	}
-	var made invite.Accepted
-	if p.Keyless {
-		made, err = p.Invites.AcceptInBrowser(r.Context(), token, names, access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: id})
-	} else {
-		made, err = p.Invites.Accept(r.Context(), token, names, id)
+	made := joined{signedIn: as != nil}
+	draft := access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: id}
+	switch {
+	case as != nil:
+		made.Accepted, err = p.acceptAs(r.Context(), *as, o, token, names, draft)
+	case p.Keyless:
+		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft)
+	default:
+		made.Accepted, err = p.Invites.Accept(r.Context(), token, names, id)
 	}
 	if err != nil {
-		return invite.Accepted{}, failure{error: err, opened: o, names: &names}
+		return joined{}, failure{error: err, opened: o, names: &names}
 	}
 	return made, nil
 }
 
-func (p *Pages) decline(ctx context.Context, token, id string) (markup.Page, error) {
-	o, err := p.Invites.Open(ctx, token)
-	if err == nil {
-		_, err = p.Invites.Decline(ctx, token, id)
+// acceptAs accepts as whoever is signed in.
+func (p *Pages) acceptAs(
+	ctx context.Context, v Visitor, o invite.Opened, token string, names invite.Names, d access.SessionDraft,
+) (made invite.Accepted, err error) {
+	made = invite.Accepted{User: org.User{Email: v.Email}, Organization: o.Organization, Level: o.Level}
+	if v.Guest != "" {
+		made.Session, err = p.AcceptAsGuest(ctx, v.Guest, o.ID, names, d)
+		return made, err
+	}
+	v.Caller.RequestID = d.RequestID
+	_, err = p.Invites.AcceptMine(ctx, v.Caller, o.ID, token)
+	return made, err
+}
+
+func (p *Pages) decline(r *http.Request, token, id string) (markup.Page, error) {
+	o, as, err := p.open(r)
+	switch {
+	case err != nil:
+	case as != nil && as.Guest == "":
+		as.Caller.RequestID = id
+		err = p.Invites.DeclineMine(r.Context(), as.Caller, o.ID, token)
+	default:
+		_, err = p.Invites.Decline(r.Context(), token, id)
 	}
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
@@ -189,11 +245,11 @@ func invitation(o invite.Opened) Invitation {
 	}
 }
 
-func (p *Pages) welcome(made invite.Accepted) Accepted {
+func (p *Pages) welcome(made joined) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: p.Base().EscapedPath(), SignedIn: made.Session != "",
+		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "",
 	}
 }
 

@@ -49,6 +49,7 @@ type Invitation struct {
 	Apps             access.AppAccess
 	ExpiresAt        time.Time
 	KnownUser        bool       // the address has an account: its names are not asked for
+	SignedIn         bool       // as that address
 	Form             string     // names the form, for when it is sent twice
 	Faults           fault.List // what was wrong with the form sent before
 }

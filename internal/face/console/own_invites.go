@@ -1,0 +1,154 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/signin"
+	"foyer/internal/face/console/invitation"
+	"foyer/internal/face/console/markup"
+)
+
+const (
+	ownInvitesPath = "/console/invitations"
+	guestPath      = "/console/guest"
+)
+
+// OwnInvites lists the invites to whoever looks at it, who is a guest before they are a user.
+type OwnInvites struct {
+	List[OwnInvite]
+	Email string
+	Guest bool
+	Then  string // the path of the page to go on to
+}
+
+// OwnInvite is an invite to whoever looks at the page.
+type OwnInvite struct {
+	ID, OrganizationName, FirstName, Message string
+	Inviter                                  client.User
+	Level                                    client.Level
+	ExpiresAt                                time.Time
+}
+
+func showOwnInvites(v *visit) (markup.Page, error) {
+	l, err := list(v, "invitations", v.client.ListOwnInvites)
+	shown := List[OwnInvite]{Frame: l.Frame, Count: l.Count, From: l.From, To: l.To, Previous: l.Previous, Next: l.Next}
+	for _, i := range l.Items {
+		shown.Items = append(shown.Items, OwnInvite{
+			ID: i.ID, OrganizationName: i.OrganizationName, Level: i.Level, Message: i.Message, ExpiresAt: i.ExpiresAt,
+			Inviter: client.User{FirstName: i.InvitedBy.FirstName, LastName: i.InvitedBy.LastName, Email: i.InvitedBy.Email},
+		})
+	}
+	then := v.console.within(v.request.URL.Query().Get("then"), v.console.root())
+	return markup.Fill("own_invites.html", OwnInvites{List: shown, Email: v.identity.Person.Email, Then: then}), err
+}
+
+func acceptOwnInvite(v *visit) (next, error) {
+	o, err := v.client.AcceptOwnInvite(v.ctx(), v.line("id"), "")
+	return next{path: v.console.root() + "/" + o.ID, said: sentence("You are in: this is %s.", o.Name)}, err
+}
+
+func declineOwnInvite(v *visit) (next, error) {
+	return next{said: "You have declined the invitation."}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
+}
+
+// waiting reports whether there are invites that whoever signs in may answer at once.
+func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
+	if !mayAnswer(caller) {
+		return false
+	}
+	found, err := c.SignIn.Invites.Mine(r.Context(), caller, page.Page{Limit: 1})
+	return err == nil && found.Count > 0 // else they are found in the menu
+}
+
+// SignedIn returns who a browser is signed in as, if they may answer invites to their address.
+func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
+	if session, err := c.sessionOf(r); err == nil {
+		if identity, err := c.Keys.IdentifySession(r.Context(), session); err == nil {
+			caller := identity.Caller()
+			return invitation.Visitor{Email: identity.Person.Email, Caller: caller}, mayAnswer(caller)
+		}
+	}
+	sealed := c.guestOf(r)
+	g, err := c.SignIn.Guest(sealed)
+	return invitation.Visitor{Email: g.Email, Guest: sealed}, err == nil
+}
+
+// mayAnswer reports whether a caller may answer invites to their address.
+func mayAnswer(c access.Caller) bool {
+	return c.Scope.Includes(access.All) && access.MaySeeSelf(c) == nil
+}
+
+// guestCookie holds who somebody is who is no user yet.
+func (c *Console) guestCookie(sealed string) *http.Cookie {
+	return c.shortCookie("guest", sealed, signin.GuestTime)
+}
+
+func (c *Console) guestOf(r *http.Request) string {
+	cookie, err := r.Cookie(c.guestCookie("").Name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// showGuest lists the invites that a guest can answer.
+func (c *Console) showGuest(w http.ResponseWriter, r *http.Request) error {
+	g, open, err := c.SignIn.GuestInvites(r.Context(), c.guestOf(r))
+	if err != nil {
+		return err
+	}
+	shown := OwnInvites{List: List[OwnInvite]{Frame: c.bare(), Count: len(open)}, Email: g.Email, Guest: true, Then: c.root()}
+	for _, o := range open {
+		by := client.User{FirstName: o.CreatedBy.FirstName, LastName: o.CreatedBy.LastName, Email: o.CreatedBy.Email}
+		shown.Items = append(shown.Items, OwnInvite{
+			ID: o.ID, OrganizationName: o.Organization.Name, FirstName: o.FirstName, Message: o.Message, Inviter: by,
+			Level: client.Level(o.Level), ExpiresAt: o.ExpiresAt,
+		})
+	}
+	c.Write(w, r, templates, http.StatusOK, markup.Fill("own_invites.html", shown))
+	return nil
+}
+
+// answerGuest accepts or declines one of a guest's invites.
+func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
+	err := c.FromHere(r)
+	if err == nil {
+		err = read(w, r, maxForm)
+	}
+	if err != nil {
+		return err
+	}
+	sealed, id := c.guestOf(r), r.PostForm.Get("id")
+	switch r.PostForm.Get("do") {
+	case "accept":
+		names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
+		session, err := c.SignIn.AcceptAsGuest(r.Context(), sealed, id, names, c.draft(w, r))
+		if err != nil {
+			return err
+		}
+		return c.enter(w, r, signin.Entered{Session: session}, "")
+	case "decline":
+		if err := c.SignIn.DeclineAsGuest(r.Context(), sealed, id, c.RequestID(w)); err != nil {
+			return err
+		}
+		see(w, c.prefix+guestPath)
+		return nil
+	}
+	return fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")
+}
+
+// typedName is a name in a form; absent if it was not asked for.
+func typedName(form url.Values, field string) patch.Field[string] {
+	if !form.Has(field) {
+		return patch.Field[string]{}
+	}
+	return patch.Of(form.Get(field))
+}

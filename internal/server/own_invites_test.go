@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/infra/oidc/oidctest"
+)
+
+// answer posts the form of one of the invitations on a page.
+func (v *visitor) answer(page shown, organization, do string) shown {
+	v.Helper()
+	_, section, ok := strings.Cut(page.body, "<bdi>"+organization+"</bdi></h2>")
+	id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(section)
+	if !ok || id == nil {
+		v.Fatalf("no invitation to %s on %s:\n%s", organization, page.path, page.body)
+	}
+	path, _, _ := strings.Cut(page.path, "?")
+	return v.post(path, "id", id[1], "do", do, "last_name", "Ofhers")
+}
+
+// inviteFrom invites from a new organization.
+func inviteFrom(t *testing.T, cfg config.Config, s *running, organization, email string) client.Invite {
+	t.Helper()
+	_, key := joinElsewhere(t, cfg, "host@"+strings.ToLower(organization)+".example")
+	theirs := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+	must[client.OrganizationInfo](t)(theirs.Change(t.Context(), client.OrganizationPatch{Name: &organization}))
+	return must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, FirstName: "Eve", Message: "Come in!"}))
+}
+
+// Whoever is invited signs in by the identity provider before they are a user. Nothing is made
+// before they accept.
+func TestGuestByProvider(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s, p := withProvider(t, url)
+		cfg := config.Config{Database: url}
+		d := dbtest.Open(t, url)
+		wantMade := func(users, others int) {
+			t.Helper()
+			for table, want := range map[string]int{"users": users, "sessions": others, "identities": others} {
+				if n := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM `+table)); n != want {
+					t.Errorf("%d %s, want %d", n, table, want)
+				}
+			}
+		}
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		inviteFrom(t, cfg, s, "Umbrella", "eve@x.example")
+		before := must[int](t)(db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`))
+		p.Behave(oidctest.Behaviour{Claims: map[string]any{"sub": "eve", "email": "Eve@x.example"}})
+		v := visit(t, s, "")
+		page := v.get("/console/session/oidc?then=/console/keys")
+		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", page)
+		v.want(200, "Come in!", page)
+		if page.path != "/console/guest" {
+			t.Errorf("got to %s", page.path)
+		}
+		wantMade(before, 0)
+		v.want(401, "Sign in", v.get("/console"))
+		page = v.answer(page, "Umbrella", "decline")
+		if strings.Contains(page.body, "Umbrella") {
+			t.Error("a declined invitation is still shown")
+		}
+		wantMade(before, 0)
+		stranger := visit(t, s, "")
+		stranger.want(401, "Your time to answer is over", stranger.get("/console/guest"))
+		if got := v.send("POST", "/console/guest", "do=accept", "Sec-Fetch-Site", "cross-site"); got.status != 403 {
+			t.Errorf("from another site: %d", got.status)
+		}
+		v.want(200, "overview", v.answer(page, "My organization", "accept"))
+		wantMade(before+1, 1)
+		v.want(200, "eve@x.example", v.get("/console/profile"))
+		v.want(200, "identity provider", v.get("/console/sessions"))
+		again := visit(t, s, "")
+		again.want(200, "overview", again.get("/console/session/oidc"))
+	})
+}
+
+// The same by a link in a mail; the invite's own page knows a guest, too.
+func TestGuestByMail(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		handed := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+		guestLink(t, mails, 1) // the invite's has none
+		anybody := must[*client.Client](t)(client.New(s.URL, ""))
+		for _, email := range []string{"nobody@x.example", "eve@x.example"} {
+			if err := anybody.RequestSignIn(t.Context(), email); err != nil {
+				t.Fatal(err)
+			}
+		}
+		link := guestLink(t, mails, 2)
+		v := visit(t, s, "")
+		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", v.post(link))
+		if again := v.post(link); again.status != 404 {
+			t.Errorf("the link works twice: %d", again.status)
+		}
+		path := strings.TrimPrefix(handed.URL, s.URL)
+		if page := v.get(path); !strings.Contains(page.body, "Accept as <bdi>eve@x.example</bdi>") {
+			t.Error(page.body)
+		}
+		if page := visit(t, s, "").get(path); strings.Contains(page.body, "Accept as") {
+			t.Error("a stranger is offered to accept as somebody")
+		}
+		if accepted := v.post(path, "answer", "accept"); accepted.status != 200 || strings.Contains(accepted.body, "foy_") || !strings.Contains(accepted.body, "You are signed in") {
+			t.Errorf("%d %s", accepted.status, accepted.body)
+		}
+		v.want(200, "overview", v.get("/console"))
+		v.want(200, "verified: a mail", v.get("/console/profile"))
+		if got := v.get("/console/guest"); got.status != 401 {
+			t.Errorf("still a guest: %d", got.status)
+		}
+	})
+}
+
+// guestLink waits for the nth mail, and returns the path of the link to sign in with.
+func guestLink(t *testing.T, mails *mailtest.Server, n int) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := must[[]mailtest.Mail](t)(mails.Wait(ctx, n))
+	return regexp.MustCompile(`/signin/[\w-]+`).FindString(got[n-1].Text(t))
+}
+
+// A user who signs in sees the invites to their verified address first, and goes on from there.
+func TestOwnInvitesInTheConsole(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s, _ := withProvider(t, url)
+		cfg := config.Config{Database: url}
+		inviteFrom(t, cfg, s, "Umbrella", "ada@x.example")
+		v := visit(t, s, s.key)
+		v.want(200, "no invitations for you now", v.get("/console/invitations")) // the address is not verified
+		page := v.get("/console/session/oidc?then=/console/keys")
+		v.want(200, "<bdi>ada@x.example</bdi></strong>. Nothing happens", page)
+		v.want(200, `href="/console/keys">Go on`, page)
+		v.want(200, "You are in: this is Umbrella.", v.answer(page, "Umbrella", "accept"))
+		v.want(200, "no invitations for you now", v.get("/console/invitations"))
+		v.want(404, "It is gone", v.post("/console/invitations", "id", nobody, "do", "accept"))
+
+		second := inviteFrom(t, cfg, s, "Cyberdyne", "ada@x.example")
+		v.want(200, "You have declined", v.answer(v.get("/console/invitations"), "Cyberdyne", "decline"))
+		if _, err := s.LinkInvite(t.Context(), second.ID); err == nil {
+			t.Error("the invite is still there")
+		}
+	})
+}
+
+// A link that was passed on by hand to somebody who is a user works once they are signed in.
+func TestHandedLinkOfAUser(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		key := ownerElsewhere(t, config.Config{Database: url})
+		theirs := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		name := "Umbrella"
+		must[client.OrganizationInfo](t)(theirs.Change(t.Context(), client.OrganizationPatch{Name: &name}))
+		for _, do := range []string{"decline", "accept"} {
+			invite := must[client.Invite](t)(theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+			path := strings.TrimPrefix(must[client.InviteLink](t)(theirs.LinkInvite(t.Context(), invite.ID)).URL, s.URL)
+			for _, other := range []*visitor{visit(t, s, ""), visit(t, s, key)} {
+				if got := other.post(path, "answer", do); got.status != 403 || !strings.Contains(got.body, "sign in") {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+			}
+			v := visit(t, s, s.key)
+			if page := v.get(path); page.status != 200 || !strings.Contains(page.body, "Accept as <bdi>ada@x.example</bdi>") {
+				t.Errorf("%d %s", page.status, page.body)
+			}
+			if got := v.post(path, "answer", do); got.status != 200 || strings.Contains(got.body, "foy_") {
+				t.Errorf("%s: %d %s", do, got.status, got.body)
+			}
+		}
+		v := visit(t, s, s.key)
+		v.want(200, "Umbrella", v.get("/console"))
+	})
+}
