@@ -12,12 +12,19 @@ import (
 // fileDiff is what is different in a file.
 type fileDiff struct {
 	Filename       string
-	Lines          []diffLine
+	Parts          []diffPart
 	Added, Removed int
 	Cut            bool // there is more than is shown
+	lines          int
 }
 
-// diffLine is a line of a difference with its numbers, or the gap before those that follow.
+// diffPart is a run of lines: around what differs, or those between that are the same.
+type diffPart struct {
+	Folded int        // how many lines are folded; 0: they are shown
+	Lines  []diffLine // none if they are folded and not known
+}
+
+// diffLine is a line of a difference with its numbers.
 type diffLine struct {
 	Old, New int // 0: it has none
 	Class    string
@@ -29,46 +36,88 @@ func (l diffLine) Sign() string {
 	return map[string]string{"added": "+", "removed": "−"}[l.Class]
 }
 
-// shownLines is how many lines of a diff a page shows.
-const shownLines = 400
+// shownLines is how many lines of a diff a page shows, and maxFolded how many it holds besides.
+const (
+	shownLines = 400
+	maxFolded  = 200
+)
 
 // hunk is where a part of a unified diff begins, in both files.
 var hunk = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@`) })
 
-// readDiffs takes unified diffs, each as far as it is shown.
-func readDiffs(diffs []client.FileDiff) []fileDiff {
+// side has the texts of files before or after a difference, as far as they are known.
+type side struct {
+	texts  map[string]string
+	before bool
+}
+
+// readDiffs takes unified diffs, each as far as it is shown. What is the same between is folded,
+// with the lines that are known.
+func readDiffs(diffs []client.FileDiff, known side) []fileDiff {
 	all := make([]fileDiff, len(diffs))
 	for i, d := range diffs {
 		all[i].Filename = d.Filename
-		all[i].read(d.Diff)
+		var lines []string
+		if text, ok := known.texts[d.Filename]; ok && strings.Contains(d.Diff, "\n@@ ") {
+			lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		}
+		all[i].read(d.Diff, lines, known.before)
 	}
 	return all
 }
 
-func (f *fileDiff) read(diff string) {
-	before, after, inside := 0, 0, false
+func (f *fileDiff) read(diff string, lines []string, old bool) {
+	before, after, inside := 1, 1, false
 	for text := range strings.Lines(diff) {
 		text = strings.TrimSuffix(text, "\n")
 		if at := hunk().FindStringSubmatch(text); at != nil {
-			before, _ = strconv.Atoi(at[1]) // of digits; too many of them count as none
+			to, _ := strconv.Atoi(at[1]) // of digits; too many of them count as none
+			f.fold(lines, before, after, to-before, old)
+			inside, before = true, to
 			after, _ = strconv.Atoi(at[2])
-			if inside = true; before > 1 || len(f.Lines) > 0 {
-				f.Lines = append(f.Lines, diffLine{Class: "gap", Text: "…"})
-			}
+			f.Parts = append(f.Parts, diffPart{})
 			continue
 		}
 		if !inside {
 			if !strings.HasPrefix(text, "--- ") && !strings.HasPrefix(text, "+++ ") {
-				f.Lines = append(f.Lines, diffLine{Class: "gap", Text: strings.TrimPrefix(text, `\ `)})
+				f.show(diffLine{Class: "gap", Text: strings.TrimPrefix(text, `\ `)})
 			}
 			continue
 		}
-		if len(f.Lines) >= shownLines {
+		if f.lines >= shownLines {
 			f.Cut = true
 			return
 		}
 		before, after = f.add(text, before, after)
 	}
+	if at := map[bool]int{true: before, false: after}[old]; inside && len(lines) > 0 {
+		f.fold(lines, before, after, len(lines)-at+1, old)
+	}
+}
+
+// fold adds n lines that are the same, from these numbers on.
+func (f *fileDiff) fold(lines []string, before, after, n int, old bool) {
+	if n <= 0 {
+		return
+	}
+	part := diffPart{Folded: n}
+	from := map[bool]int{true: before, false: after}[old] - 1
+	if n <= maxFolded && from >= 0 && from+n <= len(lines) {
+		for i, text := range lines[from : from+n] {
+			part.Lines = append(part.Lines, diffLine{Old: before + i, New: after + i, Text: strings.TrimSuffix(text, "\r")})
+		}
+	}
+	f.Parts = append(f.Parts, part)
+}
+
+// show adds a line to those that are shown.
+func (f *fileDiff) show(line diffLine) {
+	if len(f.Parts) == 0 || f.Parts[len(f.Parts)-1].Folded > 0 {
+		f.Parts = append(f.Parts, diffPart{})
+	}
+	last := &f.Parts[len(f.Parts)-1]
+	last.Lines = append(last.Lines, line)
+	f.lines++
 }
 
 // add adds a line at its numbers, and returns those of the next.
@@ -91,6 +140,6 @@ func (f *fileDiff) add(text string, before, after int) (int, int) {
 	default:
 		before, after = before+1, after+1
 	}
-	f.Lines = append(f.Lines, line)
+	f.show(line)
 	return before, after
 }

@@ -270,7 +270,7 @@ func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) ([]fil
 	for i, d := range diffs {
 		files[i] = client.FileDiff{Filename: d.Name, Diff: d.Diff}
 	}
-	return readDiffs(files), slices.DeleteFunc(would.SourceFiles, func(f client.SourceFile) bool { return f.Status != "error" }), nil
+	return readDiffs(files, side{app.Source, true}), slices.DeleteFunc(would.SourceFiles, func(f client.SourceFile) bool { return f.Status != "error" }), nil
 }
 
 // lineEnds makes one of all.

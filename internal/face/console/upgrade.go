@@ -55,10 +55,11 @@ func fieldChanges(before, after json.RawMessage) []fieldChange {
 }
 
 func showUpgrade(v *visit) (markup.Page, error) {
-	app, err := v.app()
+	source, err := v.source()
 	if err != nil {
 		return markup.Page{}, err
 	}
+	app := source.App
 	shown := Upgrade{Frame: v.frameOf(app), App: app, Tag: v.request.URL.Query().Get("tag")}
 	shown.Moved = v.request.URL.Query().Get("accept_changed") == "on"
 	shown.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &shown.Tag}, AcceptChanged: shown.Moved})
@@ -66,7 +67,7 @@ func showUpgrade(v *visit) (markup.Page, error) {
 		shown.Fault, shown.Moved = refused.Detail, shown.Moved || refused.Code == "content_changed"
 		return markup.Fill("upgrade.html", shown), nil
 	}
-	shown.Files, shown.Fields = readDiffs(shown.To.Files), fieldChanges(app.ConfigSchema, shown.To.ConfigSchema)
+	shown.Files, shown.Fields = readDiffs(shown.To.Files, side{source.Source, true}), fieldChanges(app.ConfigSchema, shown.To.ConfigSchema)
 	return markup.Fill("upgrade.html", shown), err
 }
 

@@ -71,10 +71,11 @@ type Version struct {
 
 func showVersion(v *visit) (markup.Page, error) {
 	var page Version
-	var err error
-	if page.App, err = v.app(); err != nil {
+	source, err := v.source()
+	if err != nil {
 		return markup.Page{}, err
 	}
+	page.App = source.App
 	number, against, err := v.compared()
 	if err != nil {
 		return markup.Page{}, err
@@ -91,7 +92,14 @@ func showVersion(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	page.Frame = v.frameOf(page.App)
-	page.Files = readDiffs(diffs.Files)
+	var known side
+	switch page.At {
+	case page.Against:
+		known = side{source.Source, true}
+	case page.Version.Version:
+		known = side{source.Source, false}
+	}
+	page.Files = readDiffs(diffs.Files, known)
 	return markup.Fill("version.html", page), nil
 }
 
