@@ -91,6 +91,7 @@ func screens() map[string]screen {
 		"/invitations":                          {show: showOwnInvites, do: map[string]action{"accept": acceptOwnInvite, "decline": declineOwnInvite}},
 		"/sessions":                             {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
 		organization:                            {show: showOverview},
+		organization + "/search":                {show: showSearch},
 		apps:                                    {show: showApps, do: map[string]action{"upgrade": upgradeApps}},
 		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/unused":                        {show: showUnused},

@@ -55,6 +55,41 @@ each('input[data-all]', all => {
 // Fields that show their form anew as soon as one is chosen.
 each('select[data-submit]', field => field.addEventListener('change', () => field.form.requestSubmit()))
 
+// What the search finds, while it is typed.
+const finder = document.querySelector('.finder')
+if (finder) {
+  const field = finder.querySelector('input')
+  const list = finder.querySelector('.found')
+  const close = () => { list.hidden = true }
+  let wait, latest
+  field.addEventListener('input', () => {
+    clearTimeout(wait)
+    const text = field.value.trim()
+    if (text.length < 2) return close()
+    wait = setTimeout(async () => {
+      const asked = latest = `${finder.action}?q=${encodeURIComponent(text)}`
+      const answer = await fetch(asked).catch(() => null)
+      if (!answer?.ok || asked !== latest) return
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+      const found = page.getElementById('found')
+      if (!found || asked !== latest) return
+      found.querySelectorAll('[id], [aria-labelledby]').forEach(e => { e.removeAttribute('id'); e.removeAttribute('aria-labelledby') })
+      list.replaceChildren(...found.childNodes)
+      list.hidden = false
+    }, 250)
+  })
+  finder.addEventListener('keydown', event => {
+    if (event.key === 'Escape') { close(); field.focus() }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (!step || list.hidden) return
+    event.preventDefault()
+    const stops = [field, ...list.querySelectorAll('a')]
+    stops[Math.max(0, Math.min(stops.indexOf(document.activeElement) + step, stops.length - 1))].focus()
+  })
+  finder.addEventListener('focusout', event => { if (event.relatedTarget && !finder.contains(event.relatedTarget)) close() })
+  addEventListener('click', event => { if (!finder.contains(event.target)) close() })
+}
+
 // Menus close when something else is clicked, or with Escape.
 const menus = 'details.menu[open]'
 addEventListener('click', event => each(menus, menu => { if (!menu.contains(event.target)) menu.open = false }))

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/face/console/markup"
+)
+
+// Search finds apps, sites, people, keys and pages by a part of their names.
+type Search struct {
+	Frame
+	Query  string
+	Groups []Group
+}
+
+// Group is what was found of one kind.
+type Group struct {
+	Kind  string
+	Found []Found
+	Count int    // of all there are
+	All   string // the path of their list; "": it cannot be searched
+}
+
+// Found leads to something by its name.
+type Found struct{ Name, Note, Path string }
+
+// foundOfEach is how much of each kind is shown.
+const foundOfEach = 6
+
+func showSearch(v *visit) (markup.Page, error) {
+	found := Search{Frame: v.frame(""), Query: line(strings.TrimSpace(v.request.URL.Query().Get("q")))}
+	if found.Query == "" {
+		return markup.Fill("search.html", found), nil
+	}
+	found.add(v.pages(found.Query))
+	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites}
+	if strings.HasPrefix(found.Query, keyPrefix) {
+		kinds = []func(*visit, string) (Group, error){findKeys}
+		found.Query = found.Query[:min(len(found.Query), shownOfKey)] // of one that is pasted, no more comes back
+	}
+	for _, find := range kinds {
+		group, err := find(v, found.Query)
+		if err != nil {
+			return markup.Page{}, err
+		}
+		found.add(group)
+	}
+	return markup.Fill("search.html", found), nil
+}
+
+func (s *Search) add(g Group) {
+	if len(g.Found) > 0 {
+		s.Groups = append(s.Groups, g)
+	}
+}
+
+// find asks for one kind, if whoever looks may see it.
+func find[T any](v *visit, kind string, may bool, all string, ask func(context.Context, client.Range) (client.Page[T], error), show func(T) Found) (Group, error) {
+	g := Group{Kind: kind, All: all}
+	if !may {
+		return g, nil
+	}
+	found, err := ask(v.ctx(), client.Range{Limit: foundOfEach})
+	for _, item := range found.Results {
+		g.Found = append(g.Found, show(item))
+	}
+	g.Count = found.Count
+	return g, err
+}
+
+func findApps(v *visit, q string) (Group, error) {
+	list := v.home + "/apps"
+	return find(v, "Apps", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.App], error) {
+		return v.organization.FindApps(ctx, client.AppFilter{Search: q}, r)
+	}, func(app client.App) Found {
+		return Found{line(app.Name), line(app.Description), list + "/" + strconv.FormatInt(app.ID, 10)}
+	})
+}
+
+func findSites(v *visit, q string) (Group, error) {
+	return find(v, "Sites", offer(v.caller).SeeApps, "", func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
+		return v.organization.FindSites(ctx, client.SiteFilter{Search: q}, r)
+	}, func(site client.Site) Found {
+		return Found{line(site.Name), "", v.home + "/sites/" + strconv.FormatInt(site.ID, 10)}
+	})
+}
+
+func findMembers(v *visit, q string) (Group, error) {
+	list := v.home + "/members?search="
+	return find(v, "Members", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Member], error) {
+		return v.organization.FindMembers(ctx, client.MemberFilter{Search: q}, r)
+	}, func(m client.Member) Found {
+		name := line(strings.TrimSpace(m.User.FirstName + " " + m.User.LastName))
+		if name == "" {
+			return Found{plaintext.Address(m.User.Email), "", list + url.QueryEscape(m.User.Email)}
+		}
+		return Found{name, plaintext.Address(m.User.Email), list + url.QueryEscape(m.User.Email)}
+	})
+}
+
+func findInvites(v *visit, q string) (Group, error) {
+	list := v.home + "/invites?status=any&search="
+	return find(v, "Invites", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Invite], error) {
+		return v.organization.FindInvites(ctx, client.InviteFilter{Search: q}, r)
+	}, func(i client.Invite) Found {
+		return Found{plaintext.Address(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
+	})
+}
+
+// keyPrefix is how each key begins: what begins so is searched among keys alone, by as much as lists
+// show of a key.
+const (
+	keyPrefix  = "foy_"
+	shownOfKey = len(keyPrefix) + 8
+)
+
+func findKeys(v *visit, q string) (Group, error) {
+	g := Group{Kind: "Keys"}
+	if offer(v.caller).SeeKeys {
+		keys, err := v.organization.ListKeys(v.ctx(), client.Range{Limit: page.MaxLimit})
+		for _, key := range keys.Results {
+			if strings.HasPrefix(key.Prefix, q) {
+				g.Found = append(g.Found, Found{key.Prefix + "…", line(key.Name) + " " + plaintext.Address(key.User.Email), v.home + "/keys"})
+			}
+		}
+		g.Count = len(g.Found)
+		return g, err
+	}
+	keys, err := v.client.ListKeys(v.ctx(), client.Range{Limit: page.MaxLimit})
+	for _, key := range keys.Results {
+		if strings.HasPrefix(key.Prefix, q) {
+			g.Found = append(g.Found, Found{key.Prefix + "…", line(key.Name), v.console.root() + "/keys"})
+		}
+	}
+	g.Count = len(g.Found)
+	return g, err
+}
+
+// pages are those of the console, by what people call them.
+func (v *visit) pages(q string) Group {
+	offered, g := offer(v.caller), Group{Kind: "Pages"}
+	q = plaintext.Fold(q)
+	for _, p := range []struct {
+		name, path, words string
+		may               bool
+	}{
+		{"Overview", v.home, "first steps home", true},
+		{"Apps", v.home + "/apps", "plugins updates upgrade", offered.SeeApps},
+		{"Add an app", v.home + "/apps/new", "install catalog repository git create", offered.ChangeApps},
+		{"Unused apps", v.home + "/apps/unused", "", offered.SeeApps},
+		{"Sites", v.home + "/sites", "snippet element page", offered.SeeApps},
+		{"Members", v.home + "/members", "people users roles team", offered.SeePeople},
+		{"Invites", v.home + "/invites", "pending resend", offered.SeePeople},
+		{"Invite people", v.home + "/invites/new", "", offered.Invite},
+		{"Keys of members", v.home + "/keys", "api key token", offered.SeeKeys},
+		{"Your keys", v.console.root() + "/keys", "api key token new", true},
+		{"Activity", v.home + "/audit", "history audit log export", offered.SeeAudit},
+		{"Activity", v.home + "/activity", "history log", offered.SeeApps && !offered.SeeAudit},
+		{"Settings", v.home + "/settings", "organization name policy defaults domains invites expire", true},
+		{"Profile", v.console.root() + "/profile", "name address password", true},
+		{"Sessions", v.console.root() + "/sessions", "sign out devices browsers", offered.SeeSessions},
+		{"Documentation", v.console.prefix + "/docs", "help api reference guides", true},
+	} {
+		words := strings.Fields(plaintext.Fold(p.name + " " + p.words))
+		if p.may && (strings.HasPrefix(plaintext.Fold(p.name), q) || slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, q) })) {
+			g.Found = append(g.Found, Found{Name: p.name, Path: p.path})
+		}
+	}
+	g.Count = len(g.Found)
+	return g
+}

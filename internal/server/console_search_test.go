@@ -1,0 +1,61 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"foyer/client"
+)
+
+// The search finds what somebody may see, by a part of its name, and leads there.
+func TestConsoleSearch(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		for range 7 {
+			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Zebra <b>"}))
+		}
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Zebra shop")}))
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "zebra@x.example"}))
+		member := join(t, s)
+		v := visit(t, s, s.key)
+		search := func(v *visitor, text string, want ...string) {
+			t.Helper()
+			got := v.get("/console/@current/search?q=" + text)
+			for _, w := range want {
+				v.want(200, w, got)
+			}
+		}
+		search(v, "zebra", "Zebra <b>", `>All 7</a>`, "/sites/"+itoa(site.ID)+`"`, "zebra@x.example")
+		search(v, "ADA", "ada@x.example")
+		search(v, "upgr", ">Apps</bdi>")
+		search(v, "sett", "/settings")
+		search(v, s.key, s.key[:12]+"…")
+		if got := v.get("/console/@current/search?q=" + s.key); strings.Contains(got.body, s.key) {
+			t.Error("the page has a key")
+		}
+		search(v, "%25_nothing", "Nothing is called like that.")
+		search(v, "", "By a part of a name")
+		search(v, strings.Repeat("x", 500), "Nothing is called like that.")
+		reader := visit(t, s, must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, member)).CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}})).APIKey)
+		search(reader, "zebra", "Zebra shop")
+		if got := reader.get("/console/@current/search?q=zebra"); strings.Contains(got.body, "zebra@x.example") {
+			t.Error("found what is not to be seen")
+		}
+	})
+}
+
+// No page is heavier than 60 KB, the editor aside.
+func TestConsolePagesAreSmall(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		furnish(t, s)
+		for range 60 {
+			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))
+		}
+		for path, page := range visit(t, s, s.key).wander() {
+			if page.isPage() && len(page.body) > 60<<10 {
+				t.Errorf("%s: %d bytes", path, len(page.body))
+			}
+		}
+	})
+}
