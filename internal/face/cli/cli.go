@@ -25,8 +25,9 @@ const (
 	Misused = 2 // it was not understood, or a setting is wrong
 )
 
-// commands is the whole command line on one screen.
-type commands struct {
+// serving is the command line of a server, whose start would take half as long again if all
+// commands were read first.
+type serving struct {
 	DataDir string `placeholder:"DIR" help:"Data folder. [FOYER_DATA_DIR; default ./foyer-data]"`
 	Output  string `short:"o" enum:"table,wide,json,csv" default:"table" placeholder:"FORMAT" help:"Answer in a table, wide (all columns), json or csv."`
 	JSON    bool   `name:"json" help:"Answer in JSON."`
@@ -34,7 +35,13 @@ type commands struct {
 
 	ShowVersion kong.VersionFlag `name:"version" hidden:""` // as other programs have it
 
-	Serve        serveCommand                        `cmd:"" help:"Start the server."`
+	Serve serveCommand `cmd:"" help:"Start the server."`
+}
+
+// commands is the whole command line on one screen.
+type commands struct {
+	serving
+
 	Login        loginCommand                        `cmd:"" help:"Keep a server and a key, which the commands below use."`
 	Logout       logoutCommand                       `cmd:"" help:"Forget a server and its key."`
 	App          under[remote, appCommands]          `cmd:"" help:"Apps of an organization."`
@@ -142,7 +149,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		}
 	}
 	helped := false
-	parser, err := c.parser(kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }), kong.BindTo(ctx, (*context.Context)(nil)))
+	parser, err := c.parser(args, kong.Writers(stdout, stderr), kong.Exit(func(int) { helped = true }), kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
 		return err
 	}
@@ -175,9 +182,13 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 
 const helpWidth = 120
 
-func (c *commands) parser(options ...kong.Option) (*kong.Kong, error) {
+func (c *commands) parser(args []string, options ...kong.Option) (*kong.Kong, error) {
 	c.Serve = newServeCommand()
-	return kong.New(c, slices.Concat([]kong.Option{
+	var grammar any = c
+	if len(args) > 0 && args[0] == "serve" {
+		grammar = &c.serving
+	}
+	return kong.New(grammar, slices.Concat([]kong.Option{
 		kong.Name("foyer"), kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
 		kong.Vars{"version": Version()},

@@ -22,7 +22,7 @@ func TestComplete(t *testing.T) {
 		"invite create --no-": "",
 	} {
 		var model commands
-		parser, err := model.parser()
+		parser, err := model.parser(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
