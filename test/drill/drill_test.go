@@ -7,14 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	api "foyer/client"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -48,10 +52,10 @@ const soakTime = 10 * time.Minute
 var faults = []fault{ // what takes longest first
 	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
 	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
-	{"SQLite, killed", onSQLite, 6, 100, atOnce, false, killed},
+	{"SQLite, killed", onSQLite, 10, 100, atOnce, false, killed},
 	{"SQLite, its file away", onSQLite, 2, 20, 0, false, fileAway},
 	{"SQLite, images", onSQLite, 1, 10, atOnce, false, imageOfSQLite},
-	{"PostgreSQL, servers killed", onPostgres(1), 6, 100, atOnce, false, killed},
+	{"PostgreSQL, servers killed", onPostgres(1), 10, 100, atOnce, false, killed},
 	{"PostgreSQL, away", onCluster(1), 4, 40, atOnce, false, postgresAway},
 	{"PostgreSQL, images", onCluster(1), 0, 10, 0, true, imageOfPostgres},
 	{"PostgreSQL, failover", onCluster(2), 1, 5, atOnce, false, failover},
@@ -266,6 +270,39 @@ func soak(t *testing.T, f *fleet, _ *load, _ int) {
 			t.Errorf("a server has %d MB: %v", kb>>10, err)
 		}
 		t.Logf("a server has %d MB", kb>>10)
+	}
+}
+
+// Of twins with one Idempotency-Key over two servers, one makes the change, and the others get its
+// answer or are told to wait.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	f := onPostgres(2)(t)
+	l := f.load()
+	c, err := api.New(f.at(0), f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range times(10, 100) {
+		name := fmt.Sprintf("twins-%03d", round)
+		answers := make([]answer, 20)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				answers[i] = l.client(name).ask(i, "", "POST", paths["app"], fmt.Sprintf(`{"name":%q}`, name), "Idempotency-Key", name)
+			})
+		}
+		all.Wait()
+		first := slices.IndexFunc(answers, func(a answer) bool { return a.status == http.StatusCreated && !a.replayed })
+		for _, a := range answers {
+			if first < 0 || a.status != http.StatusConflict && string(a.body) != string(answers[first].body) || a.status == http.StatusConflict && a.retryAfter == "" {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		found, err := c.Organization(api.Current).FindApps(t.Context(), api.AppFilter{Search: name}, api.Range{})
+		if err != nil || found.Count != 1 {
+			t.Errorf("%s: %d were made, %v", name, found.Count, err)
+		}
 	}
 }
 

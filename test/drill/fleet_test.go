@@ -196,5 +196,6 @@ func (f *fleet) report(t *testing.T, l *load, wrong []string) {
 	for _, w := range wrong[:min(len(wrong), 20)] {
 		t.Error(w)
 	}
-	t.Logf("%d acknowledged, %d refused, %d unknown; %d wrong", l.ended[done].Load(), l.ended[refused].Load(), l.ended[unknown].Load(), len(wrong))
+	t.Logf("%d acknowledged, %d of them again, %d refused, %d unknown; %d wrong",
+		l.ended[done].Load(), l.replayed.Load(), l.ended[refused].Load(), l.ended[unknown].Load(), len(wrong))
 }

@@ -51,6 +51,7 @@ type load struct {
 	images   []func() []string // say what is wrong with copies of the database, once the load has ended
 	wrong    []string          // what clients have seen
 	ended    [3]atomic.Int64   // requests by verdict
+	replayed atomic.Int64      // answers that were sent again
 	stop     chan struct{}
 }
 
@@ -260,9 +261,36 @@ func (c *client) read(r *request) {
 	}
 }
 
+// replayFor is how long a client asks again what became of a request. A server that was killed before
+// the change leaves it to others after 30 seconds.
+var replayFor = map[bool]time.Duration{false: 2 * time.Second, true: 40 * time.Second}[long]
+
+// sendOnce sends a request with an Idempotency-Key until it is told what became of it: it happens once.
+func (c *client) sendOnce(r *request, method, path, body string) answer {
+	deadline, unsure := time.Now().Add(replayFor), false
+	for n := r.n; ; n++ {
+		got := c.ask(n, r.id, method, path, body, "Idempotency-Key", r.id)
+		if got.replayed {
+			c.replayed.Add(1)
+		}
+		unsure = unsure || got.status == 0 || got.status == http.StatusInternalServerError
+		if !unsure || got.status > 0 && got.status < 500 && got.status != http.StatusConflict {
+			return got
+		}
+		if time.Now().After(deadline) {
+			return answer{} // of what is refused now, the first try may have happened
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // send makes a request, and waits a little where it is told to.
 func (c *client) send(r *request, method, path, body string) {
-	got := c.ask(r.n, r.id, method, path, body)
+	ask := func() answer { return c.ask(r.n, r.id, method, path, body) }
+	if r.n%2 == 0 && method != "DELETE" && (r.kind.what == "app" || r.kind.what == "invite") { // answers without a secret
+		ask = func() answer { return c.sendOnce(r, method, path, body) }
+	}
+	got := ask()
 	r.status = got.status
 	switch {
 	case got.status == 0:
@@ -305,11 +333,12 @@ type answer struct {
 	status     int
 	body       []byte
 	retryAfter string
+	replayed   bool
 }
 
 // ask sends a request to the n-th server, as a proxy does: to another one if that cannot be
 // reached.
-func (c *client) ask(n int, id, method, path, body string) (a answer) {
+func (c *client) ask(n int, id, method, path, body string, headers ...string) (a answer) {
 	for again := range 3 {
 		req, err := http.NewRequest(method, c.url(n+again)+path, strings.NewReader(body))
 		if err != nil {
@@ -319,6 +348,9 @@ func (c *client) ask(n int, id, method, path, body string) (a answer) {
 		req.Header = http.Header{"Authorization": {"Bearer " + c.key}, "X-Request-Id": {id}}
 		if body != "" {
 			req.Header.Set("Content-Type", "application/json")
+		}
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
 		}
 		res, err := c.http.Do(req)
 		if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
@@ -330,6 +362,7 @@ func (c *client) ask(n int, id, method, path, body string) (a answer) {
 		defer res.Body.Close()
 		if a.body, err = io.ReadAll(res.Body); err == nil {
 			a.status, a.retryAfter = res.StatusCode, res.Header.Get("Retry-After")
+			a.replayed = res.Header.Get("Idempotent-Replayed") != ""
 		}
 		return a
 	}

@@ -132,13 +132,15 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","description":"What visitors see first, above everything else."}`, 201)
 	i.call(s["BOOTSTRAP_KEY"], "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"site.ts":"export const x = 1"}}`, 200)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/invites", `{"target_email":"a.rather.long.name@department.of.example.org"}`, 201)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/webhooks", `{"url":"https://hooks.department.of.example.org/a-rather-long-path/for-events","events":["app.*","site.changed"]}`, 201)
 	ctx := browser(t)
 	look(ctx, t, "small-sign-in", "Sign in", to(i.url+"/console"))
 	look(ctx, t, "small-overview", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 	for page, heading := range map[string]string{
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
 		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
-		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members", "/profile": "Profile", "/sessions": "Where you are signed in",
+		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members",
+		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/profile": "Profile", "/sessions": "Where you are signed in",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
 		for _, width := range []int64{640, 360, 320} {

@@ -80,7 +80,9 @@ func (f Frame) Leads(e client.AuditEntry) string {
 		return home + "/keys"
 	case activity.Organization:
 		return home + "/settings"
-	case activity.Session, activity.Webhook:
+	case activity.Webhook:
+		return home + "/webhooks/" + id
+	case activity.Session:
 	}
 	return ""
 }

@@ -114,6 +114,8 @@ func screens() map[string]screen {
 		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail, "introduce": introduce}},
 		organization + "/keys":                  {show: showMemberKeys, do: map[string]action{"revoke": revokeMemberKey}},
 		organization + "/settings":              {show: showSettings, do: map[string]action{"set": changeSettings}},
+		organization + "/webhooks":              {show: showWebhooks, do: map[string]action{"create": createWebhook}},
+		organization + "/webhooks/{webhook}":    {show: showWebhook, do: map[string]action{"describe": describeWebhook, "switch": switchWebhook, "test": testWebhook, "rotate": rotateWebhook, "redeliver": redeliver, "delete": deleteWebhook}},
 		organization + "/members":               {show: showMembers},
 		organization + "/members/{member}/role": {show: showRole, do: map[string]action{"level": setLevel}},
 		organization + "/members/{member}/remove": {show: showRemoval, do: map[string]action{"remove": removeMember}},

@@ -13,6 +13,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -146,6 +147,7 @@ type Offer struct {
 	Preview                                bool
 	SeePeople, Invite, SeeLinks, SetLevels bool
 	SeeAudit, SeeKeys, ChangeSettings      bool
+	SeeWebhooks                            bool
 	SeeSessions, EndSessions               bool
 	Levels                                 []client.Level // up to one's own
 }
@@ -165,6 +167,7 @@ func offer(c access.Caller) Offer {
 		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
 		SeeKeys:    access.MayManageKeys(c) == nil && has(access.All),
 	}
+	o.SeeWebhooks = has(access.All) && event.MaySee(c) == nil
 	o.ChangeSettings = org.MayChangeSettings(c) == nil
 	o.SeeSessions = access.MaySeeSelf(c) == nil
 	o.EndSessions = o.SeeSessions && has(access.All)

@@ -1,0 +1,153 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"foyer/client"
+	"foyer/internal/domain/event"
+	"foyer/internal/face/console/markup"
+)
+
+// Webhooks lists where events are sent to.
+type Webhooks struct {
+	List[client.Webhook]
+	Choices []string // types of events, and all of a kind
+}
+
+func showWebhooks(v *visit) (markup.Page, error) {
+	l, err := list(v, "webhooks", v.organization.ListWebhooks)
+	return markup.Fill("webhooks.html", Webhooks{l, event.Choices()}), err
+}
+
+// WebhookSecret shows the secret of a webhook, only now.
+type WebhookSecret struct {
+	Frame
+	client.Webhook
+	Rotated bool
+}
+
+func createWebhook(v *visit) (next, error) {
+	draft, err := v.webhookFields()
+	if err != nil {
+		return next{}, err
+	}
+	made, err := v.organization.CreateWebhook(v.ctx(), draft)
+	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, asReceiver(err)
+}
+
+// webhookFields are those that the form has.
+func (v *visit) webhookFields() (client.WebhookPatch, error) {
+	url, description, events := v.line("receiver"), v.line("description"), v.request.PostForm["events"]
+	if len(events) == 0 {
+		return client.WebhookPatch{}, wrong("events", "Choose at least one.")
+	}
+	return client.WebhookPatch{URL: &url, Events: events, Description: &description}, nil
+}
+
+// asReceiver names the field that has the url of a webhook as the form does: another url is that of
+// a repository.
+func asReceiver(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	for i, f := range refused.Errors {
+		if f.Attr == "url" {
+			refused.Errors[i].Attr = "receiver"
+		}
+	}
+	return refused
+}
+
+// Webhook shows a webhook, and what was sent to it.
+type Webhook struct {
+	List[client.WebhookDelivery]
+	client.Webhook
+	Choices []string
+}
+
+// Takes reports whether the webhook is for a choice.
+func (p Webhook) Takes(choice string) bool { return slices.Contains(p.Events, choice) }
+
+func (v *visit) webhookID() (int64, error) { return number(v.request.PathValue("webhook")) }
+
+func showWebhook(v *visit) (markup.Page, error) {
+	id, err := v.webhookID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	w, err := v.organization.GetWebhook(v.ctx(), id)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	l, err := list(v, "webhooks", func(ctx context.Context, part client.Range) (client.Page[client.WebhookDelivery], error) {
+		return v.organization.ListDeliveries(ctx, id, part)
+	})
+	return markup.Fill("webhook.html", Webhook{l, w, event.Choices()}), err
+}
+
+// onWebhook does something to the webhook that the path names, and says what.
+func (v *visit) onWebhook(said string, do func(id int64) error) (next, error) {
+	id, err := v.webhookID()
+	if err != nil {
+		return next{}, err
+	}
+	return next{said: said}, asReceiver(do(id))
+}
+
+func describeWebhook(v *visit) (next, error) {
+	return v.onWebhook("The webhook is saved.", func(id int64) error {
+		patch, err := v.webhookFields()
+		if err == nil {
+			_, err = v.organization.UpdateWebhook(v.ctx(), id, patch)
+		}
+		return err
+	})
+}
+
+func switchWebhook(v *visit) (next, error) {
+	on, said := v.line("on") == "on", "The webhook is off: nothing is sent to it."
+	if on {
+		said = "The webhook is on: it gets what happens from now on."
+	}
+	return v.onWebhook(said, func(id int64) error {
+		_, err := v.organization.UpdateWebhook(v.ctx(), id, client.WebhookPatch{Enabled: &on})
+		return err
+	})
+}
+
+func testWebhook(v *visit) (next, error) {
+	return v.onWebhook("A test is on its way. Within a few seconds the list below says what became of it.", func(id int64) error {
+		_, err := v.organization.TestWebhook(v.ctx(), id)
+		return err
+	})
+}
+
+func rotateWebhook(v *visit) (next, error) {
+	id, err := v.webhookID()
+	if err != nil {
+		return next{}, err
+	}
+	w, err := v.organization.RotateWebhook(v.ctx(), id)
+	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), w, true}))}, err
+}
+
+func redeliver(v *visit) (next, error) {
+	delivery, err := number(v.line("delivery"))
+	if err != nil {
+		return next{}, err
+	}
+	return v.onWebhook("The event is on its way again, as delivery "+strconv.FormatInt(delivery, 10)+".", func(id int64) error {
+		_, err := v.organization.Redeliver(v.ctx(), id, delivery)
+		return err
+	})
+}
+
+func deleteWebhook(v *visit) (next, error) {
+	then, err := v.onWebhook("The webhook is deleted.", func(id int64) error { return v.organization.DeleteWebhook(v.ctx(), id) })
+	then.path = v.home + "/webhooks"
+	return then, err
+}

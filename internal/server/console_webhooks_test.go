@@ -1,0 +1,76 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A webhook is made, tested, changed, gets another secret and is deleted, all by its pages.
+func TestConsoleWebhooks(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, WebhookAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		came := make(chan string, 100)
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { came <- r.Header.Get("Webhook-Id") }))
+		t.Cleanup(receiver.Close)
+		v := visit(t, s, s.key)
+		const webhooks = "/console/@current/webhooks"
+		v.want(200, "There are no webhooks yet.", v.get(webhooks))
+		v.want(400, "<li>Url: Must be a url like", v.post(webhooks, "do", "create", "receiver", "x", "events", "app.*"))
+		v.want(400, "<li>Events: Choose at least one.", v.post(webhooks, "do", "create", "receiver", receiver.URL))
+		made := v.post(webhooks, "do", "create", "receiver", receiver.URL, "events", "app.*", "events", "invite.accepted", "description", "CI <b>")
+		secret := regexp.MustCompile(`whsec_[\w+/=&#;]+`)
+		v.want(200, "it is not shown again", made)
+		first := secret.FindString(made.body)
+		page := "/console/@current" + regexp.MustCompile(`/webhooks/\d+`).FindString(v.get(webhooks).body)
+		for _, path := range []string{webhooks, page} {
+			v.want(200, "CI <b>", v.get(path))
+			if shown := v.get(path); first == "" || secret.MatchString(shown.body) {
+				t.Errorf("%s shows the secret, or it never was: %q", path, first)
+			}
+		}
+		v.want(200, "Nothing was sent yet.", v.get(page))
+		v.want(200, "A test is on its way", v.post(page, "do", "test"))
+		id := <-came
+		for !strings.Contains(v.get(page).body, "delivered") { // until it has been written down
+		}
+		v.want(200, id[:12], v.get(page))
+		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
+		v.want(200, "on its way again", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
+		if again := <-came; again != id {
+			t.Errorf("%s came, then %s", id, again)
+		}
+		v.want(404, "It is gone", v.post(page, "do", "redeliver", "delivery", "99"))
+		v.want(400, "<li>Url: Must be a url like", v.post(page, "do", "describe", "receiver", "x", "events", "app.*"))
+		v.want(400, "Choose at least one.", v.post(page, "do", "describe", "receiver", receiver.URL))
+		v.want(200, "The webhook is saved.", v.post(page, "do", "describe", "receiver", receiver.URL+"/hook", "events", "site.*"))
+		v.want(200, "The webhook is off", v.post(page, "do", "switch"))
+		if strings.Contains(v.get(page).body, `value="test"`) {
+			t.Error("a test is offered to one that is off")
+		}
+		v.want(200, "The webhook is on", v.post(page, "do", "switch", "on", "on"))
+		rotated := v.post(page, "do", "rotate")
+		v.want(200, "signed with the old one as well", rotated)
+		if second := secret.FindString(rotated.body); second == "" || second == first {
+			t.Errorf("%q, then %q", first, second)
+		}
+		if w := must[client.Webhook](t)(s.GetWebhook(t.Context(), 1)); w.URL != receiver.URL+"/hook" || len(w.Events) != 1 || w.Events[0] != "site.*" || !w.Enabled {
+			t.Errorf("%+v", w)
+		}
+		other := visit(t, s, join(t, s))
+		other.want(403, "This needs a key with the scope *", other.get(webhooks))
+		if strings.Contains(other.get("/console/@current").body, "/webhooks") {
+			t.Error("a member is offered webhooks")
+		}
+		v.want(200, "The webhook is deleted.", v.post(page, "do", "delete"))
+		v.want(404, "Not found", v.get(page))
+	})
+}
