@@ -19,6 +19,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/face/api"
 	"foyer/internal/face/console"
+	"foyer/internal/face/console/guide"
 	"foyer/internal/face/console/invitation"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
@@ -150,6 +151,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		s.pages(ctx, to, d.db, baseURL)
 		pages.Register(to)
 		members.Register(to)
+		(&guide.Guides{Host: host, Reference: api.OpenAPIDocument()}).Register(to)
 	}), m.seen)
 }
 

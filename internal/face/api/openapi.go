@@ -16,6 +16,7 @@ import (
 )
 
 //go:generate go run ../openapi/generate openapi.yaml
+//go:generate go generate ../console/guide
 
 // The public contract of the API, and what go generate makes of it.
 var (
@@ -29,6 +30,9 @@ var (
 
 // OpenAPI returns the public contract of the API, as YAML. It must not be changed.
 func OpenAPI() []byte { return openAPIYAML }
+
+// OpenAPIDocument returns the contract as JSON. It must not be changed.
+func OpenAPIDocument() []byte { return openAPIJSON }
 
 // OpenAPIYAML serves the contract as it is kept.
 func OpenAPIYAML() http.Handler {
@@ -47,14 +51,14 @@ func Docs(baseURL string) http.Handler {
 	return newDocument("text/html; charset=utf-8", pagePolicy(), page)
 }
 
-// pagePolicy is the Content-Security-Policy of the page: its own style, and nothing else
-// from anywhere.
+// pagePolicy is the Content-Security-Policy of the page: its own style, a search
+// of foyer itself, and nothing else from anywhere.
 func pagePolicy() string {
 	_, style, _ := bytes.Cut(openAPIPage, []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	sum := sha256.Sum256(style)
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
 // document is a form of the contract.
