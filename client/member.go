@@ -45,14 +45,22 @@ func (o *Organization) ListMembers(ctx context.Context, r Range) (Page[Member], 
 
 // FindMembers reads one page of the members that a filter leaves, in the order they joined.
 func (o *Organization) FindMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
-	query := r.addTo(url.Values{})
+	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, f.addTo(r.addTo(url.Values{})), nil)
+}
+
+// AllFoundMembers reads the members that a filter leaves, in the order they joined.
+func (o *Organization) AllFoundMembers(ctx context.Context, f MemberFilter) iter.Seq2[Member, error] {
+	return all[Member](ctx, o.at, members, f.addTo(url.Values{}))
+}
+
+func (f MemberFilter) addTo(query url.Values) url.Values {
 	if f.Search != "" {
 		query.Set("search", f.Search)
 	}
 	if f.Level != 0 {
 		query.Set("level", strconv.Itoa(int(f.Level)))
 	}
-	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, query, nil)
+	return query
 }
 
 // GetMember reads one member.

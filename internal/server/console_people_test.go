@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,6 +185,43 @@ func TestConsoleMembers(t *testing.T) {
 			t.Errorf("%d members", n)
 		}
 		v.want(404, "Not found", v.get(role))
+	})
+}
+
+// Members are searched on their page, which says when they were active and who invited them; what is
+// searched for is kept from page to page.
+func TestConsoleFindsMembers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		visit(t, s, join(t, s))
+		v := visit(t, s, s.key)
+		page := v.get(membersPage)
+		for _, text := range []string{`data-label="Last active"><`, `data-label="Invited by"><bdi>grace@acme.example</bdi>`} {
+			if !strings.Contains(page.body, text) {
+				t.Errorf("lacks %s:\n%s", text, page.body)
+			}
+		}
+		wantOnly := func(query, want, not string) {
+			t.Helper()
+			found := v.get(membersPage + query)
+			if _, main, _ := strings.Cut(found.body, "<tbody>"); found.status != 200 || !strings.Contains(main, `<th scope="row"><span class="note"><bdi>`+want) || strings.Contains(main, `<th scope="row"><span class="note"><bdi>`+not) {
+				t.Errorf("%s: %d\n%s", query, found.status, main)
+			}
+		}
+		wantOnly("?search=ADA", "ada@x.example", "grace@")
+		wantOnly("?role=owner&search=", "grace@acme.example", "ada@")
+		v.want(200, "No member is like that", v.get(membersPage+"?search=ada&role=admin"))
+		v.want(400, "Must be 1 (member)", v.get(membersPage+"?role=boss"))
+
+		for i := range 60 {
+			joinAs(t, s, "many"+strconv.Itoa(i)+"@x.example")
+		}
+		first := v.get(membersPage + "?search=many&role=member")
+		next := regexp.MustCompile(`href="([^"]+)">Next`).FindStringSubmatch(first.body)
+		if next == nil {
+			t.Fatal(first.body)
+		}
+		v.want(200, "51 to 60 of 60", v.get(html.UnescapeString(next[1])))
 	})
 }
 

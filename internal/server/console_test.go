@@ -141,7 +141,13 @@ func furnish(t *testing.T, s *running) int64 {
 // join makes ada@x.example a member, and returns their key.
 func join(t *testing.T, s *running) string {
 	t.Helper()
-	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	return joinAs(t, s, "ada@x.example")
+}
+
+// joinAs makes somebody a member, and returns their key.
+func joinAs(t *testing.T, s *running, email string) string {
+	t.Helper()
+	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email}))
 	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
 	anybody := must[*client.Client](t)(client.New(s.URL, ""))
 	return must[client.Accepted](t)(anybody.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})).APIKey

@@ -1,83 +1,76 @@
 package api_test
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
 )
 
-// What a key leads to by whatever it can make, and by what that can make, goes no further
-// than its own scopes and what a plain member may do.
+// From each scope, what every chain of up to four operations leads to that make keys, invites, links,
+// members, sessions or addresses goes no further than the scope and what a plain member may do.
 func TestKeyLeadsToNoMoreThanItsScopes(t *testing.T) { //nolint:tparallel // each runs them in parallel
-	const rounds = 4
-	for _, scope := range []string{"plugin:read", "plugin:write", "organization_member:read", "organization_member:write"} {
-		t.Run(scope, func(t *testing.T) {
+	for _, scopes := range [][]string{
+		{"plugin:read"}, {"plugin:write"}, {"organization_member:read"}, {"organization_member:write"}, {"plugin:write", "organization_member:write"},
+	} {
+		t.Run(strings.Join(scopes, " "), func(t *testing.T) {
 			each(t, func(r *rig) {
-				plain := r.join(r.org, "plain@acme.example", access.Member)
-				high := between(r.wantStatus(r.key, "POST", invites, `{"target_email":"boss@x.example","level":15}`, 201).body, `"id":"`, `"`)
-				reach := climb{rig: r, plain: plain.User.UUID, high: high, keys: []string{r.newKey(r.owner, scope)}}
-				for range rounds {
-					for _, key := range slices.Clone(reach.keys) {
-						reach.tryAll(key)
+				c := newClimb(r)
+				c.search(r.newKey(r.owner, scopes...))
+				given, _ := access.ParseScopes(scopes)
+				for h := range c.seen {
+					if h.who == "owner" && (h.kind != "key" && h.kind != "session" || !given.Includes(h.scope)) || h.who == "member" || h.who != "owner" && h.level > access.Member {
+						t.Errorf("leads to %+v", h)
 					}
 				}
-				allowed, _ := access.ParseScopes([]string{scope, "plugin:read", "organization_member:write"})
-				for _, key := range reach.keys {
-					id, err := r.api.Keys.Identify(r.t.Context(), key)
-					if err != nil || !allowed.Includes(id.Scope) {
-						r.t.Fatalf("a key with %s leads to one with %s, %v", scope, id.Scope, err)
-					}
+				if where := c.climbed(); where != nil {
+					t.Errorf("leads to %v", where)
 				}
-				if members := r.wantStatus(r.key, "GET", "/members?limit=1000", "", 200).body; strings.Count(members, `"level":8,`)+strings.Count(members, `"level":15,`) != 1 {
-					r.t.Errorf("there is another admin or owner: %s", members)
-				}
+				t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
 			})
 		})
 	}
 }
 
-// climb is somebody who tries to get more out of a key than it has.
-type climb struct {
-	*rig
-	plain string // a member
-	high  string // an invite for an owner
-	keys  []string
-	tries int
+// The same search finds what a key with the scope * may do: it is no search that finds nothing.
+func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
+	each(t, func(r *rig) {
+		c := newClimb(r)
+		c.search(r.newKey(r.owner, "*"))
+		for _, want := range []gain{
+			{kind: "key", who: "other", level: access.Owner, scope: access.All, bound: true}, // of an invite for an owner
+			{kind: "session", who: "other", level: access.Owner, scope: access.All},          // the same by the provider
+			{kind: "session", who: "owner", level: access.Owner, scope: access.All},          // by another address
+		} {
+			if !c.seen[want] {
+				t.Errorf("does not find %+v in %v", want, slices.Collect(maps.Keys(c.seen)))
+			}
+		}
+		if where := c.climbed(); !slices.Contains(where, "an address") || !slices.Contains(where, "settings") || !slices.Contains(where, "levels") {
+			t.Errorf("found only %q", where)
+		}
+		t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
+	})
 }
 
-func (c *climb) tryAll(key string) {
-	c.tries++
-	for _, scope := range []string{"*", "plugin:write", "organization_member:write", "plugin:read"} {
-		c.take(c.send(key, "POST", "/api/users/@me/keys", `{"scopes":["`+scope+`"]}`).body)
-	}
-	for _, level := range []string{"15", "8", "1"} {
-		c.send(key, "PATCH", "/members/"+c.plain, `{"level":`+level+`}`)
-		email := fmt.Sprintf("new%d-%s@x.example", c.tries, level)
-		made := c.send(key, "POST", invites, `{"target_email":"`+email+`","level":`+level+`}`).body
-		c.accept(key, between(made, `"id":"`, `"`))
-		made = c.send(key, "POST", invites+"bulk", `[{"target_email":"b`+email+`","level":`+level+`}]`).body
-		c.accept(key, between(made, `"id":"`, `"`))
-	}
-	c.send(key, "POST", invites+c.high+"/resend", "")
-	c.accept(key, c.high)
-}
-
-// accept reads the link of an invite, and accepts it.
-func (c *climb) accept(key, invite string) {
-	link := between(c.send(key, "POST", invites+invite+"/link", "").body, `"url":"`, `"`)
-	if _, token, ok := strings.Cut(link, "/invite/"); ok {
-		c.take(c.send("", "POST", "/api/signup/"+token, `{}`).body)
-	}
-}
-
-// take adds the key that an answer holds.
-func (c *climb) take(body string) {
-	for _, name := range []string{`"key":"`, `"api_key":"`} {
-		if key := between(body, name, `"`); strings.HasPrefix(key, "foy_") {
-			c.keys = append(c.keys, key)
+// climbed names what has changed that only an owner's key with * may change.
+func (c *climb) climbed() (where []string) {
+	c.t.Helper()
+	count := func(what, query string, args ...any) {
+		n, err := db.One(c.t.Context(), c.db, db.Value[int], query, args...)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n != 0 {
+			where = append(where, what)
 		}
 	}
+	count("levels", `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level > 1 AND user_id <> $2`, c.org.ID, c.owner.User.ID)
+	count("an invite above member", `SELECT COUNT(*) FROM invites WHERE organization_id = $1 AND level > 1 AND id <> $2`, c.org.ID, c.boss)
+	count("settings", `SELECT COUNT(*) FROM organizations WHERE id = $1 AND name <> $2`, c.org.ID, c.org.Name)
+	count("an address", `SELECT COUNT(*) FROM users WHERE id = $1 AND (email <> 'owner@acme.example' OR first_name <> '')`, c.owner.User.ID)
+	return where
 }

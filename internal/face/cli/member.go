@@ -22,24 +22,32 @@ func (memberCommands) Help() string {
 Examples:
 
     foyer member list
+    foyer member list --search=example.com --level=admin
     foyer member set ada@example.com --level=admin
     foyer member remove ada@example.com
 `
 }
 
 var members = terminal.View[client.Member]{
-	Columns: "EMAIL LEVEL USER JOINED",
-	More:    "FIRST-NAME LAST-NAME",
+	Columns: "EMAIL LEVEL USER JOINED LAST-ACTIVE",
+	More:    "INVITED-BY FIRST-NAME LAST-NAME",
 	Row: func(m client.Member) []any {
-		return []any{m.User.Email, levelName(m.Level), m.User.UUID, m.JoinedAt, m.User.FirstName, m.User.LastName}
+		by := ""
+		if m.InvitedBy != nil {
+			by = m.InvitedBy.Email
+		}
+		return []any{m.User.Email, levelName(m.Level), m.User.UUID, m.JoinedAt, m.LastActiveAt, by, m.User.FirstName, m.User.LastName}
 	},
 }
 
-type memberList struct{}
+type memberList struct {
+	Search string `placeholder:"TEXT" help:"Those with this in the address or the names."`
+	Level  string `enum:",member,admin,owner" default:"" placeholder:"LEVEL" help:"Those who are member, admin or owner."`
+}
 
 // Run lists members.
-func (memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllMembers(ctx))
+func (c memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	all, err := collect(o.AllFoundMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
 	if err != nil {
 		return err
 	}

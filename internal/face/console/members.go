@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"strconv"
 
 	"foyer/client"
@@ -9,9 +10,33 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
+// Members lists the members of an organization.
+type Members struct {
+	List[client.Member]
+	Filter MemberForm
+}
+
+// MemberForm is what the page's filter has: as typed.
+type MemberForm struct{ Search, Role string }
+
+// Any reports whether the list is narrowed down.
+func (f MemberForm) Any() bool { return f != MemberForm{} }
+
 func showMembers(v *visit) (markup.Page, error) {
-	l, err := list(v, "members", v.organization.ListMembers)
-	return markup.Fill("members.html", l), err
+	q := v.request.URL.Query()
+	form := MemberForm{q.Get("search"), q.Get("role")}
+	filter := client.MemberFilter{Search: form.Search}
+	if form.Role != "" {
+		level, err := access.ParseLevel("role", form.Role)
+		if err != nil {
+			return markup.Page{}, err
+		}
+		filter.Level = client.Level(level)
+	}
+	l, err := list(v, "members", func(ctx context.Context, part client.Range) (client.Page[client.Member], error) {
+		return v.organization.FindMembers(ctx, filter, part)
+	})
+	return markup.Fill("members.html", Members{l, form}), err
 }
 
 // Membership is the page on which a member's role is changed, or they are removed.
@@ -42,13 +67,7 @@ func (p Membership) Name() string { return name(p.Member.User) }
 
 // member reads the member that the path names.
 func (v *visit) member() (client.Member, error) {
-	id := v.request.PathValue("member")
-	for m, err := range v.organization.AllMembers(v.ctx()) {
-		if err != nil || m.ID == id {
-			return m, err
-		}
-	}
-	return client.Member{}, access.ErrNotFound
+	return v.organization.GetMember(v.ctx(), v.request.PathValue("member"))
 }
 
 func showRole(v *visit) (markup.Page, error)    { return v.membership("role.html") }

@@ -1,0 +1,93 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// await asks until the answer is the one that is wanted: that it is within two seconds of the servers' clock,
+// TestKeysOnTwoServers and TestSessionOfAKey show, which set it.
+func await(t *testing.T, what string, want int, ask func() int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ask() != want; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: still %d, want %d", what, ask(), want)
+		}
+	}
+}
+
+// at is a browser at another server that has kept the cookies which v has now.
+func (v *visitor) at(s *running) *visitor {
+	v.Helper()
+	jar := must[*cookiejar.Jar](v.T)(cookiejar.New(nil))
+	jar.SetCookies(must[*url.URL](v.T)(url.Parse(s.URL)), v.http.Jar.Cookies(must[*url.URL](v.T)(url.Parse(v.url))))
+	return &visitor{T: v.T, url: s.URL, http: http.Client{Jar: jar}}
+}
+
+// What is ended on one server is refused there at once and soon on every other, by a cookie that was kept
+// from before, too: a session, a key and what began with it, and a member.
+func TestEndsOnEveryServer(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, dbURL string) {
+		cfg := config.Config{Database: dbURL, Secret: "a secret that both servers have been given"}
+		here := start(t, cfg)
+		cfg.Bootstrap.Key = here.key
+		there := start(t, cfg)
+		page := func(v *visitor, path string) func() int { return func() int { return v.get(path).status } }
+		api := func(s *running, key, path string) func() int {
+			return func() int {
+				return browse(t, "GET", s.URL+path, http.Header{"Authorization": {"Bearer " + key}}).status
+			}
+		}
+		refused := func(what string, status int, at, elsewhere func() int) {
+			t.Helper()
+			if got := at(); got != status {
+				t.Errorf("%s: %d here, want %d", what, got, status)
+			}
+			await(t, what, status, elsewhere)
+		}
+		holds := func(what string, all ...func() int) {
+			t.Helper()
+			for _, ask := range all {
+				await(t, what+" before", 200, ask)
+			}
+		}
+
+		v := visit(t, here, here.key)
+		kept, keptThere := v.at(here), v.at(there)
+		holds("a session", page(kept, "/console/keys"), page(keptThere, "/console/keys"))
+		v.post("/console/session/end")
+		refused("an ended session", 401, page(kept, "/console/keys"), page(keptThere, "/console/keys"))
+
+		owner := must[*client.Client](t)(client.New(here.URL, here.key))
+		made := must[client.NewKey](t)(owner.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}}))
+		v = visit(t, here, made.APIKey)
+		kept, keptThere = v.at(here), v.at(there)
+		const self = "/api/users/@me"
+		holds("a key", page(kept, "/console/keys"), page(keptThere, "/console/keys"), api(here, made.APIKey, self), api(there, made.APIKey, self))
+		if err := owner.DeleteKey(t.Context(), made.ID); err != nil {
+			t.Fatal(err)
+		}
+		refused("a revoked key", 401, api(here, made.APIKey, self), api(there, made.APIKey, self))
+		refused("the session of a revoked key", 401, page(kept, "/console/keys"), page(keptThere, "/console/keys"))
+
+		ada := join(t, here)
+		v = visit(t, here, ada)
+		kept, keptThere = v.at(here), v.at(there)
+		id := must[client.OrganizationInfo](t)(here.Get(t.Context())).ID
+		members, membersPage := "/api/organizations/"+id+"/members", "/console/"+id+"/members"
+		holds("a member", page(kept, membersPage), page(keptThere, membersPage), api(here, ada, members), api(there, ada, members))
+		if err := here.RemoveMember(t.Context(), secondMember(t, here).ID); err != nil {
+			t.Fatal(err)
+		}
+		refused("a removed member", 401, api(here, ada, members), api(there, ada, members))
+		refused("a removed member in the console", 401, page(kept, membersPage), page(keptThere, membersPage))
+	})
+}
