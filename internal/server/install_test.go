@@ -3,11 +3,13 @@ package server_test
 import (
 	"encoding/json"
 	"errors"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -228,7 +230,12 @@ func TestCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(t, s, s.key)
+	page := regexp.MustCompile(`/apps/catalog\?name=Listed[^"]*`).FindString(html.UnescapeString(v.get("/console/@current/apps/new").body))
+	v.want(200, "What can be set", v.get("/console/@current"+page))
+	v.want(404, "The catalog has no app of this name", v.get("/console/@current/apps/catalog?name=Nothing"))
 	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
+	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results
+	v.want(200, "1 checked; 0 can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	npm := 0
 	for offset := 0; offset < 71; offset += 10 {

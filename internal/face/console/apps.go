@@ -47,6 +47,17 @@ func (p Apps) Upgrades(app client.App) bool {
 	return p.Offer.ChangeApps && another(app) && app.OrganizationID == p.Offer.Caller.Organization.ID
 }
 
+// Checked are the apps of the list that have an upstream here, by their ids.
+func (p Apps) Checked() []int64 {
+	var all []int64
+	for _, app := range p.Items {
+		if p.Offer.ChangeApps && upstream(app) && app.OrganizationID == p.Offer.Caller.Organization.ID {
+			all = append(all, app.ID)
+		}
+	}
+	return all
+}
+
 func showApps(v *visit) (markup.Page, error) {
 	q := v.request.URL.Query()
 	shown := Apps{Filter: AppForm{strings.TrimSpace(q.Get("search")), q.Get("state"), q.Get("ordering")}}

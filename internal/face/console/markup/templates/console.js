@@ -55,6 +55,23 @@ each('input[data-all]', all => {
 // Fields that show their form anew as soon as one is chosen.
 each('select[data-submit]', field => field.addEventListener('change', () => field.form.requestSubmit()))
 
+// Buttons that say that something takes its time.
+addEventListener('submit', event => {
+  const button = event.submitter
+  if (!button?.dataset.busy) return
+  setTimeout(() => { // once the form is read: what is disabled is not sent
+    button.dataset.idle ??= button.textContent
+    button.textContent = button.dataset.busy
+    button.setAttribute('aria-busy', 'true')
+    button.disabled = true
+  })
+})
+addEventListener('pageshow', () => each('button[aria-busy]', button => {
+  button.textContent = button.dataset.idle
+  button.removeAttribute('aria-busy')
+  button.disabled = false
+}))
+
 // What the search finds, while it is typed.
 const finder = document.querySelector('.finder')
 if (finder) {

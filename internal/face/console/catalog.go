@@ -1,0 +1,90 @@
+package console
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/markup"
+)
+
+// Entry shows an app of the catalog before it is installed.
+type Entry struct {
+	Frame
+	client.CatalogApp
+	Would  client.App // what installing it would make
+	Fault  string     // why that is not known; "": it is
+	Fields []setting  // that can be set
+}
+
+// showEntry rehearses installing an app of the catalog, to show what it is.
+func showEntry(v *visit) (markup.Page, error) {
+	shown := Entry{Frame: v.frame("apps")}
+	var err error
+	if shown.CatalogApp, err = v.entry(); err != nil {
+		return markup.Page{}, err
+	}
+	if !shown.Offer.ChangeApps || shown.Installed {
+		return markup.Fill("entry.html", shown), nil
+	}
+	draft := client.AppDraft{PluginType: client.PluginRepository, Name: shown.Name, URL: shown.URL}
+	shown.Would, err = v.organization.With(client.DryRun()).CreateApp(v.ctx(), draft)
+	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
+		shown.Fault, err = refused.Detail, nil
+	}
+	for _, field := range plugin.SchemaFields(string(shown.Would.ConfigSchema)) {
+		if field.Key != "" {
+			shown.Fields = append(shown.Fields, setting{SchemaField: field})
+		}
+	}
+	return markup.Fill("entry.html", shown), err
+}
+
+// entry is the app of the catalog that the query names.
+func (v *visit) entry() (client.CatalogApp, error) {
+	name, url := v.request.URL.Query().Get("name"), v.request.URL.Query().Get("url")
+	for app, err := range v.organization.AllRepository(v.ctx()) {
+		if err != nil || app.Name == name && app.URL == url {
+			return app, err
+		}
+	}
+	return client.CatalogApp{}, fault.New(fault.NotFound, "The catalog has no app of this name.")
+}
+
+// checkedAtOnce is how many hosts are asked at the same time.
+const checkedAtOnce = 8
+
+// checkApps asks for newer versions of the apps that the list shows.
+func checkApps(v *visit) (next, error) {
+	chosen := v.request.PostForm["app"]
+	var checked, newer, failed atomic.Int64
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, checkedAtOnce)
+	for _, text := range chosen[:min(len(chosen), perPage)] {
+		id, err := number(text)
+		if err != nil {
+			return next{}, err
+		}
+		turns <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-turns }()
+			app, _, err := v.organization.CheckForUpdates(v.ctx(), id)
+			checked.Add(1)
+			if err != nil {
+				failed.Add(1)
+			} else if another(app) {
+				newer.Add(1)
+			}
+		})
+	}
+	asking.Wait()
+	said := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
+	if n := failed.Load(); n > 0 {
+		said += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
+	}
+	return next{said: said}, nil
+}
