@@ -22,6 +22,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/trace"
 	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
 )
@@ -53,6 +54,11 @@ func each(t *testing.T, test func(t *testing.T, s *running)) {
 // fit for tests.
 func start(t *testing.T, cfg config.Config) *running {
 	t.Helper()
+	return startTraced(t, cfg, nil)
+}
+
+func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running {
+	t.Helper()
 	s := &running{key: cfg.Bootstrap.Key, log: newLockedBuffer()}
 	if s.key == "" {
 		s.key = access.NewKey()
@@ -80,7 +86,7 @@ func start(t *testing.T, cfg config.Config) *running {
 	stopped := make(chan error, 1)
 	go func() {
 		log := slog.New(slog.NewJSONHandler(s.log, nil))
-		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard}.Run(ctx)
+		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard, Tracer: tracer}.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -25,6 +25,7 @@ import (
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/oidc"
+	"foyer/internal/infra/trace"
 )
 
 const (
@@ -44,6 +45,7 @@ type Server struct {
 	Version string // of this program
 	Log     *slog.Logger
 	Stdout  io.Writer // where the first start shows its key
+	Tracer  *trace.Tracer
 }
 
 // Run serves until ctx is done. It stops the listener first, then what requests
@@ -55,6 +57,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	}
 	d, err := open(ctx, s.Config, s.Log, true)
 	if err == nil {
+		d.db.Tracer = s.Tracer
 		defer func() { err = errors.Join(err, d.Close()) }()
 		err = s.run(ctx, d)
 	}
@@ -91,6 +94,9 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	background.Go(func() { s.watch(flushCtx, d.db) })
+	if s.Tracer != nil {
+		background.Go(func() { s.Tracer.Run(flushCtx, s.Log) })
+	}
 	m := newMetrics(flushCtx, s.Version, d.db, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
@@ -147,12 +153,16 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep,
 		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
 	}
-	return a.Observe(a.Handler(func(to *wire.Mux) {
+	note := m.seen
+	if s.Tracer != nil {
+		note = seen(m.seen)
+	}
+	return traced(s.Tracer, a.Observe(a.Handler(func(to *wire.Mux) {
 		s.pages(ctx, to, d.db, baseURL)
 		pages.Register(to)
 		members.Register(to)
 		(&guide.Guides{Host: host, Reference: api.OpenAPIDocument()}).Register(to)
-	}), m.seen)
+	}), note))
 }
 
 // pages adds what is served beside the API.

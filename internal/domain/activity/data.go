@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/base/page"
@@ -19,8 +20,34 @@ func WithData(ctx context.Context, q db.Querier, organizationID string, after in
 	return entries, more || len(entries) == limit, err
 }
 
-// DropData removes the data of entries that were made before a time.
+// insertTrace keeps which trace an entry is part of.
+func insertTrace(ctx context.Context, tx *db.Tx, e Entry, parent string) error {
+	return db.Exec(ctx, tx, `
+		INSERT INTO event_traces (organization_id, request_id, parent, created_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (organization_id, request_id) DO UPDATE SET parent = $3, created_at = $4`, e.OrganizationID, e.RequestID, parent, e.CreatedAt)
+}
+
+// TraceOf returns the trace that a request's entries are part of, as a traceparent; "": none.
+func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string) (string, error) {
+	parent, err := db.One(ctx, q, db.Value[string], `SELECT parent FROM event_traces WHERE organization_id = $1 AND request_id = $2`, organizationID, requestID)
+	if errors.Is(err, db.ErrNoRow) {
+		return "", nil
+	}
+	return parent, err
+}
+
+// dropTraces removes the traces of entries that were made before a time.
+func dropTraces(ctx context.Context, d *db.DB, before time.Time) error {
+	return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `DELETE FROM event_traces WHERE created_at < $1`, before)
+	})
+}
+
+// DropData removes the data and the traces of entries that were made before a time.
 func DropData(ctx context.Context, d *db.DB, before time.Time) error {
+	if err := dropTraces(ctx, d, before); err != nil {
+		return err
+	}
 	organizations, err := Chains(ctx, d)
 	if err != nil {
 		return err

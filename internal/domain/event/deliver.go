@@ -323,10 +323,17 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	if err != nil {
 		return 0, egress.ErrorInternal
 	}
-	status, class = s.Client.Post(ctx, w.URL, map[string]string{
+	headers := map[string]string{
 		"Content-Type": "application/json", "User-Agent": "foyer",
 		"webhook-id": ev.ID, "webhook-timestamp": timestamp, "webhook-signature": signed,
-	}, body)
+	}
+	span := s.traced(ctx, ev, d)
+	if parent := span.Parent(); parent != "" {
+		headers["traceparent"] = parent
+	}
+	status, class = s.Client.Post(ctx, w.URL, headers, body)
+	defer span.End()
+	span.Set("http.response.status_code", status)
 	switch {
 	case class != "":
 	case status == statusGone:
@@ -335,6 +342,9 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 		class = errorRedirect
 	case status < 200 || status > 299:
 		class = errorStatus
+	}
+	if class != "" {
+		span.Fail(class)
 	}
 	return status, class
 }

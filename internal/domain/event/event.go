@@ -20,6 +20,8 @@ type Event struct {
 	OrganizationID string
 	Sequence       int64
 	Data           string // JSON: the object, as the API shows it
+
+	requestID string // of the request that made it
 }
 
 // Test is the type of the event that tries a webhook out.
@@ -89,7 +91,7 @@ func of(e activity.Stored) (ev Event, ok bool) {
 	const enough = 32 // digits of the hash: no other entry of any organization begins with the same
 	return Event{
 		ID: "evt_" + e.Hash[:enough], Type: name, Timestamp: e.CreatedAt, OrganizationID: e.OrganizationID, Sequence: e.Number,
-		Data: e.Data,
+		Data: e.Data, requestID: e.RequestID,
 	}, true
 }
 

@@ -67,5 +67,9 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Outp
 	if err := c.CheckServer(); err != nil {
 		return terminal.Misused(err)
 	}
-	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out}.Run(ctx)
+	tracer, err := server.Tracer(Version())
+	if err != nil {
+		return terminal.Misused(err)
+	}
+	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer}.Run(ctx)
 }

@@ -18,6 +18,7 @@ import (
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
 	"foyer/internal/infra/db/sqlite"
+	"foyer/internal/infra/trace"
 )
 
 // Errors that mean the same on both engines.
@@ -48,7 +49,8 @@ type session interface { //nolint:interfacebloat // one for each verb
 
 // DB is an open database whose schema is up to date.
 type DB struct {
-	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
+	Now    func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
+	Tracer *trace.Tracer    // nil: nothing is traced
 
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite
@@ -133,14 +135,18 @@ func (d *DB) Waits() (now int, all time.Duration) {
 }
 
 func (d *DB) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	if err := outside(ctx); err != nil {
+	err := outside(ctx)
+	if err != nil {
 		return err
 	}
-	d.statements.Add(1)
+	span := d.asked(ctx, query)
 	if d.sqlite != nil {
-		return d.sqlite.readers.query(ctx, query, args, row)
+		err = d.sqlite.readers.query(ctx, query, args, row)
+	} else {
+		err = d.postgres.query(ctx, query, args, row)
 	}
-	return d.postgres.query(ctx, query, args, row)
+	ended(span, err)
+	return err
 }
 
 // InTx runs fn in a transaction: committed, and on disk, if fn returns nil; else
@@ -204,8 +210,10 @@ type Tx struct {
 }
 
 func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	t.db.statements.Add(1)
-	return t.session.query(ctx, query, args, row)
+	span := t.db.asked(ctx, query)
+	err := t.session.query(ctx, query, args, row)
+	ended(span, err)
+	return err
 }
 
 // Value is the columns of a query that yields one value a row.
@@ -289,21 +297,25 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 // Exec runs a statement. Its error may be returned by a later one of the transaction, or by its
 // commit.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
-	t.db.statements.Add(1)
-	return classify(t.exec(ctx, query, args))
+	span := t.db.asked(ctx, query)
+	err := t.exec(ctx, query, args)
+	ended(span, err)
+	return classify(err)
 }
 
 // Changed is Exec for a statement of which it matters how many rows it changes.
 func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
-	t.db.statements.Add(1)
+	span := t.db.asked(ctx, query)
 	n, err := t.changed(ctx, query, args)
+	ended(span, err)
 	return n, classify(err)
 }
 
 // Insert runs an INSERT of one row into a table with an id, and returns the row's.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
-	t.db.statements.Add(1)
+	span := t.db.asked(ctx, query)
 	id, err = t.insert(ctx, query, args)
+	ended(span, err)
 	return id, classify(err)
 }
 

@@ -52,8 +52,10 @@ type moment struct {
 }
 
 func (m moment) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	m.db.statements.Add(1)
-	return m.Querier.query(ctx, query, args, row)
+	span := m.db.asked(ctx, query)
+	err := m.Querier.query(ctx, query, args, row)
+	ended(span, err)
+	return err
 }
 
 func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {

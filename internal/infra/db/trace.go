@@ -1,0 +1,49 @@
+package db
+
+import (
+	"context"
+	"strings"
+
+	"foyer/internal/infra/trace"
+)
+
+// asked counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of one
+// that answers nothing is short: it travels with the next one.
+func (d *DB) asked(ctx context.Context, query string) *trace.Span {
+	d.statements.Add(1)
+	if d.Tracer == nil {
+		return nil
+	}
+	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	s := d.Tracer.Child(ctx, verb, trace.Client)
+	s.Set("db.system.name", d.engine())
+	s.Set("db.query.text", query) // without its arguments
+	return s
+}
+
+// ended ends the span of a statement or a transaction.
+func ended(s *trace.Span, err error) {
+	if s == nil {
+		return
+	}
+	if err != nil {
+		s.Fail(err.Error())
+	}
+	s.End()
+}
+
+func (d *DB) engine() string {
+	if d.sqlite != nil {
+		return "sqlite"
+	}
+	return "postgresql"
+}
+
+// TraceParent is what whoever goes on with the work of a transaction is told of its trace; "": there is
+// none.
+func (t *Tx) TraceParent(ctx context.Context) string {
+	if t.db.Tracer == nil {
+		return ""
+	}
+	return trace.From(ctx).Parent()
+}

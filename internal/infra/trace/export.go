@@ -1,0 +1,201 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	waiting   = 2048            // spans that wait to be sent; further ones are dropped
+	atOnce    = 512             // spans in a request
+	sendEvery = 5 * time.Second // what there is, if it is fewer
+)
+
+// exporter sends spans.
+type exporter struct {
+	endpoint string
+	headers  map[string]string
+	timeout  time.Duration
+	resource []attribute
+	spans    chan *Span
+	dropped  atomic.Int64
+}
+
+// New reads the OTEL_ variables that say where spans go
+// (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
+func New(getenv func(string) string, version string) (*Tracer, error) {
+	of := func(name string) string {
+		return cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), getenv("OTEL_EXPORTER_OTLP_"+name))
+	}
+	endpoint := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint == "" && base != "" {
+		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
+	}
+	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, nil //nolint:nilnil // a nil Tracer is one that is off
+	}
+	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
+	}
+	if protocol := of("PROTOCOL"); protocol == "grpc" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json: foyer does not speak grpc")
+	}
+	t := &Tracer{exporter: exporter{endpoint: endpoint, headers: pairs(of("HEADERS")), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
+	if text := of("TIMEOUT"); text != "" {
+		milliseconds, err := strconv.Atoi(text)
+		if err != nil || milliseconds < 1 {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds")
+		}
+		t.timeout = time.Duration(milliseconds) * time.Millisecond
+	}
+	var err error
+	if t.ratio, err = ratio(getenv("OTEL_TRACES_SAMPLER"), getenv("OTEL_TRACES_SAMPLER_ARG")); err != nil {
+		return nil, err
+	}
+	named := pairs(getenv("OTEL_RESOURCE_ATTRIBUTES"))
+	named["service.name"] = cmp.Or(getenv("OTEL_SERVICE_NAME"), named["service.name"], "foyer")
+	named["service.version"] = version
+	for name, value := range named {
+		t.resource = append(t.resource, attribute{name, value})
+	}
+	return t, nil
+}
+
+// ratio is how many of the traces that begin here a sampler records.
+func ratio(sampler, arg string) (float64, error) {
+	switch strings.TrimPrefix(sampler, "parentbased_") {
+	case "", "always_on":
+		return 1, nil
+	case "always_off":
+		return 0, nil
+	case "traceidratio":
+		if r, err := strconv.ParseFloat(cmp.Or(arg, "1"), 64); err == nil && r >= 0 && r <= 1 {
+			return r, nil
+		}
+		return 0, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1")
+	}
+	return 0, fmt.Errorf("OTEL_TRACES_SAMPLER: must be always_on, always_off or traceidratio, with or without parentbased_ before it")
+}
+
+// pairs reads a=b,c=d, with values as in urls.
+func pairs(text string) map[string]string {
+	all := map[string]string{}
+	for pair := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok {
+			if plain, err := url.PathUnescape(value); err == nil {
+				value = plain
+			}
+			all[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return all
+}
+
+func (e *exporter) add(s *Span) {
+	select {
+	case e.spans <- s:
+	default:
+		e.dropped.Add(1) // nobody waits for a collector
+	}
+}
+
+// Run sends spans until ctx is done, and then what is left.
+func (t *Tracer) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(sendEvery)
+	defer tick.Stop()
+	var batch []*Span
+	flush := func() {
+		if err := t.send(context.WithoutCancel(ctx), batch); err != nil {
+			log.WarnContext(ctx, "send traces", "error", err.Error(), "spans", len(batch), "dropped", t.dropped.Swap(0))
+		}
+		batch = nil
+	}
+	for {
+		select {
+		case s := <-t.spans:
+			if batch = append(batch, s); len(batch) == atOnce {
+				flush()
+			}
+		case <-tick.C:
+			flush()
+		case <-ctx.Done():
+			for len(t.spans) > 0 {
+				batch = append(batch, <-t.spans)
+			}
+			flush()
+			return
+		}
+	}
+}
+
+func (e *exporter) send(ctx context.Context, batch []*Span) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(e.message(batch))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for name, value := range e.headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection is used again
+	if resp.StatusCode > 299 {
+		return fmt.Errorf("the collector answered %s", resp.Status)
+	}
+	return nil
+}
+
+// object is one of the message in JSON, whose names are those of the protocol.
+type object = map[string]any
+
+func (e *exporter) message(batch []*Span) object {
+	spans := make([]object, len(batch))
+	for i, s := range batch {
+		spans[i] = object{
+			"traceId": s.trace, "spanId": s.id, "parentSpanId": s.parent, "name": s.name, "kind": s.kind, "attributes": values(s.attributes),
+			"startTimeUnixNano": strconv.FormatInt(s.began.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(s.end.UnixNano(), 10),
+		}
+		if s.failed {
+			const failed = 2
+			spans[i]["status"] = object{"code": failed, "message": s.failure}
+		}
+	}
+	scoped := object{"scope": object{"name": "foyer"}, "spans": spans}
+	return object{"resourceSpans": []object{{"resource": object{"attributes": values(e.resource)}, "scopeSpans": []object{scoped}}}}
+}
+
+func values(attributes []attribute) []object {
+	all := make([]object, len(attributes))
+	for i, a := range attributes {
+		value := object{"stringValue": fmt.Sprint(a.value)}
+		if n, ok := a.value.(int); ok {
+			value = object{"intValue": strconv.Itoa(n)}
+		}
+		all[i] = object{"key": a.key, "value": value}
+	}
+	return all
+}

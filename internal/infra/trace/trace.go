@@ -1,0 +1,136 @@
+// Package trace tells a collector how long a request took and in what, by the OpenTelemetry
+// protocol over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). A nil Tracer
+// records nothing, and costs nothing.
+package trace
+
+import (
+	"context"
+	"encoding/hex"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Kinds of spans.
+const (
+	Server   = 2 // answers a request of others
+	Client   = 3 // asks others
+	Producer = 4 // sends what others answer later
+)
+
+// Tracer records spans and sends them.
+type Tracer struct {
+	exporter
+	ratio float64 // of traces that begin here
+}
+
+// Span is a piece of work. A nil Span is not recorded.
+type Span struct {
+	tracer     *Tracer
+	name       string
+	kind       int
+	trace      string // 32 digits
+	id, parent string // 16 digits; "": none
+	began, end time.Time
+	attributes []attribute
+	failure    string
+	failed     bool
+}
+
+type attribute struct {
+	key   string
+	value any // string or int
+}
+
+type contextKey struct{}
+
+// traceparent is https://www.w3.org/TR/trace-context/#traceparent-header.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+
+// Continue starts the span of a request that may be part of a trace, as its traceparent says.
+// A trace that whoever began it does not record is not recorded here either.
+func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (context.Context, *Span) {
+	if t == nil {
+		return ctx, nil
+	}
+	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: time.Now()}
+	m := traceparent.FindStringSubmatch(header)
+	switch {
+	case m != nil && strings.Trim(m[1], "0") != "" && strings.Trim(m[2], "0") != "":
+		if flags, err := hex.DecodeString(m[3]); err != nil || flags[0]&1 == 0 {
+			return ctx, nil
+		}
+		s.trace, s.parent = m[1], m[2]
+	case rand.Float64() >= t.ratio:
+		return ctx, nil
+	default:
+		s.trace = digits(16)
+	}
+	return context.WithValue(ctx, contextKey{}, s), s
+}
+
+// Child starts a span within that of ctx; without one there is none.
+func (t *Tracer) Child(ctx context.Context, name string, kind int) *Span {
+	if t == nil {
+		return nil
+	}
+	parent := From(ctx)
+	if parent == nil {
+		return nil
+	}
+	return &Span{tracer: t, name: name, kind: kind, trace: parent.trace, parent: parent.id, id: digits(8), began: time.Now()}
+}
+
+// From returns the span of ctx; nil: none.
+func From(ctx context.Context) *Span {
+	s, _ := ctx.Value(contextKey{}).(*Span)
+	return s
+}
+
+// Parent is the traceparent of what is asked of others within s; "" if it is not recorded.
+func (s *Span) Parent() string {
+	if s == nil {
+		return ""
+	}
+	return "00-" + s.trace + "-" + s.id + "-01"
+}
+
+// Rename gives a span the name that is known by now.
+func (s *Span) Rename(name string) {
+	if s != nil {
+		s.name = name
+	}
+}
+
+// Set adds an attribute, a string or an int.
+func (s *Span) Set(key string, value any) {
+	if s != nil {
+		s.attributes = append(s.attributes, attribute{key, value})
+	}
+}
+
+// Fail marks a span as failed.
+func (s *Span) Fail(why string) {
+	if s != nil {
+		s.failed, s.failure = true, why
+	}
+}
+
+// End records a span.
+func (s *Span) End() {
+	if s != nil {
+		s.end = time.Now()
+		s.tracer.add(s)
+	}
+}
+
+// digits is a random number of n bytes in hexadecimal digits, never 0.
+func digits(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32()) //nolint:gosec // an id, no secret
+	}
+	b[0] |= 1
+	return hex.EncodeToString(b)
+}

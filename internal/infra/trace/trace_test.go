@@ -1,0 +1,84 @@
+package trace_test
+
+import (
+	"strings"
+	"testing"
+
+	"foyer/internal/infra/trace"
+)
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	const to = "OTEL_EXPORTER_OTLP_ENDPOINT=https://collector.example "
+	for given, want := range map[string]string{
+		"":                               "off",
+		"OTEL_SERVICE_NAME=x":            "off",
+		to:                               "on",
+		to + "OTEL_SDK_DISABLED=true":    "off",
+		to + "OTEL_TRACES_EXPORTER=none": "off",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector.example/x":   "on",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=collector.example":                   "OTEL_EXPORTER_OTLP_ENDPOINT",
+		to + "OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                           "OTEL_EXPORTER_OTLP_PROTOCOL",
+		to + "OTEL_EXPORTER_OTLP_TIMEOUT=x":                               "OTEL_EXPORTER_OTLP_TIMEOUT",
+		to + "OTEL_TRACES_SAMPLER=jaeger_remote":                          "OTEL_TRACES_SAMPLER",
+		to + "OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2": "OTEL_TRACES_SAMPLER_ARG",
+	} {
+		tracer, err := from(given)
+		switch {
+		case err != nil && !strings.HasPrefix(err.Error(), want+":"), err == nil && (tracer != nil) != (want == "on"):
+			t.Errorf("%q: %v, %v", given, tracer != nil, err)
+		}
+	}
+}
+
+func from(given string) (*trace.Tracer, error) {
+	env := map[string]string{}
+	for pair := range strings.FieldsSeq(given) {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	return trace.New(func(name string) string { return env[name] }, "v1")
+}
+
+// What somebody else does not record is not recorded, nor is what the sampler leaves out.
+func TestSampling(t *testing.T) {
+	t.Parallel()
+	const to, id = "OTEL_EXPORTER_OTLP_ENDPOINT=https://collector.example ", "0af7651916cd43dd8448eb211c80319c"
+	for _, c := range []struct {
+		given, header string
+		recorded      bool
+	}{
+		{to, "", true},
+		{to, "00-" + id + "-b7ad6b7169203331-01", true},
+		{to, "00-" + id + "-b7ad6b7169203331-00", false},
+		{to, "nonsense", true},
+		{to + "OTEL_TRACES_SAMPLER=parentbased_always_off", "", false},
+		{to + "OTEL_TRACES_SAMPLER=parentbased_always_off", "00-" + id + "-b7ad6b7169203331-01", true},
+	} {
+		tracer, err := from(c.given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, span := tracer.Continue(t.Context(), c.header, "x", trace.Server)
+		if (span != nil) != c.recorded || (tracer.Child(ctx, "y", trace.Client) != nil) != c.recorded {
+			t.Errorf("%+v: %v", c, span)
+		}
+		if parent := span.Parent(); (parent != "") != c.recorded || strings.Contains(c.header, id+"-b7ad6b7169203331-01") && !strings.Contains(parent, id) {
+			t.Errorf("%+v: %s", c, parent)
+		}
+	}
+}
+
+// What is off costs nothing.
+func TestOffAllocatesNothing(t *testing.T) {
+	var tracer *trace.Tracer
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		inside, span := tracer.Continue(ctx, "", "x", trace.Server)
+		span.Set("key", "value")
+		tracer.Child(inside, "y", trace.Client).End()
+		span.End()
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
