@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -96,6 +97,9 @@ func TestCheckUpdates(t *testing.T) {
 		}
 		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.LatestTag != "v2.0.0" || got.Tag != "v1.0.0" || got.Revision == p.Revision {
 			r.Errorf("%+v, %v", got, err)
+		}
+		if found, err := r.Find(r.Context(), r.caller, Filter{Update: true}, page.First); err != nil || found.Count != 1 || found.Items[0].ID != p.ID {
+			r.Errorf("with an update: %+v, %v", found, err)
 		}
 		asked(7*time.Hour, 1) // what was told of is not told again
 		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil {

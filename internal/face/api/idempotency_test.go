@@ -111,6 +111,30 @@ func TestIdempotencyRefused(t *testing.T) {
 	})
 }
 
+// Whoever may no longer make a request is not told how it was answered.
+func TestIdempotencyAsksForRights(t *testing.T) {
+	each(t, func(r *rig) {
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		key := r.newKey(admin, "*")
+		send := func() answer { return r.sendTo(r.url, key, "POST", apps, `{"name":"x"}`, "Idempotency-Key", "k") }
+		if got := send(); got.status != http.StatusCreated {
+			r.t.Fatal(got.status, got.body)
+		}
+		member := "/members/" + admin.User.UUID
+		for _, c := range []struct {
+			method, body string
+			status       int
+		}{{"PATCH", `{"level":1}`, 403}, {"PATCH", `{"level":8}`, 201}, {"DELETE", ``, 404}} {
+			if got := r.send(r.key, c.method, member, c.body); got.status > 299 {
+				r.t.Fatal(got.status, got.body)
+			}
+			if got := send(); got.status != c.status {
+				r.t.Errorf("after %s %s: %d %s", c.method, c.body, got.status, got.body)
+			}
+		}
+	})
+}
+
 // A secret is shown once.
 func TestIdempotencyOfSecrets(t *testing.T) {
 	each(t, func(r *rig) {
