@@ -88,7 +88,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("invites", "Invites", []string{"There are no pending invites."}, follow("Invites"))
 	sees("inviting", "Invite people", nil, follow("Invite people"))
 	sees("inviting-wrong", "Invite people", []string{"nobody: Must be an e-mail address"}, fill("addresses", "nobody"), press("Invite"), waitFor(".alert"))
-	sees("previewed", "Invite people", []string{"The mail to ada@x.example", "Nobody has been invited yet."}, fill("addresses", "ada@x.example"), press("Preview the mail"), waitFor(".letter"))
+	sees("previewed", "Invite people", []string{"The mail to ada@x.example", "Nobody has been invited yet."}, fill("addresses", "ada@x.example"), press("Preview the mail"), waitFor(".mail"))
 	sees("invited", "2 invited, 1 not", []string{"ada@x.example", "eve@x.example", "not mailed", "passes on each link"}, fill("addresses", "ada@x.example\neve@x.example\nnobody"), press("Invite"), waitFor("table"))
 	sees("link", "Invites", []string{i.url + "/invite/", "Copy"}, follow("Invites"), press("Link"), waitFor("#link"))
 	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))

@@ -151,7 +151,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		}
 	}
 	d.apply(&p)
-	if err := w.settle(ctx, site, &p, d, full.configBytes); err != nil {
+	if err := w.complete(ctx, site, &p, d, full.configBytes); err != nil {
 		return Placement{}, err
 	}
 	if err := insertPlacement(ctx, tx, p); err != nil {
@@ -171,8 +171,8 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, c access.Caller, site S
 	return s.record(ctx, tx, c, site, verb, changes)
 }
 
-// settle checks what a draft has made of a placement, and finds out what it runs.
-func (w *world) settle(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
+// complete checks what a draft has made of a placement, and finds out what it runs.
+func (w *world) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
 	if d.Version.Set && p.Version != 0 {
 		v, err := w.version(ctx, p.AppID, p.Version)
 		switch {
@@ -222,7 +222,7 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 		if err != nil {
 			return err
 		}
-		if err := newWorld(tx).settle(ctx, site, &p, d, full.configBytes-len(before.Config)); err != nil {
+		if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-len(before.Config)); err != nil {
 			return err
 		}
 		changes := placementChanges(before, p)

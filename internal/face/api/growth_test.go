@@ -108,7 +108,7 @@ func (s size) answer(b *testing.B, o grown) {
 					b.Fatal(err)
 				}
 			}
-			o.settle(b)
+			o.checkpoint(b)
 			b.SetParallelism(8)
 			measure(b, func() { l.run(b, o.rig, o.handler, &serial) })
 		})
@@ -122,9 +122,9 @@ const asked = 1_000
 // app is the id of one of the apps, with each n that of another, wherever in the list.
 func (s size) app(n int64) int64 { return 1 + scatter(n)%int64(s.apps) }
 
-// settle copies the journal into the database, which else whatever is measured next
+// checkpoint copies the journal into the database, which else whatever is measured next
 // would do for what was before.
-func (o grown) settle(b *testing.B) {
+func (o grown) checkpoint(b *testing.B) {
 	b.Helper()
 	type copied struct{ busy, frames, done int }
 	c, err := db.One(b.Context(), o.db, func(c *copied) []any { return []any{&c.busy, &c.frames, &c.done} }, `PRAGMA wal_checkpoint(RESTART)`)

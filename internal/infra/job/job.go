@@ -106,7 +106,7 @@ func (q *Queue) Put(ctx context.Context, tx *db.Tx, kind, item string) error {
 // Wake tells Run that a transaction which put jobs has been committed.
 func (q *Queue) Wake() { wake(q.wake) }
 
-// wake makes one hand that waits look, or the next that does.
+// wake makes one worker that waits look, or the next that does.
 func wake(waiting chan struct{}) {
 	select {
 	case waiting <- struct{}{}:
@@ -175,7 +175,7 @@ func (w worker) schedule(ctx context.Context) bool {
 	return err == nil
 }
 
-// poll wakes one hand of each sort now and then, until ctx is done, schedules what could not
+// poll wakes one worker of each sort now and then, until ctx is done, schedules what could not
 // be scheduled yet, and makes due what a clock that stepped back would delay.
 func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan struct{}) {
 	tick := time.NewTicker(pollEvery)
@@ -200,7 +200,7 @@ func (w worker) poll(ctx context.Context, scheduled bool, wakeReturning chan str
 	}
 }
 
-// work does jobs of some kinds whenever it is woken, as one hand.
+// work does jobs of some kinds whenever it is woken, one after the other.
 func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
@@ -210,7 +210,7 @@ func (w worker) work(ctx context.Context, kinds []string, woken chan struct{}) {
 			w.log.ErrorContext(ctx, "take a job", "error", err.Error())
 		}
 		if found {
-			wake(woken) // for another hand: there may be more
+			wake(woken) // for another worker: there may be more
 			w.doBeside(ctx, &slow, j)
 			continue
 		}

@@ -271,7 +271,7 @@ func TestTimeOfATry(t *testing.T) {
 }
 
 // A mail server that does not answer keeps nothing else from being done.
-func TestReturningJobsHaveAHandOfTheirOwn(t *testing.T) {
+func TestReturningJobsHaveAWorkerOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := New(d)
@@ -405,7 +405,7 @@ func TestEndIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A job that cannot be ended does not keep a hand from others.
+// A job that cannot be ended does not keep a worker from others.
 func TestEndThatIsWrong(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -556,7 +556,7 @@ func TestIdleServerLooksOnceASecond(t *testing.T) {
 		begun := time.Now()
 		run(t, New(d), map[string]Kind{"kind": {}})
 		const polls = 2
-		for range workers + polls { // each hand looks when it begins
+		for range workers + polls { // each worker looks when it begins
 			<-looks
 		}
 		if took := time.Since(begun); took < polls*pollEvery {
