@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -32,5 +35,27 @@ func TestNotReady(t *testing.T) {
 			}
 			answers()
 		})
+	})
+}
+
+// A server that stops is not ready as long as it still answers, so that proxies send nothing more.
+func TestStoppingIsNotReady(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		running, stop := context.WithCancel(t.Context())
+		to := wire.NewMux()
+		Server{Log: slog.New(slog.DiscardHandler)}.pages(running, to, d, "http://foyer.example")
+		ask := func(path string) int {
+			w := httptest.NewRecorder()
+			to.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			return w.Code
+		}
+		if got := ask("/readyz"); got != http.StatusOK {
+			t.Errorf("before: %d", got)
+		}
+		stop()
+		if ready, alive := ask("/readyz"), ask("/healthz"); ready != http.StatusServiceUnavailable || alive != http.StatusOK {
+			t.Errorf("ready: %d, alive: %d", ready, alive)
+		}
 	})
 }

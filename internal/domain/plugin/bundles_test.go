@@ -2,12 +2,16 @@ package plugin
 
 import (
 	"fmt"
+	"io"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/infra/bundle"
 )
 
 // Bundles that are not in memory wait for their turn, or are refused; those that are
@@ -54,5 +58,38 @@ func TestBundlesTakeTurns(t *testing.T) {
 		if err := serve(tokens[2]); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter == 0 {
 			r.Errorf("no room: %v", err)
 		}
+	})
+}
+
+// However much one organization has to compile, another's save is done.
+func TestCompilesOfAnotherOrganization(t *testing.T) {
+	each(t, func(r rig) {
+		const many = 40
+		var refused atomic.Int64
+		var feeds []*io.PipeWriter
+		var all sync.WaitGroup
+		for range many {
+			in, feed := io.Pipe() // which the compiler reads to its end
+			feeds = append(feeds, feed)
+			all.Go(func() {
+				if _, err := r.Children.Run(r.Context(), "another organization", bundle.TaskName, in); fault.Is(err, fault.Busy) {
+					refused.Add(1)
+				}
+			})
+		}
+		for int(refused.Load())+r.Children.Running()+r.Children.Waiting() < many {
+			runtime.Gosched()
+		}
+		if refused.Load() == 0 {
+			r.Error("the other organization has room for more")
+		}
+		p := r.create(named("x"))
+		if saved := r.save(p.ID, "site.ts", patch.Of("export const a = 1")); saved.Bundle.SHA256 == "" {
+			r.Errorf("got %+v", saved)
+		}
+		for _, feed := range feeds {
+			feed.Close()
+		}
+		all.Wait()
 	})
 }

@@ -67,8 +67,8 @@ func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 func TestRightLostAtTheUpstream(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
-		repo, other := host.Repo(r, "app"), host.Repo(r, "other")
-		for _, app := range []*upstreamtest.Repo{repo, other} {
+		repo, other, moved := host.Repo(r, "app"), host.Repo(r, "other"), host.Repo(r, "moved")
+		for _, app := range []*upstreamtest.Repo{repo, other, moved} {
 			app.Tag(r, "v1.0.0", app.Commit(r, map[string]string{"plugin.json": `{"name": "App"}`}))
 		}
 		p := r.install(repo)
@@ -82,6 +82,14 @@ func TestRightLostAtTheUpstream(t *testing.T) {
 				},
 				"upgrade": func(c access.Caller) error {
 					_, err := r.Upgrade(r.Context(), c, p.ID, Move{})
+					return err
+				},
+				"another tag": func(c access.Caller) error {
+					_, err := r.Update(r.Context(), c, p.ID, Draft{Tag: patch.Of("v2.0.0")})
+					return err
+				},
+				"another url": func(c access.Caller) error {
+					_, err := r.Update(r.Context(), c, p.ID, Draft{URL: patch.Of(moved.URL)})
 					return err
 				},
 			} {
@@ -100,6 +108,9 @@ func TestRightLostAtTheUpstream(t *testing.T) {
 				}
 				host.Intercept(nil)
 			}
+		}
+		if now, err := r.Get(r.Context(), r.caller, p.ID); err != nil || now.URL != p.URL || now.Tag != p.Tag {
+			r.Errorf("it is %+v, %v", now, err)
 		}
 		found, _, err := r.Versions(r.Context(), r.caller, p.ID, page.First)
 		if apps := r.count(`SELECT COUNT(*) FROM plugins`); err != nil || apps != 1 || found.Count != 1 {
@@ -141,27 +152,36 @@ func TestRightLostAtTheCompiler(t *testing.T) {
 	each(t, func(r rig) {
 		p := r.create(named("x"))
 		_, losses := r.admin()
+		edits := []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}}
 		for name := range losses {
-			c, losses := r.admin()
-			release := r.occupyChildren()
-			done := make(chan error, 1)
-			go func() {
-				_, err := r.UpdateSource(r.Context(), c, p.ID, Draft{}, []Edit{{Field: "source", Name: "site.ts", Text: patch.Of("export const a = 1")}})
-				done <- err
-			}()
-			for r.Children.Waiting() == 0 {
-				runtime.Gosched()
-			}
-			if err := losses[name](); err != nil {
-				r.Error(err)
-			}
-			release()
-			if err := <-done; !fault.Is(err, fault.Denied) {
-				r.Errorf("%s: %v", name, err)
+			for what, change := range map[string]func(c access.Caller) error{
+				"save": func(c access.Caller) error {
+					_, err := r.UpdateSource(r.Context(), c, p.ID, Draft{}, edits)
+					return err
+				},
+				"create": func(c access.Caller) error {
+					_, err := r.Create(r.Context(), c, Draft{Name: patch.Of("y"), Source: edits})
+					return err
+				},
+			} {
+				c, losses := r.admin()
+				release := r.occupyChildren()
+				done := make(chan error, 1)
+				go func() { done <- change(c) }()
+				for r.Children.Waiting() == 0 {
+					runtime.Gosched()
+				}
+				if err := losses[name](); err != nil {
+					r.Error(err)
+				}
+				release()
+				if err := <-done; !fault.Is(err, fault.Denied) {
+					r.Errorf("%s, %s: %v", what, name, err)
+				}
 			}
 		}
-		if n := r.count(`SELECT COUNT(*) FROM plugin_versions`); n != 0 {
-			r.Errorf("%d versions", n)
+		if apps, versions := r.count(`SELECT COUNT(*) FROM plugins`), r.count(`SELECT COUNT(*) FROM plugin_versions`); apps != 1 || versions != 0 {
+			r.Errorf("%d apps, %d versions", apps, versions)
 		}
 	})
 }

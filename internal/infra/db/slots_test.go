@@ -60,13 +60,38 @@ func TestFewConnections(t *testing.T) {
 	clients.Wait()
 }
 
-// A caller who gets no connection in time is told so.
+// A caller who gets no connection in time is told so, by a server that starts or runs.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	u := limited(t, 1)
 	held := dbtest.Open(t, u)
+	err := held.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		refused := make(chan error, 2)
+		go func() {
+			_, err := db.One(t.Context(), held, db.Value[int], `SELECT 1`)
+			refused <- err
+		}()
+		go func() {
+			refused <- held.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
+				return err
+			})
+		}()
+		for len(refused) < cap(refused) { // it has the only connection, and is not idle
+			if _, err := db.One(ctx, tx, db.Value[string], `SELECT pg_sleep(0.1)::TEXT`); err != nil {
+				return err
+			}
+		}
+		for range cap(refused) {
+			wantUnavailable(t, <-refused, "no connection")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	begin := time.Now()
-	_, err := db.Open(t.Context(), u)
+	_, err = db.Open(t.Context(), u)
 	if err == nil || !strings.Contains(err.Error(), "too many connections") {
 		t.Errorf("got %v", err)
 	}
