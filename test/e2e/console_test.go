@@ -140,7 +140,7 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 		"": "Organizations", "/keys": "Your keys", "/@current/apps": "Apps", "/@current/apps/new": "Add an app", "/@current/apps/unused": "Unused apps",
 		"/@current/apps/1": "Banner", "/@current/apps/1/versions": "Versions", "/@current/invites": "Invites", "/@current/members": "Members",
 		"/@current/invites/new": "Invite people", "/@current/settings": "Settings", "/@current/audit": "Activity", "/@current/keys": "Keys of members",
-		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/profile": "Profile", "/sessions": "Where you are signed in",
+		"/@current/webhooks": "Webhooks", "/@current/webhooks/1": "https://hooks.department.of.example.org/a-rather-long-path/for-events", "/profile": "Profile", "/sessions": "Where you are signed in", "/invitations": "Your invitations",
 	} {
 		look(ctx, t, "small"+strings.ReplaceAll(page, "/", "-"), heading, chromedp.EmulateViewport(360, 900), to(i.url+"/console"+page))
 		for _, width := range []int64{640, 360, 320} {

@@ -1,0 +1,165 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db"
+)
+
+var (
+	streamed  = flag.Int("streamed", 5000, "how many entries TestStreamOfManyEntries streams from each engine")
+	requested = flag.Int("requested", 100, "how many users, and how many others, TestSignInTakesTheSameTime asks links for on each engine")
+)
+
+// fillActivity makes entries until there are n, each with its number.
+func (r *rig) fillActivity(n int) {
+	r.t.Helper()
+	const columns = `organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
+		hash, salt, name_hash, changes_hash`
+	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		e := activity.Entry{
+			OrganizationID: r.org.ID, Scope: activity.Invite, ItemID: "01981f30-1b7e-7a52-8b1a-7f2d9f3c4e55", Verb: activity.Created, Name: "ada@example.com",
+			Changes: []activity.Change{activity.Changed("level", nil, 1)},
+		}
+		e.User.ID = r.owner.User.ID
+		for range min(n, 1000) {
+			if err := activity.Record(ctx, tx, e, r.db.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	const most = 50_000 // in one statement: the database has a time for each
+	for have := min(n, 1000); err == nil && have < n; {
+		more := min(have, n-have, most)
+		err = r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `INSERT INTO activity (`+columns+`) SELECT `+columns+` FROM activity WHERE name = 'ada@example.com' ORDER BY id LIMIT $1`, more)
+		})
+		have += more
+	}
+	if err == nil {
+		_, err = activity.NumberAll(r.t.Context(), r.db)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// maxStreamHeap is how much more memory may be in use while any number of entries is streamed.
+const maxStreamHeap = 64 << 20
+
+// However many entries are streamed, they are never held in memory, and none is missing.
+func TestStreamOfManyEntries(t *testing.T) {
+	each(t, func(r *rig) {
+		r.fillActivity(*streamed)
+		runtime.GC()
+		var before, now runtime.MemStats
+		runtime.ReadMemStats(&before)
+		req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/api/organizations/"+r.org.ID+"/activity", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+r.key)
+		req.Header.Set("Accept", "application/x-ndjson")
+		began := time.Now()
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var lines, bytes int
+		var most uint64
+		for all := bufio.NewScanner(res.Body); all.Scan(); {
+			lines++
+			bytes += len(all.Bytes())
+			if !strings.Contains(all.Text(), fmt.Sprintf(`"number":%d,`, lines)) {
+				t.Fatalf("line %d: %s", lines, all.Text())
+			}
+			if lines%1000 == 0 {
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapInuse)
+			}
+		}
+		grown := int64(most) - int64(before.HeapInuse)
+		t.Logf("%d entries, %d MB in %s; the heap grew by %d KiB at most", lines, bytes>>20, time.Since(began).Round(time.Millisecond), max(0, grown)>>10)
+		if lines < *streamed {
+			t.Errorf("%d entries of %d", lines, *streamed)
+		}
+		if grown > maxStreamHeap {
+			t.Errorf("the heap grew by %d bytes", grown)
+		}
+	})
+}
+
+// Nobody learns from the answer, or from how long it takes, whether an address is a user's.
+func TestSignInTakesTheSameTime(t *testing.T) {
+	each(t, func(r *rig) {
+		handler := r.api.Handler(func(*wire.Mux) {})
+		var emails []string
+		for i := range *requested {
+			r.join(r.other, fmt.Sprintf("user%06d@x.example", i), access.Member)
+			emails = append(emails, fmt.Sprintf("user%06d@x.example", i), fmt.Sprintf("none%06d@x.example", i))
+		}
+		rand.Shuffle(len(emails), func(i, j int) { emails[i], emails[j] = emails[j], emails[i] }) // so that what else the machine does meets both
+		var took [2][]time.Duration
+		for i, email := range emails {
+			req := httptest.NewRequestWithContext(t.Context(), "POST", "/api/signin", strings.NewReader(`{"email":"`+email+`"}`))
+			req.Header.Set("Content-Type", "application/json")
+			req.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", i>>8, i&0xff)
+			w := httptest.NewRecorder()
+			began := time.Now()
+			handler.ServeHTTP(w, req)
+			kind := 0
+			if strings.HasPrefix(email, "none") {
+				kind = 1
+			}
+			took[kind] = append(took[kind], time.Since(began))
+			if w.Code != http.StatusAccepted || w.Body.String() != "{}\n" && w.Body.String() != "{}" {
+				t.Fatalf("%s: %d %s", email, w.Code, w.Body)
+			}
+		}
+		d, most := distance(took[0], took[1]), 2.69*math.Sqrt(2/float64(*requested)) // by chance, one time in a million
+		t.Logf("users: median %s, 95%% %s; others: median %s, 95%% %s; distance %.3f of at most %.3f", at(took[0], 50), at(took[0], 95), at(took[1], 50), at(took[1], 95), d, most)
+		if d > most {
+			t.Errorf("the times are not alike: distance %.3f of at most %.3f", d, most)
+		}
+	})
+}
+
+// at is the time below which so many of a hundred are. All must be sorted.
+func at(all []time.Duration, percent int) time.Duration {
+	return all[(len(all)-1)*percent/100].Round(time.Microsecond)
+}
+
+// distance is how far two distributions are apart, from 0 to 1, as Kolmogorov and Smirnov measure it. It sorts
+// both.
+func distance(a, b []time.Duration) (d float64) {
+	slices.Sort(a)
+	slices.Sort(b)
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		next := min(a[i], b[j])
+		for i < len(a) && a[i] == next {
+			i++
+		}
+		for j < len(b) && b[j] == next {
+			j++
+		}
+		d = max(d, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+	}
+	return d
+}
