@@ -9,7 +9,7 @@ FUZZTIME ?= 5000x
 TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers cover measure vuln
+.PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures cover measure vuln
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o $(BINARY) ./cmd/foyer
@@ -69,6 +69,10 @@ bench-growth: # a large organization beside a small one; takes minutes and 5 GB
 
 bench-peers: build # foyer beside others, into docs/performance.md
 	scripts/bench-peers
+
+pictures: # those of the console in docs/pictures, of seeded data
+	mkdir -p docs/pictures
+	go test -count 1 -run '^TestPictures$$' ./test/e2e -args -pictures $(CURDIR)/docs/pictures
 
 cover:
 	go test -coverpkg ./... -coverprofile coverage.out ./...

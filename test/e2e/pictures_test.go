@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+var pictures = flag.String("pictures", "", "write the pictures of the documentation into this folder")
+
+// maxPicture is how large a picture of the documentation may be.
+const maxPicture = 40 << 10
+
+// TestPictures takes the pictures of the documentation, of an organization as one could be, so that
+// they stay true. They are small enough to be looked at over any line.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	if *pictures == "" {
+		t.Skip("make pictures")
+	}
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	key := s["BOOTSTRAP_KEY"]
+	for _, app := range []string{
+		`{"plugin_type":"source","name":"Banner","description":"What visitors see first.","source":{"site.ts":"import './banner.css'\n\nexport function inject({ config }: { config: { text: string } }) {\n    const banner = document.createElement('div')\n    banner.className = 'banner'\n    banner.textContent = config.text\n    document.body.prepend(banner)\n    return () => banner.remove()\n}\n","banner.css":".banner { padding: 1rem; background: teal }\n","plugin.json":"{\"name\": \"Banner\", \"config\": [{\"key\": \"text\", \"name\": \"Text\", \"type\": \"string\", \"default\": \"Hello!\", \"site\": true}]}\n"}}`,
+		`{"plugin_type":"source","name":"Cookie notice","description":"Asks once, and remembers.","source":{"site.ts":"export function inject() {}\n"}}`,
+		`{"plugin_type":"source","name":"Feedback","description":"A button at the edge of the page.","source":{"site.ts":"export const x = ;\n"}}`,
+	} {
+		i.call(key, "POST", "/pipeline_frontend_apps", app, 201)
+	}
+	i.call(key, "PATCH", "/pipeline_frontend_apps/1/update_source", `{"source":{"banner.css":".banner { padding: 2rem; background: navy }\n"},"message":"Calmer colours"}`, 200)
+	for _, email := range []string{"ada@acme.example", "alan@acme.example"} {
+		i.call(key, "POST", "/invites", `{"target_email":"`+email+`"}`, 201)
+	}
+	ctx := browser(t)
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1100, 720), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	for name, page := range map[string]struct{ path, heading string }{
+		"overview": {"/console/@current", "My organization"},
+		"apps":     {"/console/@current/apps", "Apps"},
+		"editor":   {"/console/@current/apps/1/source?file=site.ts", "site.ts"},
+		"version":  {"/console/@current/apps/1/versions/2", "Version 2"},
+		"search":   {"/console/@current/search?q=b", "Search"},
+	} {
+		look(ctx, t, name, page.heading, to(i.url+page.path), settled)
+		shown, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		picture := reduce(t, shown)
+		if len(picture) > maxPicture {
+			t.Errorf("%s has %d bytes", name, len(picture))
+		}
+		if err := os.WriteFile(filepath.Join(*pictures, name+".png"), picture, 0o644); err != nil { //nolint:gosec // it is checked in
+			t.Fatal(err)
+		}
+	}
+}
+
+// reduce makes a picture of its most frequent colors, which takes a third of the bytes.
+func reduce(t *testing.T, shown []byte) []byte {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(shown))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[color.Color]int{}
+	for y := range picture.Bounds().Dy() {
+		for x := range picture.Bounds().Dx() {
+			counts[picture.At(x, y)]++
+		}
+	}
+	colors := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
+	few := image.NewPaletted(picture.Bounds(), colors[:min(len(colors), 48)])
+	draw.Draw(few, few.Bounds(), picture, image.Point{}, draw.Src)
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// settled waits for what scripts add to a page.
+var settled = chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](`document.readyState === "complete" && (!document.querySelector(".tree a[data-file]") || document.querySelector(".edited > div") !== null)`))
+	return err
+})
