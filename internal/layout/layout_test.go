@@ -54,7 +54,7 @@ var libraries = map[string][]string{
 	"golang.org/x/term":     {"face/cli"},
 	"github.com/prometheus": {"server"},
 	"go.yaml.in":            {"face/openapi"},
-	"net/http":              {"face", "server", "infra/upstream", "infra/oidc"},
+	"net/http":              {"face", "server", "infra/upstream", "infra/oidc", "infra/trace"},
 }
 
 // file is one Go file of the program.
