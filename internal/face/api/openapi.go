@@ -20,66 +20,74 @@ import (
 
 // The public contract of the API, and what go generate makes of it.
 var (
-	//go:embed openapi.yaml
-	openAPIYAML []byte
-	//go:embed openapi.json
-	openAPIJSON []byte
-	//go:embed openapi.html
-	openAPIPage []byte
+	//go:embed openapi.yaml.gz
+	packedYAML []byte
+	//go:embed openapi.json.gz
+	packedJSON []byte
+	//go:embed openapi.html.gz
+	packedPage []byte
 )
 
 // OpenAPI returns the public contract of the API, as YAML. It must not be changed.
-func OpenAPI() []byte { return openAPIYAML }
+var OpenAPI = compress.Embedded(packedYAML)
 
 // OpenAPIDocument returns the contract as JSON. It must not be changed.
-func OpenAPIDocument() []byte { return openAPIJSON }
+var OpenAPIDocument = compress.Embedded(packedJSON)
+
+var openAPIPage = compress.Embedded(packedPage)
 
 // OpenAPIYAML serves the contract as it is kept.
-func OpenAPIYAML() http.Handler {
-	return newDocument("application/yaml", "", openAPIYAML)
-}
+func OpenAPIYAML() http.Handler { return newDocument("application/yaml", OpenAPI) }
 
 // OpenAPIJSON serves the contract as JSON.
-func OpenAPIJSON() http.Handler {
-	return newDocument("application/json", "", openAPIJSON)
-}
+func OpenAPIJSON() http.Handler { return newDocument("application/json", OpenAPIDocument) }
 
 // Docs serves the contract as a page for people, with commands for the server at baseURL.
 func Docs(baseURL string) http.Handler {
-	server := html.EscapeString(plaintext.Shell(baseURL))
-	page := bytes.ReplaceAll(openAPIPage, []byte("{base_url}"), []byte(server))
-	return newDocument("text/html; charset=utf-8", pagePolicy(), page)
+	d := newDocument("text/html; charset=utf-8", func() []byte {
+		server := html.EscapeString(plaintext.Shell(baseURL))
+		return bytes.ReplaceAll(openAPIPage(), []byte("{base_url}"), []byte(server))
+	})
+	d.policy = pagePolicy
+	return d
 }
 
 // pagePolicy is the Content-Security-Policy of the page: its own style, a search
 // of foyer itself, and nothing else from anywhere.
 func pagePolicy() string {
-	_, style, _ := bytes.Cut(openAPIPage, []byte("<style>"))
+	_, style, _ := bytes.Cut(openAPIPage(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	sum := sha256.Sum256(style)
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
-// document is a form of the contract.
+// document is a form of the contract. What it needs is made when it is first asked for.
 type document struct {
 	contentType string
-	policy      string // Content-Security-Policy, if any
-	body        []byte
-	compressed  func() []byte // made when it is first asked for
+	policy      func() string // Content-Security-Policy; nil: none
+	body        func() []byte
+	compressed  func() []byte
+	tag         func() string
 }
 
-func newDocument(contentType, policy string, body []byte) document {
-	return document{contentType, policy, body, sync.OnceValue(func() []byte { return compress.Gzip(body) })}
+func newDocument(contentType string, body func() []byte) document {
+	body = sync.OnceValue(body)
+	return document{
+		contentType: contentType,
+		body:        body,
+		compressed:  sync.OnceValue(func() []byte { return compress.Gzip(body()) }),
+		tag:         sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(body())) }),
+	}
 }
 
 // ServeHTTP answers GET and HEAD.
 func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d.policy != "" {
-		w.Header().Set("Content-Security-Policy", d.policy)
+	if d.policy != nil {
+		w.Header().Set("Content-Security-Policy", d.policy())
 		w.Header().Set("Referrer-Policy", "no-referrer")
 	}
-	c := content{body: d.body, tag: fmt.Sprintf("%x", sha256.Sum256(d.body)), mediaType: d.contentType, cacheControl: "no-cache"}
+	c := content{body: d.body(), tag: d.tag(), mediaType: d.contentType, cacheControl: "no-cache"}
 	w.Header().Set("Vary", "Accept-Encoding")
 	if wire.AcceptsGzip(r) {
 		c.body, c.tag, c.coding = d.compressed(), c.tag+"-gzip", "gzip"

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"foyer/internal/face/api"
+	"foyer/internal/base/compress"
 	"foyer/internal/face/openapi"
 	"foyer/internal/face/openapi/openapitest"
 )
@@ -63,8 +64,22 @@ func TestDocumentIsServed(t *testing.T) {
 // What is served is made of the document as it is now.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	for name, form := range map[string]func([]byte) ([]byte, error){"openapi.json": openapi.JSON, "openapi.html": openapi.Page, "openapi.names.json": openapi.Names} {
-		want, err := form(api.OpenAPI())
+	document, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed := func(form func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+		return func(document []byte) ([]byte, error) {
+			made, err := form(document)
+			return compress.Gzip(made), err
+		}
+	}
+	asItIs := func(document []byte) ([]byte, error) { return document, nil }
+	for name, form := range map[string]func([]byte) ([]byte, error){
+		"openapi.yaml.gz": compressed(asItIs), "openapi.json.gz": compressed(openapi.JSON), "openapi.html.gz": compressed(openapi.Page),
+		"openapi.names.json": openapi.Names,
+	} {
+		want, err := form(document)
 		if err != nil {
 			t.Fatal(err)
 		}

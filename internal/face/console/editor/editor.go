@@ -7,10 +7,10 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-//go:generate go run ../../../infra/bundle/npm editor.ts editor.js
+//go:generate go run ../../../infra/bundle/npm editor.ts editor.js.gz
 
-//go:embed editor.js
+//go:embed editor.js.gz
 var made []byte
 
 // Script is the editor, with the packages that it is made of and their licences.
-var Script = markup.NewScript("editor-", made)
+var Script = markup.EmbeddedScript("editor-", made)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"foyer/internal/base/compress"
 )
 
 // What is checked in was made of what it says. Making it again needs the packages from npm.
@@ -19,11 +21,11 @@ func TestGenerated(t *testing.T) {
 		}
 		of = append(of, content...)
 	}
-	made, err := os.ReadFile("editor.js")
+	made, err := os.ReadFile("editor.js.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(made), fmt.Sprintf("/* Made by go generate of %x\n", sha256.Sum256(of))) {
-		t.Error("editor.js is not of this editor.ts and package-lock.json: go generate ./internal/face/console/editor")
+	if !strings.HasPrefix(string(compress.Embedded(made)()), fmt.Sprintf("/* Made by go generate of %x\n", sha256.Sum256(of))) {
+		t.Error("editor.js.gz is not of this editor.ts and package-lock.json: go generate ./internal/face/console/editor")
 	}
 }

@@ -15,18 +15,27 @@ import (
 // Script is a script of ours, for pages that work without it.
 type Script struct {
 	// Path is where pages find it. It has the script's hash, so that browsers can keep it.
-	Path       string
-	text       []byte
-	compressed func() []byte // made when it is first asked for
+	Path string
+
+	text, compressed func() []byte // made when they are first asked for
 }
 
 // Enhancements is what all pages can do besides with a script.
-var Enhancements = NewScript("", []byte(mustRead("templates/console.js")))
+var Enhancements = NewScript([]byte(mustRead("templates/console.js")))
 
-// NewScript returns the script of a text, whose path begins with a name.
-func NewScript(name string, text []byte) Script {
-	sum := sha256.Sum256(text)
-	return Script{"/console/" + name + hex.EncodeToString(sum[:6]) + ".js", text, sync.OnceValue(func() []byte { return compress.Gzip(text) })}
+// NewScript returns the script of a text.
+func NewScript(text []byte) Script {
+	return Script{scriptPath("", text), func() []byte { return text }, sync.OnceValue(func() []byte { return compress.Gzip(text) })}
+}
+
+// EmbeddedScript returns the script of what go generate has compressed, whose path begins with a name.
+func EmbeddedScript(name string, compressed []byte) Script {
+	return Script{scriptPath(name, compressed), compress.Embedded(compressed), func() []byte { return compressed }}
+}
+
+func scriptPath(name string, of []byte) string {
+	sum := sha256.Sum256(of)
+	return "/console/" + name + hex.EncodeToString(sum[:6]) + ".js"
 }
 
 // ServeHTTP answers with the script.
@@ -39,7 +48,7 @@ func (s Script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text := s.text
 	if wire.AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
-		text = s.compressed()
+		text = s.compressed
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text()))
 }

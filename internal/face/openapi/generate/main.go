@@ -1,5 +1,5 @@
 // Command generate makes an OpenAPI document's other forms, beside the document: NAME.yaml
-// becomes NAME.json, NAME.html and NAME.names.json.
+// becomes NAME.json, NAME.html and NAME.names.json. What is long is compressed, as it is embedded.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"foyer/internal/base/compress"
 	"foyer/internal/face/openapi"
 )
 
@@ -32,7 +33,10 @@ func generate(path string) error {
 		return err
 	}
 	name := strings.TrimSuffix(path, ".yaml")
-	return errors.Join(write(name+".json", json), write(name+".html", page), write(name+".names.json", names))
+	return errors.Join(
+		write(name+".yaml.gz", compress.Gzip(document)), write(name+".json.gz", compress.Gzip(json)), write(name+".html.gz", compress.Gzip(page)),
+		write(name+".names.json", names),
+	)
 }
 
 func write(path string, content []byte) error {

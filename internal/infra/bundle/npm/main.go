@@ -1,5 +1,5 @@
 // Command npm builds a script with libraries: SCRIPT.ts and the packages that package-lock.json beside it
-// pins become SCRIPT.js, which begins with what it was made of and with their licences.
+// pins become SCRIPT.js.gz, which begins with what it was made of and with their licences.
 package main
 
 import (
@@ -15,12 +15,13 @@ import (
 	"slices"
 	"strings"
 
+	"foyer/internal/base/compress"
 	"foyer/internal/infra/bundle"
 )
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("usage: npm SCRIPT.ts SCRIPT.js")
+		log.Fatal("usage: npm SCRIPT.ts SCRIPT.js.gz")
 	}
 	if err := generate(os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)
@@ -51,7 +52,7 @@ func generate(from, to string) error {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "/* Made by go generate of %x\n\n%s*/\n%s", sha256.Sum256(append(source, lock...)), licences, code)
-	return os.WriteFile(to, out.Bytes(), 0o644)
+	return os.WriteFile(to, compress.Gzip(out.Bytes()), 0o644)
 }
 
 // install puts the pinned packages into a folder of their own.
