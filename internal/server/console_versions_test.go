@@ -86,3 +86,19 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 		v.want(200, "leaves those edits behind", v.get("/console/@current/apps/"+itoa(app.ID)))
 	})
 }
+
+// Where the current version has the same bundle as the one to withdraw, the form asks where to go.
+func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	for _, text := range []string{"export const a = 2", "export const a = 2 // the same"} {
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+	}
+	v := visit(t, s, s.key)
+	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
+	refused := v.post(page, "do", "withdraw", "reason", "It leaks.")
+	v.want(400, "Go to version", refused)
+	v.want(400, `<option value="1">1</option>`, refused)
+	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
+}

@@ -17,8 +17,10 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to look at it")
 
-// browser is a headless Chromium.
-func browser(t *testing.T) context.Context {
+// browser is a headless Chromium, for a minute.
+func browser(t *testing.T) context.Context { return browserFor(t, time.Minute) }
+
+func browserFor(t *testing.T, long time.Duration) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900),
@@ -27,7 +29,7 @@ func browser(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, long)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// axe is the text of axe-core, which finds what keeps people from using a page.
+var axe = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(binary, "axe")
+	if err := os.CopyFS(dir, os.DirFS("axe")); err != nil {
+		return "", err
+	}
+	install := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	return string(text) + "; true", err
+})
+
+// appearance is how a page is looked at.
+type appearance struct {
+	width  int64
+	scheme string
+}
+
+// Each page is looked at in two of these with script, and in the others without.
+var appearances = map[bool][]appearance{
+	true:  {{1366, "light"}, {390, "dark"}},
+	false: {{1366, "dark"}, {390, "light"}},
+}
+
+// setScript says whether pages may run scripts of their own.
+func setScript(on bool) step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	})
+}
+
+// focused has pages take the focus as if their window were in front.
+func focused() step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return err
+	})
+}
+
+// appear shows the page in another width and scheme.
+func appear(a appearance) step {
+	scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: a.scheme}}}
+	return chromedp.Steps(chromedp.EmulateViewport(a.width, 900), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, scheme)
+		return err
+	}))
+}
+
+const (
+	// findings are what axe says of a page.
+	findings = `axe.run({ resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + ": " + v.help + "\n  " + v.nodes.map((n) => n.html).join("\n  ")))`
+
+	// overflow is what sticks out of a page to the side, if anything does.
+	overflow = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] : [...document.querySelectorAll("body *")]
+		.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth && !e.closest(".scroll, pre")).map((e) => e.outerHTML.slice(0, 200))`
+
+	// unseenFocus is what does not show that it has the focus.
+	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
+		.filter((e) => {
+			e.focus({ focusVisible: true })
+			const style = getComputedStyle(e)
+			return document.activeElement !== e || style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2
+		}).map((e) => e.outerHTML.slice(0, 200))`
+)
+
+// accessible checks the page that is shown, as it is, in each appearance that counts with or
+// without script. axe is no script of the page's, but needs that they may run.
+func accessible(ctx context.Context, t *testing.T, name string, script bool) {
+	t.Helper()
+	text, err := axe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(what, how string, options ...chromedp.EvaluateOption) {
+		t.Helper()
+		found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](how, options...))
+		if err != nil {
+			t.Fatalf("%s: %s: %v", name, what, err)
+		}
+		for _, f := range found {
+			t.Errorf("%s: %s: %s", name, what, f)
+		}
+	}
+	if err := chromedp.Do(ctx, setScript(true)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](text)); err != nil {
+		t.Fatalf("%s: axe: %v", name, err)
+	}
+	for _, a := range appearances[script] {
+		if err := chromedp.Do(ctx, appear(a)); err != nil {
+			t.Fatal(err)
+		}
+		find(fmt.Sprintf("%s, %d px", a.scheme, a.width), findings, chromedp.EvalAwaitPromise)
+	}
+	if err := chromedp.Do(ctx, appear(appearance{320, "light"})); err != nil {
+		t.Fatal(err)
+	}
+	find("cut off at 320 px", overflow)
+	find("focus is not seen", unseenFocus)
+	if err := chromedp.Do(ctx, appear(appearance{1366, "light"}), setScript(script)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAxeFinds what is wrong: else its silence would say nothing.
+func TestAxeFinds(t *testing.T) {
+	t.Parallel()
+	text, err := axe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := browser(t)
+	if err := chromedp.Do(ctx, chromedp.Navigate(`data:text/html,<!doctype html><title>x</title><img src="x"><input><p style="width: 200vw">x</p>`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](text)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](findings, chromedp.EvalAwaitPromise))
+	if all := strings.Join(found, "\n"); err != nil || !strings.Contains(all, "image-alt") || !strings.Contains(all, "label") {
+		t.Errorf("%s, %v", all, err)
+	}
+	if cut, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](overflow)); err != nil || len(cut) == 0 {
+		t.Errorf("nothing is cut off, %v", err)
+	}
+}

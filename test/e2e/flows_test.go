@@ -1,0 +1,363 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/client"
+	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/infra/oidc/oidctest"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// flows are what people do in the console: each begins where the one before has ended.
+var flows = []struct {
+	name string
+	run  func(*desk)
+}{
+	{"sign in by a key", byKey},
+	{"first steps", firstSteps},
+	{"edit with an error, and mend it", edit},
+	{"roll back", rollBack},
+	{"install", install},
+	{"values", values},
+	{"upgrade with its difference", upgrade},
+	{"disable", disable},
+	{"withdraw a version", withdraw},
+	{"a site's apps over time", sites},
+	{"invite ten with one wrong", inviteTen},
+	{"resend a failed one", resend},
+	{"change a role", changeRole},
+	{"make and revoke a key", keys},
+	{"search and go", search},
+	{"every page", everyPage},
+	{"sign in by a link", byLink},
+	{"sign in by a provider", byProvider},
+}
+
+// TestFlows runs them with and without script. Whatever is seen has no finding of axe-core.
+func TestFlows(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]bool{"with script": true, "without script": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := sitDown(t, script)
+			for _, f := range flows {
+				if !t.Run(f.name, func(t *testing.T) { f.run(d.in(t)) }) {
+					break // the next would begin elsewhere
+				}
+			}
+		})
+	}
+}
+
+// desk is where somebody works with the console: a browser, and what the server speaks to.
+type desk struct {
+	*testing.T
+	i        *instance
+	key      string // the owner's
+	o        *client.Organization
+	tab      context.Context //nolint:containedctx // chromedp keeps the tab in it
+	script   bool
+	smtp     *mailtest.Server
+	upstream string // url of a repository with two tags
+	seen     map[string]bool
+}
+
+func sitDown(t *testing.T, script bool) *desk {
+	t.Helper()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "banner")
+	for tag, field := range map[string]string{"v1.0.0": "", "v1.1.0": `, {"key": "title", "name": "Title", "type": "string", "required": true, "site": true}`} {
+		repo.Tag(t, tag, repo.Commit(t, map[string]string{
+			"plugin.json": `{"name": "Banner", "config": [{"markdown": "How it looks"}, {"key": "n", "name": "Height", "type": "number", "default": 3, "site": true},
+				{"key": "look", "name": "Look", "type": "choice", "choices": ["calm", "loud"], "default": "calm", "site": true, "hint": "Loud ones blink."}` + field + `]}`,
+			"site.ts": "export function inject() { document.title = '" + tag + "' }\n",
+		}))
+	}
+	provider := oidctest.Start(t)
+	provider.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "grace@acme.example"}})
+	smtp := mailtest.Start(t, mailtest.Config{})
+	s := newSettings(t, "sqlite", smtp.URL())
+	s["LISTEN"] = freeAddress(t)
+	s["BASE_URL"], s["MAIL_FROM"], s["UPSTREAM_ALLOW"] = "http://"+s["LISTEN"], "foyer@acme.example", "127.0.0.0/8"
+	p := provider.Settings("")
+	s["OIDC_ISSUER"], s["OIDC_CLIENT_ID"], s["OIDC_CLIENT_SECRET"], s["OIDC_NAME"] = p.Issuer, p.ClientID, p.ClientSecret, "Acme"
+	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, 10*time.Minute), script: script, smtp: smtp, upstream: repo.URL, seen: map[string]bool{"": true}}
+	c, err := client.New(d.i.url, d.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.o = c.Organization(client.Current)
+	if err := chromedp.Do(d.tab, focused(), setScript(script), appear(appearance{1366, "light"})); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// freeAddress is where a server can listen whose address must be known before.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// in is the desk in a part of the test.
+func (d *desk) in(t *testing.T) *desk {
+	part := *d
+	part.T = t
+	return &part
+}
+
+// sees takes steps, and compares what the page that follows shows.
+func (d *desk) sees(heading string, texts []string, steps ...step) {
+	d.Helper()
+	ctx, cancel := context.WithTimeout(d.tab, patience)
+	defer cancel()
+	done := false
+	defer func() {
+		if !done { // what is there instead
+			text, err := chromedp.Run(d.tab, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+			d.Log(text, err)
+		}
+	}()
+	shown := look(ctx, d.T, "flow-"+strings.ReplaceAll(heading, " ", "-"), heading, steps...)
+	done = true
+	for _, want := range texts {
+		if !strings.Contains(shown, want) {
+			d.Errorf("%s does not show %q:\n%s", heading, want, shown)
+		}
+	}
+	accessible(d.tab, d.T, heading, d.script)
+}
+
+// to goes to a page of the organization.
+func (d *desk) to(path string) step { return to(d.i.url + "/console/@current" + path) }
+
+// types writes the text of a file: with script into the editor.
+func (d *desk) types(text string) step {
+	if d.script {
+		return write(text)
+	}
+	return fill("text", text)
+}
+
+func byKey(d *desk) {
+	d.sees("Sign in", []string{"Sign in with Acme", "With a link in a mail"}, to(d.i.url+"/console"))
+	d.sees("Sign in", []string{"The API key is not valid"}, fill("key", "foy_wrong"), press("Sign in"), waitFor(".alert"))
+	d.sees("My organization", []string{"First steps"}, fill("key", d.key), press("Sign in"))
+}
+
+func firstSteps(d *desk) {
+	d.sees("Add an app", nil, follow("Add an app"))
+	d.sees("Hello", []string{"Add its first file"}, fill("name", "Hello"), press("Create"))
+	d.sees("Add a file", nil, follow("Add a file"))
+	d.sees("site.ts", []string{"site.ts is saved."}, fill("filename", "site.ts"), d.types("export function inject() {}\n"), press("Save"), waitFor(".said"))
+	d.sees("Sites", []string{"There are no sites yet."}, follow("Sites"))
+	d.sees("Shop", []string{"Shop is there.", "<script async src="}, fill("name", "Shop"), press("Make the site"))
+	d.sees("Hello", []string{"Hello is on the site, and runs."}, press("Put it on the site"))
+	d.sees("My organization", []string{"✓ Add a site, whose pages run apps"}, follow("Overview"))
+}
+
+func edit(d *desk) {
+	d.sees("Hello", []string{"compiled"}, follow("Apps"), follow("Hello"))
+	d.sees("site.ts", nil, follow("site.ts"))
+	d.sees("site.ts", []string{"It does not compile.", "Line 2, column 18"}, d.types("export function inject() {}\nexport const no: =\n"), fill("message", "Broken"), press("Save"), waitFor(".alert"))
+	d.sees("Hello", []string{"does not compile"}, follow("Hello"))
+	d.sees("site.ts", []string{"site.ts is saved."}, follow("site.ts"), d.types("export function inject() { document.title = \"Hello\" }\n"), fill("message", "Mended"), press("Save"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
+}
+
+func rollBack(d *desk) {
+	d.sees("Hello", []string{"3 current", "Mended"}, follow("Hello"))
+	d.sees("Version 1", nil, follow("1"))
+	d.sees("Hello", []string{"Hello is at version 1 now."}, press("Roll back to this version"))
+}
+
+func install(d *desk) {
+	d.sees("Add an app", []string{"Notification Bar"}, follow("Apps"), follow("Add an app"))
+	d.sees("Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://x"), pressIn("url"), waitFor(".alert"))
+	d.sees("Banner", []string{"Banner is installed.", "the newest is v1.1.0"}, fill("url", d.upstream), fill("tag", "v1.0.0"), pressIn("url"))
+}
+
+// pressIn sends the form of a field.
+func pressIn(id string) step {
+	return leave(chromedp.Click(`//form[.//input[@id="` + id + `"]]//button[not(@type="button")]`))
+}
+
+func values(d *desk) {
+	d.sees("Put Banner on a site", nil, follow("Put it on a site"))
+	d.sees("Banner", []string{"How it looks", "Loud ones blink.", "Left empty, a field has its default."}, press("Put it on the site"))
+	d.sees("Banner", []string{"must be a number"}, fillNamed("config.n", "high"), fillNamed("config.look", "loud"), press("Save"), waitFor(".alert"))
+	d.sees("Banner", []string{"Banner runs version 1 on Shop now."}, fillNamed("config.n", "7"), press("Save"), waitFor(".said"))
+	d.sees("Banner", []string{"This is what you typed."}, fillNamed("config.n", "8"), press("Preview"), waitFor(".said"))
+}
+
+// fillNamed fills a field whose id has dots.
+func fillNamed(name, text string) step {
+	return chromedp.SetValue(chromedp.CSS(`[name="`+name+`"]`), text)
+}
+
+func upgrade(d *desk) {
+	d.sees("Banner", []string{"Height", "7"}, follow("Files and versions"))
+	d.sees("Upgrade Banner", []string{"Title", "new, required", "Sites keep the version they run", "v1.1.0' }"}, follow("Review the upgrade to v1.1.0"))
+	d.sees("Banner", []string{"Banner is at v1.1.0 now.", "config.title"}, press("Upgrade to v1.1.0"))
+}
+
+func disable(d *desk) {
+	d.sees("Banner", []string{"Reason: "}, open("Disable the app"), fill("reason", " "), press("Disable it"), waitFor("#faults"))
+	d.sees("Banner", []string{"Banner is disabled", "It leaks."}, fill("reason", "It leaks."), press("Disable it"), waitFor(".said"))
+	d.sees("Apps", []string{"disabled"}, follow("Apps"))
+	d.sees("Banner", []string{"Banner is enabled."}, follow("Banner"), press("Enable it again"), chromedp.WaitNotPresent(chromedp.CSS(".alert .small")))
+}
+
+func withdraw(d *desk) {
+	d.sees("Version 1", []string{"v1.0.0' }"}, follow("1"))
+	d.sees("Version 1", []string{"Version 1 is withdrawn"}, fill("reason", "It blinks."), press("Withdraw version 1"), waitFor(".said"))
+	d.sees("Version 1", []string{"Version 1 may run again."}, press("Let it run again"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
+}
+
+func sites(d *desk) {
+	d.sees("Shop", []string{"Banner", "Hello"}, follow("Sites"), follow("Shop"))
+	d.sees("Shop", []string{"Banner is at position 1 now."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
+	d.sees("History", []string{"now"}, follow("History"))
+	d.sees("History", nil, leave(chromedp.Click(`//button[@aria-label="Restore revision 2"]`)), waitFor(".said"))
+	d.sees("Shop", []string{"off"}, follow("Shop"), press("Switch the site off"), waitFor("h1 .tag.bad"))
+	d.sees("Shop", nil, press("Switch the site on"), chromedp.WaitNotPresent(chromedp.CSS("h1 .tag.bad")))
+}
+
+func inviteTen(d *desk) {
+	var addresses []string
+	for n := range 9 {
+		addresses = append(addresses, fmt.Sprintf("guest%d@x.example", n))
+	}
+	d.smtp.Script(mailtest.RefuseRecipient(550, "no such user"))
+	d.sees("Invite people", nil, follow("Invites"), follow("Invite people"))
+	d.sees("Invite people", []string{"The mail to guest0@x.example"}, fill("addresses", "guest0@x.example"), press("Preview the mail"), waitFor(".letter"))
+	d.sees("9 invited, 1 not", []string{"guest8@x.example", "Must be an e-mail address"}, fill("addresses", strings.Join(append(addresses, "nobody"), "\n")), press("Invite"), waitFor("table"))
+}
+
+func resend(d *desk) {
+	failed := func() bool {
+		found, err := d.o.FindInvites(d.Context(), client.InviteFilter{Delivery: "failed"}, client.Range{})
+		return err == nil && found.Count == 1
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !failed(); pause() {
+	}
+	d.sees("Invites", []string{"no such user"}, follow("Invites"), d.to("/invites?status=pending&delivery=failed"))
+	d.sees("Invites", []string{"A new link is on its way"}, chromedp.Click(chromedp.CSS(`td input[type=checkbox]`)), leave(chromedp.Click(chromedp.CSS(`button[form=chosen][value=resend]`))), waitFor(".said"))
+}
+
+func changeRole(d *desk) {
+	invite, err := d.o.CreateInvite(d.Context(), client.InviteDraft{TargetEmail: "ada@x.example", FirstName: "Ada"})
+	if err != nil {
+		d.Fatal(err)
+	}
+	link, err := d.o.LinkInvite(d.Context(), invite.ID)
+	if err != nil {
+		d.Fatal(err)
+	}
+	anybody, err := client.New(d.i.url, "")
+	if err != nil {
+		d.Fatal(err)
+	}
+	if _, err := anybody.AcceptInvitation(d.Context(), regexp.MustCompile(`[\w-]{64}`).FindString(link.URL), client.Names{}); err != nil {
+		d.Fatal(err)
+	}
+	d.sees("Members", []string{"ada@x.example"}, follow("Members"))
+	d.sees("Change the role of Ada", nil, follow("Change role of ada@x.example"))
+	d.sees("Members", []string{"Ada is now an admin."}, chromedp.Click(chromedp.CSS(`input[name=level][value=admin], input[name=level][value="8"]`)), press("Change role"), waitFor(".said"))
+	d.sees("Remove Ada", []string{"They lose access at once"}, follow("Remove ada@x.example"))
+}
+
+func keys(d *desk) {
+	d.sees("Your keys", nil, person(), follow("Your keys"))
+	d.sees("Your keys", []string{"Scopes: "}, press("Make the key"), waitFor(".alert"))
+	d.sees("Your new key", []string{"foy_"}, fill("name", "reports"), chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), press("Make the key"))
+	d.sees("Your keys", []string{"reports"}, to(d.i.url+"/console/keys"))
+	d.sees("Your keys", []string{"revoked"}, open("Revoke reports"), press("Revoke reports"), waitFor(".said"))
+}
+
+func search(d *desk) {
+	d.sees("Apps", nil, d.to("/apps"))
+	d.sees("Apps", []string{"Banner", "Show all"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "ban"), press("Search"))
+	d.sees("Apps", []string{"No app is like that."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "x"), press("Search"))
+	d.sees("Banner", nil, follow("Show all"), follow("Banner"))
+}
+
+// everyPage looks at each page that the console leads to, once of each kind.
+func everyPage(d *desk) {
+	ahead := []string{"/console"}
+	for len(ahead) > 0 {
+		page := ahead[0]
+		ahead = ahead[1:]
+		name := kindOf(page)
+		if d.seen[name] {
+			continue
+		}
+		d.seen[name] = true
+		if err := chromedp.Do(d.tab, to(d.i.url+page)); err != nil {
+			d.Fatal(err)
+		}
+		accessible(d.tab, d.T, page, d.script)
+		links, err := chromedp.Run(d.tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll("a[href^='/console']")].map((a) => a.getAttribute("href"))`))
+		if err != nil {
+			d.Fatal(err)
+		}
+		ahead = append(ahead, links...)
+	}
+	if len(d.seen) < 30 {
+		d.Errorf("only %d kinds of pages are seen", len(d.seen))
+	}
+}
+
+var ids = regexp.MustCompile(`/[0-9a-f-]{36}|/@current|/\d+`)
+
+// kindOf is what pages of one kind have in common: their path without ids, and the names of the
+// query.
+func kindOf(page string) string {
+	u, err := url.Parse(page)
+	if err != nil || strings.HasSuffix(u.Path, "/export") {
+		return ""
+	}
+	var names []string
+	for name := range u.Query() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return ids.ReplaceAllString(u.Path, "/*") + "?" + strings.Join(names, "&")
+}
+
+func byLink(d *desk) {
+	d.sees("Sign in", nil, d.to(""), person(), press("Sign out"))
+	d.sees("Look into your mail", nil, fill("email", "grace@acme.example"), press("Mail me a link"))
+	link := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && link == ""; pause() {
+		for _, mail := range d.smtp.Mails() {
+			if found := regexp.MustCompile(`/signin/\w+`).FindString(mail.Text(d)); found != "" {
+				link = found
+			}
+		}
+	}
+	d.sees("Sign in", []string{"You are about to sign in as grace@acme.example"}, to(d.i.url+link))
+	d.sees("My organization", nil, press("Sign in"))
+	d.sees("This link does not work", nil, to(d.i.url+link))
+}
+
+func byProvider(d *desk) {
+	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
+	d.sees("My organization", nil, follow("Sign in with Acme"))
+	d.sees("Where you are signed in", []string{"identity provider"}, person(), follow("Sessions"))
+}
