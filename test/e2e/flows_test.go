@@ -3,10 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +36,6 @@ var flows = []struct {
 	{"change a role", changeRole},
 	{"make and revoke a key", keys},
 	{"search and go", search},
-	{"every page", everyPage},
 	{"sign in by a link", byLink},
 	{"sign in by a provider", byProvider},
 }
@@ -70,7 +66,6 @@ type desk struct {
 	script   bool
 	smtp     *mailtest.Server
 	upstream string // url of a repository with two tags
-	seen     map[string]bool
 }
 
 func sitDown(t *testing.T, script bool) *desk {
@@ -92,7 +87,7 @@ func sitDown(t *testing.T, script bool) *desk {
 	s["BASE_URL"], s["MAIL_FROM"], s["UPSTREAM_ALLOW"] = "http://"+s["LISTEN"], "foyer@acme.example", "127.0.0.0/8"
 	p := provider.Settings("")
 	s["OIDC_ISSUER"], s["OIDC_CLIENT_ID"], s["OIDC_CLIENT_SECRET"], s["OIDC_NAME"] = p.Issuer, p.ClientID, p.ClientSecret, "Acme"
-	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, 10*time.Minute), script: script, smtp: smtp, upstream: repo.URL, seen: map[string]bool{"": true}}
+	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, 10*time.Minute), script: script, smtp: smtp, upstream: repo.URL}
 	c, err := client.New(d.i.url, d.key)
 	if err != nil {
 		t.Fatal(err)
@@ -102,17 +97,6 @@ func sitDown(t *testing.T, script bool) *desk {
 		t.Fatal(err)
 	}
 	return d
-}
-
-// freeAddress is where a server can listen whose address must be known before.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // in is the desk in a part of the test.
@@ -295,49 +279,6 @@ func search(d *desk) {
 	d.sees("Apps", []string{"Banner", "Show all"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "ban"), press("Search"))
 	d.sees("Apps", []string{"No app is like that."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "x"), press("Search"))
 	d.sees("Banner", nil, follow("Show all"), follow("Banner"))
-}
-
-// everyPage looks at each page that the console leads to, once of each kind.
-func everyPage(d *desk) {
-	ahead := []string{"/console"}
-	for len(ahead) > 0 {
-		page := ahead[0]
-		ahead = ahead[1:]
-		name := kindOf(page)
-		if d.seen[name] {
-			continue
-		}
-		d.seen[name] = true
-		if err := chromedp.Do(d.tab, to(d.i.url+page)); err != nil {
-			d.Fatal(err)
-		}
-		accessible(d.tab, d.T, page, d.script)
-		links, err := chromedp.Run(d.tab, chromedp.Evaluate[[]string](`[...document.querySelectorAll("a[href^='/console']")].map((a) => a.getAttribute("href"))`))
-		if err != nil {
-			d.Fatal(err)
-		}
-		ahead = append(ahead, links...)
-	}
-	if len(d.seen) < 30 {
-		d.Errorf("only %d kinds of pages are seen", len(d.seen))
-	}
-}
-
-var ids = regexp.MustCompile(`/[0-9a-f-]{36}|/@current|/\d+`)
-
-// kindOf is what pages of one kind have in common: their path without ids, and the names of the
-// query.
-func kindOf(page string) string {
-	u, err := url.Parse(page)
-	if err != nil || strings.HasSuffix(u.Path, "/export") {
-		return ""
-	}
-	var names []string
-	for name := range u.Query() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return ids.ReplaceAllString(u.Path, "/*") + "?" + strings.Join(names, "&")
 }
 
 func byLink(d *desk) {
