@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"os"
+	"time"
 
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
@@ -11,7 +12,7 @@ import (
 
 // Tracer is what the OTEL_ variables ask for; nil: nothing.
 func Tracer(version string) (*trace.Tracer, error) {
-	return trace.New(os.Getenv, version) //nolint:forbidigo // the variables are OpenTelemetry's
+	return trace.New(os.Getenv, version, time.Now) //nolint:forbidigo // the variables are OpenTelemetry's; spans say what time it is
 }
 
 // traced records a span for each request. What a request is called is known when it was answered,

@@ -62,7 +62,7 @@ func TestTraces(t *testing.T) {
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Get("Traceparent") }))
 		t.Cleanup(receiver.Close)
 		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint + "/", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-		tracer, err := trace.New(func(name string) string { return env[name] }, "v1")
+		tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

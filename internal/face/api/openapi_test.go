@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"foyer/internal/face/api"
 	"foyer/internal/base/compress"
+	"foyer/internal/face/api"
 	"foyer/internal/face/openapi"
 	"foyer/internal/face/openapi/openapitest"
 )

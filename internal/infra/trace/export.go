@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,7 +35,7 @@ type exporter struct {
 
 // New reads the OTEL_ variables that say where spans go
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
-func New(getenv func(string) string, version string) (*Tracer, error) {
+func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
 	of := func(name string) string {
 		return cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), getenv("OTEL_EXPORTER_OTLP_"+name))
 	}
@@ -46,16 +47,16 @@ func New(getenv func(string) string, version string) (*Tracer, error) {
 		return nil, nil //nolint:nilnil // a nil Tracer is one that is off
 	}
 	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
+		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
 	}
 	if protocol := of("PROTOCOL"); protocol == "grpc" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json: foyer does not speak grpc")
+		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json: foyer does not speak grpc")
 	}
-	t := &Tracer{exporter: exporter{endpoint: endpoint, headers: pairs(of("HEADERS")), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
+	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, headers: pairs(of("HEADERS")), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
 	if text := of("TIMEOUT"); text != "" {
 		milliseconds, err := strconv.Atoi(text)
 		if err != nil || milliseconds < 1 {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds")
+			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds")
 		}
 		t.timeout = time.Duration(milliseconds) * time.Millisecond
 	}
@@ -83,9 +84,9 @@ func ratio(sampler, arg string) (float64, error) {
 		if r, err := strconv.ParseFloat(cmp.Or(arg, "1"), 64); err == nil && r >= 0 && r <= 1 {
 			return r, nil
 		}
-		return 0, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1")
+		return 0, errors.New("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1")
 	}
-	return 0, fmt.Errorf("OTEL_TRACES_SAMPLER: must be always_on, always_off or traceidratio, with or without parentbased_ before it")
+	return 0, errors.New("OTEL_TRACES_SAMPLER: must be always_on, always_off or traceidratio, with or without parentbased_ before it")
 }
 
 // pairs reads a=b,c=d, with values as in urls.

@@ -22,6 +22,7 @@ const (
 // Tracer records spans and sends them.
 type Tracer struct {
 	exporter
+	now   func() time.Time
 	ratio float64 // of traces that begin here
 }
 
@@ -54,7 +55,7 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	if t == nil {
 		return ctx, nil
 	}
-	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: time.Now()}
+	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: t.now()}
 	m := traceparent.FindStringSubmatch(header)
 	switch {
 	case m != nil && strings.Trim(m[1], "0") != "" && strings.Trim(m[2], "0") != "":
@@ -79,7 +80,7 @@ func (t *Tracer) Child(ctx context.Context, name string, kind int) *Span {
 	if parent == nil {
 		return nil
 	}
-	return &Span{tracer: t, name: name, kind: kind, trace: parent.trace, parent: parent.id, id: digits(8), began: time.Now()}
+	return &Span{tracer: t, name: name, kind: kind, trace: parent.trace, parent: parent.id, id: digits(8), began: t.now()}
 }
 
 // From returns the span of ctx; nil: none.
@@ -120,7 +121,7 @@ func (s *Span) Fail(why string) {
 // End records a span.
 func (s *Span) End() {
 	if s != nil {
-		s.end = time.Now()
+		s.end = s.tracer.now()
 		s.tracer.add(s)
 	}
 }

@@ -3,6 +3,7 @@ package trace_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/infra/trace"
 )
@@ -37,7 +38,7 @@ func from(given string) (*trace.Tracer, error) {
 		name, value, _ := strings.Cut(pair, "=")
 		env[name] = value
 	}
-	return trace.New(func(name string) string { return env[name] }, "v1")
+	return trace.New(func(name string) string { return env[name] }, "v1", time.Now)
 }
 
 // What somebody else does not record is not recorded, nor is what the sampler leaves out.
