@@ -52,10 +52,10 @@ const soakTime = 10 * time.Minute
 var faults = []fault{ // what takes longest first
 	{"SQLite, a soak", onSQLite, 0, 1, 0, true, soak},
 	{"PostgreSQL, a soak", onPostgres(3), 0, 1, 0, true, soak},
-	{"SQLite, killed", onSQLite, 10, 100, atOnce, false, killed},
+	{"SQLite, killed", onSQLite, 15, 100, atOnce, false, killed},
 	{"SQLite, its file away", onSQLite, 2, 20, 0, false, fileAway},
 	{"SQLite, images", onSQLite, 1, 10, atOnce, false, imageOfSQLite},
-	{"PostgreSQL, servers killed", onPostgres(1), 10, 100, atOnce, false, killed},
+	{"PostgreSQL, servers killed", onPostgres(1), 6, 100, atOnce, false, killed},
 	{"PostgreSQL, away", onCluster(1), 4, 40, atOnce, false, postgresAway},
 	{"PostgreSQL, images", onCluster(1), 0, 10, 0, true, imageOfPostgres},
 	{"PostgreSQL, failover", onCluster(2), 1, 5, atOnce, false, failover},
