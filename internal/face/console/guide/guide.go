@@ -50,6 +50,7 @@ var titles = []Title{
 	{"operating", "Operating foyer"},
 	{"api", "The API"},
 	{"cli", "The command line"},
+	{"cookbook", "Cookbook"},
 	{"performance", "Performance"},
 	{"architecture", "Architecture"},
 	{"glossary", "Glossary"},

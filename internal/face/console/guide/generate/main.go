@@ -25,7 +25,7 @@ import (
 )
 
 // names are the guides that are shown.
-var names = []string{"guide-app-authors", "guide-page-owners", "operating", "api", "cli", "performance", "architecture", "glossary"}
+var names = []string{"guide-app-authors", "guide-page-owners", "operating", "api", "cli", "cookbook", "performance", "architecture", "glossary"}
 
 // section is what is found of a guide.
 type section struct {

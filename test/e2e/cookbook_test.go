@@ -1,0 +1,294 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// ways are how the cookbook does each job, in its order.
+var ways = []string{"curl", "foyer", "go", "typescript"}
+
+// Each job of the cookbook is done in each way as it stands there.
+func TestCookbook(t *testing.T) {
+	t.Parallel()
+	shared, recipes := readCookbook(t)
+	s := newSettings(t, "sqlite", "")
+	s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
+	url := launch(t, s).url
+	host := upstreamtest.NewHost(t)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	var cooks []*cook
+	for _, way := range ways {
+		c := newCook(t, s, url, way, shared[way])
+		c.banner, c.chat = host.Repo(t, way+"-banner"), host.Repo(t, way+"-chat")
+		c.hook = receiver.URL + "/" + way
+		for _, r := range recipes {
+			c.prepare(t, r)
+		}
+		switch way {
+		case "go":
+			c.buildGo(t)
+		case "typescript":
+			c.buildTypeScript(t)
+		}
+		cooks = append(cooks, c)
+	}
+	for _, r := range recipes {
+		t.Run(r.heading, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range cooks {
+				if _, told := c.blocks[r.heading]; told {
+					t.Run(c.way, func(t *testing.T) { c.cook(t, r.heading) })
+				}
+			}
+		})
+	}
+}
+
+// recipe is a job of the cookbook.
+type recipe struct {
+	heading string
+	blocks  map[string]string // by the way
+}
+
+// readCookbook returns what all blocks of a way begin with, and the jobs.
+func readCookbook(t *testing.T) (shared map[string]string, recipes []recipe) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cookbook.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(text), "\n## ")
+	shared = blocksIn(sections[1])
+	for _, section := range sections[2:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		r := recipe{heading, blocksIn(body)}
+		if want := len(ways) - len(jobs[heading].without); len(r.blocks) != want {
+			t.Errorf("%s is done in %d ways, want %d", heading, len(r.blocks), want)
+		}
+		recipes = append(recipes, r)
+	}
+	if len(recipes) != 12 || len(jobs) != 12 {
+		t.Errorf("there are %d jobs in the cookbook and %d here, want 12", len(recipes), len(jobs))
+	}
+	return shared, recipes
+}
+
+// blocksIn returns the blocks of a section. The first one for a shell is curl's.
+func blocksIn(section string) map[string]string {
+	blocks := map[string]string{}
+	for part := range strings.SplitSeq(section, "\n```") {
+		language, block, _ := strings.Cut(part, "\n")
+		way, known := map[string]string{"sh": "curl", "go": "go", "ts": "typescript"}[language]
+		if _, second := blocks[way]; second {
+			way = "foyer"
+		}
+		if known {
+			blocks[way] = block + "\n"
+		}
+	}
+	return blocks
+}
+
+// cook does jobs in one way, in an organization of its own.
+type cook struct {
+	way, url, key, dir string
+	env                []string
+	client             *client.Client
+	org                *client.Organization
+	banner, chat       *upstreamtest.Repo
+	hook               string
+	admin              func(t *testing.T, answer any, args ...string)
+	shared             string
+	blocks             map[string]string // by the heading
+	ids                map[string]int64  // of what the job is about
+	program            []string
+	leaver             string // the key of somebody who leaves
+}
+
+func newCook(t *testing.T, s settings, url, way, shared string) *cook {
+	t.Helper()
+	c := &cook{way: way, url: url, dir: t.TempDir(), shared: shared, blocks: map[string]string{}, ids: map[string]int64{}}
+	c.admin = func(t *testing.T, answer any, args ...string) {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), append([]string{"--json", "--data-dir=" + s["DATA_DIR"], "admin"}, args...)...)
+		out, err := command.Output()
+		if err == nil {
+			err = json.Unmarshal(out, answer)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+	var made struct{ ID, Key string }
+	c.admin(t, &made, "organization", "create", "--name="+way)
+	c.admin(t, &struct{}{}, "member", "add", "--organization="+made.ID, "--email="+way+"@example.com", "--level=owner")
+	c.key = c.keyOf(t, made.ID, way+"@example.com")
+	c.env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + c.dir, "FOYER_URL=" + url, "FOYER_KEY=" + c.key}
+	var err error
+	if c.client, err = client.New(url, c.key); err != nil {
+		t.Fatal(err)
+	}
+	c.org = c.client.Organization(made.ID)
+	return c
+}
+
+// keyOf makes a key of a member that can do everything in an organization.
+func (c *cook) keyOf(t *testing.T, organization, email string) string {
+	t.Helper()
+	var made struct{ Key string }
+	c.admin(t, &made, "key", "create", "--email="+email, "--organization="+organization, "--scope=*")
+	return made.Key
+}
+
+// prepare makes what a job is about, and has its block name that.
+func (c *cook) prepare(t *testing.T, r recipe) {
+	t.Helper()
+	block, told := r.blocks[c.way]
+	if !told {
+		return
+	}
+	if prepare := jobs[r.heading].prepare; prepare != nil {
+		c.ids[r.heading] = prepare(t, c)
+	}
+	id := strconv.FormatInt(c.ids[r.heading], 10)
+	names := strings.NewReplacer("42", id, "https://git.example.com/team/banner.git", c.banner.URL, "https://hooks.example.com/foyer", c.hook)
+	c.blocks[r.heading] = names.Replace(block)
+}
+
+// buildGo makes one program of all blocks, in a module that names a checkout.
+func (c *cook) buildGo(t *testing.T) {
+	t.Helper()
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body strings.Builder
+	for heading, block := range c.blocks {
+		fmt.Fprintf(&body, "jobs[%q] = func() error {\n%s\n_, _ = ctx, org\n%s\nreturn nil\n}\n", heading, c.shared, block)
+	}
+	var source strings.Builder
+	source.WriteString("package main\n\nimport \"foyer/client\"\nimport \"log\"\n")
+	for _, name := range []string{"context", "encoding/csv", "encoding/json", "errors", "fmt", "net/http", "os", "path/filepath", "slices", "time"} {
+		if strings.Contains(body.String(), filepath.Base(name)+".") || name == "os" {
+			fmt.Fprintf(&source, "import %q\n", name)
+		}
+	}
+	fmt.Fprintf(&source, "\nfunc main() {\njobs := map[string]func() error{}\n%sif err := jobs[os.Args[1]](); err != nil {\nlog.Fatal(err)\n}\n}\n", body.String())
+	module := t.TempDir()
+	writeFile(t, filepath.Join(module, "main.go"), source.String())
+	writeFile(t, filepath.Join(module, "go.mod"), "module cookbook\n\ngo 1.26\n\nrequire foyer v0.0.0\n\nreplace foyer => "+checkout+"\n")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "cookbook", ".")
+	build.Dir, build.Env = module, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c.program = []string{filepath.Join(module, "cookbook")}
+}
+
+// buildTypeScript makes one program of all blocks, type-checked strictly.
+func (c *cook) buildTypeScript(t *testing.T) {
+	t.Helper()
+	var source strings.Builder
+	source.WriteString(c.shared + "\nconst jobs: Record<string, () => Promise<void>> = {};\n")
+	for heading, block := range c.blocks {
+		fmt.Fprintf(&source, "jobs[%q] = async () => {\n%s};\n", heading, block)
+	}
+	source.WriteString("await jobs[process.argv[2]!]!();\n")
+	c.program = []string{"node", filepath.Join(buildTypeScript(t, c.url, map[string]string{"cookbook.ts": source.String()}), "cookbook.js")}
+}
+
+// command is what does a job.
+func (c *cook) command(ctx context.Context, heading string) *exec.Cmd {
+	var args []string
+	switch c.way {
+	case "curl":
+		shared := strings.ReplaceAll(c.shared, "export FOYER_URL=http://127.0.0.1:8000 FOYER_KEY=foy_…\n", "")
+		args = []string{"sh", "-eu", "-c", shared + c.blocks[heading]}
+	case "foyer":
+		args = []string{"sh", "-eu", "-c", c.blocks[heading]}
+	default:
+		args = append(slices.Clone(c.program), heading)
+	}
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Dir, command.Env, command.Stdin = c.dir, c.env, strings.NewReader("y\n")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what a shell has started ends with it
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	return command
+}
+
+// cook does a job and checks that it is done.
+func (c *cook) cook(t *testing.T, heading string) {
+	t.Helper()
+	job := jobs[heading]
+	if job.endless {
+		c.follow(t, heading, job)
+		return
+	}
+	out, err := c.command(t.Context(), heading).CombinedOutput()
+	if err == nil {
+		err = job.done(t.Context(), c, c.ids[heading], string(out))
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, c.blocks[heading], out)
+	}
+	if job.spoil == nil {
+		return
+	}
+	job.spoil(t, c)
+	command := c.command(t.Context(), heading)
+	out, err = command.CombinedOutput()
+	if err == nil || command.ProcessState.ExitCode() != 1 || !bytes.Contains(out, []byte(job.fault)) {
+		t.Errorf("%v, without %q\n%s", err, job.fault, out)
+	}
+}
+
+// follow does a job that does not end, until it is done.
+func (c *cook) follow(t *testing.T, heading string, job job) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	command := c.command(ctx, heading)
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for ; ctx.Err() == nil; pause() {
+		if err = job.done(ctx, c, c.ids[heading], ""); err == nil {
+			break
+		}
+	}
+	cancel()
+	_ = command.Wait() // it was killed
+	if err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+func writeFile(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
