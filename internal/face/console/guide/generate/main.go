@@ -118,7 +118,7 @@ func decorate(page []byte) []byte {
 		id := fmt.Sprintf("code%d", n)
 		return fmt.Appendf(nil, `<div class="sample"><pre id="%s" tabindex="0"%s<button type="button" class="small quiet copy" data-copy="%s" hidden>Copy</button></div>`, id, block[len("<pre"):], id)
 	})
-	page = bytes.ReplaceAll(page, []byte("<table>"), []byte(`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>`))
+	page = bytes.ReplaceAll(page, []byte("<table>"), []byte(`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`))
 	return bytes.ReplaceAll(page, []byte("</table>"), []byte("</table></div>"))
 }
 
