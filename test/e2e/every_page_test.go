@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/client"
+)
+
+// everyPage looks at each page that an owner is led to.
+func everyPage(d *desk) {
+	hook := client.WebhookPatch{URL: new("https://hooks.acme.example/a-rather-long-path/for-events"), Events: []string{"app.*"}}
+	if _, err := d.o.CreateWebhook(d.Context(), hook); err != nil {
+		d.Fatal(err)
+	}
+	d.crawl(40, "/console", "/console/@current/search?q=b")
+}
+
+// everyPublicPage looks at those for anybody.
+func everyPublicPage(d *desk) {
+	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
+	d.crawl(11, "/console", "/console/nowhere", "/docs", "/docs/operating", "/docs/search?q=invite",
+		"/invite", "/invite/wrong", "/signin", "/signin/wrong", "/address", "/address/wrong")
+}
+
+// crawl looks at pages and at all that they lead to, one of each kind, which must be so many. They take turns in
+// how they appear: what is light with script is dark without.
+func (d *desk) crawl(most int, ahead ...string) {
+	light, dark := appearance{width: 1366, scheme: "light"}, appearance{width: 390, scheme: "dark"}
+	turns := [][]appearance{{dark}, {light}}
+	if d.script {
+		forced := appearance{width: 1366, scheme: "light", forced: true}
+		turns = [][]appearance{{light, forced}, {dark, forced}}
+	}
+	seen := map[string]bool{}
+	for len(ahead) > 0 {
+		page := ahead[0]
+		ahead = ahead[1:]
+		if seen[kindOf(page)] {
+			continue
+		}
+		seen[kindOf(page)] = true
+		if err := chromedp.Do(d.tab, to(d.i.url+page)); err != nil {
+			d.Fatalf("%s: %v", page, err)
+		}
+		accessible(d.tab, d.T, page, d.script, turns[len(seen)%2]...)
+		links, err := chromedp.Run(d.tab, chromedp.Evaluate[[]string](`[...document.links].filter((a) => a.origin === location.origin).map((a) => a.pathname + a.search)`))
+		if err != nil {
+			d.Fatalf("%s: %v", page, err)
+		}
+		ahead = append(ahead, slices.DeleteFunc(links, elsewhere.MatchString)...)
+	}
+	if len(seen) < most {
+		d.Errorf("only %d kinds of pages are seen", len(seen))
+	}
+}
+
+var (
+	ids = regexp.MustCompile(`/([0-9a-f-]{36}|@current|\d+|[A-Z0-9]{26})\b`)
+	// elsewhere is what is no page of the console: what is downloaded, the documentation, and what begins a session.
+	elsewhere = regexp.MustCompile(`^/(docs|openapi)|/(zip|export|session)\b`)
+)
+
+// kindOf is what pages of one kind have in common: their path without ids, and the names in the query.
+func kindOf(page string) string {
+	u, err := url.Parse(page)
+	if err != nil {
+		return page
+	}
+	return ids.ReplaceAllString(u.Path, "/*") + "?" + strings.Join(slices.Sorted(maps.Keys(u.Query())), "&")
+}
+
+// answerInvitation declines one and accepts another, by the links in the mails.
+func answerInvitation(d *desk) {
+	decline, accept := d.invite("eve@x.example"), d.invite("alan@x.example")
+	d.sees("Join", []string{"eve@x.example"}, to(decline))
+	d.sees("You have not joined", nil, click("decline"))
+	d.sees("Join", nil, to(accept))
+	d.sees("Join", []string{"Must be a name"}, fill("last_name", "www.evil.example"), click("accept"), waitFor(".alert"))
+	d.sees("Welcome", nil, fill("last_name", "Turing"), click("accept"))
+	d.sees("This link does not work", nil, to(accept))
+	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
+}
+
+// comeAsGuest signs somebody in who has only been invited.
+func comeAsGuest(d *desk) {
+	d.invite("guest@x.example")
+	d.sees("Look into your mail", nil, fill("email", "guest@x.example"), press("Mail me a link"))
+	d.sees("Your invitations", []string{"My organization"}, to(d.mailed("guest@x.example", `/signin/[\w-]+`)), press("Sign in"))
+	d.sees("My organization", nil, click("accept"))
+}
+
+// invite invites somebody, and returns the link in the mail.
+func (d *desk) invite(email string) string {
+	d.Helper()
+	if _, err := d.o.CreateInvite(d.Context(), client.InviteDraft{TargetEmail: email}); err != nil {
+		d.Fatal(err)
+	}
+	return d.mailed(email, `/invite/[\w-]{64}`)
+}
+
+// mailed is the link in a mail to somebody, once it has come.
+func (d *desk) mailed(email, link string) string {
+	d.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause() {
+		for _, mail := range d.smtp.Mails() {
+			if found := regexp.MustCompile(link).FindString(mail.Text(d)); found != "" && mail.To[0] == email {
+				return d.i.url + found
+			}
+		}
+	}
+	d.Fatalf("no mail to %s", email)
+	return ""
+}
