@@ -75,6 +75,10 @@ func TestEachFieldIsSaved(t *testing.T) {
 			stored(first)
 			r.wantStatus(r.key, "PATCH", path, `{"`+name+`":`+second+`}`, 200)
 			stored(second)
+			before := r.send(r.key, "GET", path, "").body
+			if again := r.send(r.key, "PATCH", path, `{"`+name+`":`+second+`}`); again.status != 200 || again.body != before {
+				r.t.Errorf("%s that stays as it is: %d %s, not what is stored: %s", name, again.status, again.body, before)
+			}
 			entry := r.send(r.key, "GET", apps+"activity?limit=1&app="+strings.TrimPrefix(path, apps), "").body
 			if want := `"field":"` + name + `","before":` + first + `,"after":` + second + `}]`; !strings.Contains(entry, want) {
 				r.t.Errorf("the activity has no %s: %s", want, entry)
