@@ -127,7 +127,11 @@ func TestErrors(t *testing.T) {
 			if route.Method == "POST" || route.Method == "PATCH" {
 				path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.Replace(route.Path, "{organization_id}", "@current", 1), "1")
 				got := r.send(r.key, route.Method, path, "name=x", "Content-Type", "application/x-www-form-urlencoded")
-				r.compare(path, got, 415, invalidRequest("unsupported_media_type", "The Content-Type must be application/json."))
+				types := "application/json"
+				if strings.HasSuffix(path, "/invites/bulk") {
+					types += " or text/csv"
+				}
+				r.compare(path, got, 415, invalidRequest("unsupported_media_type", "The Content-Type must be "+types+"."))
 				if accepted := got.header.Get("Accept-Patch"); (accepted == "application/json") != (route.Method == "PATCH") {
 					r.t.Errorf("%s %s: Accept-Patch: %q", route.Method, path, accepted)
 				}

@@ -65,7 +65,10 @@ func TestCommandsAreAnsweredAsShown(t *testing.T) {
 		for _, text := range []string{"2", "3", "4"} {
 			r.send(r.key, "PATCH", apps+app+"/update_source", `{"source":{"site.ts":"export const n = `+text+`"}}`)
 		}
+		r.verify(r.owner.User.Email)
+		own := between(r.wantStatus(r.otherKey, "POST", "/api/organizations/"+r.other.ID+"/invites", `{"target_email":"`+r.owner.User.Email+`"}`, 201).body, `"id":"`, `"`)
 		fillIn := strings.NewReplacer(
+			"me/invites/$ID", "me/invites/"+own,
 			"apps/42", "apps/"+app, `"app_id": 42`, `"app_id": `+app, `"app_id":42`, `"app_id":`+app, "sites/3", "sites/"+site, "webhooks/4", "webhooks/"+r.webhook(`"app.*"`),
 			"$TOKEN", r.token(r.invite("alonzo@example.com")),
 			"$USER_UUID", r.join(r.org, "grace@example.com", access.Member).User.UUID,
