@@ -169,7 +169,7 @@ var jobs = map[string]job{
 				return err
 			}
 			sent, err := c.org.ListDeliveries(ctx, webhooks.Results[0].ID, client.Range{})
-			return holds(err, sent.Count == 1 && sent.Results[0].State == "delivered", sent)
+			return holds(err, sent.Count >= 1 && sent.Results[0].State == "delivered", sent)
 		},
 	},
 	"Change safely": {
