@@ -146,11 +146,7 @@ func (g *Generator) value(path, name string, schema any) any {
 // object makes one of what its schema names, and of those that it is made of.
 func (g *Generator) object(path string, s map[string]any) map[string]any {
 	made, open := map[string]any{}, s["additionalProperties"] != nil && s["additionalProperties"] != false
-	for _, part := range list(s["allOf"]) {
-		inner, _ := g.resolve(part).(map[string]any)
-		maps.Copy(made, g.properties(path, inner))
-	}
-	maps.Copy(made, g.properties(path, s))
+	g.properties(made, path, s)
 	if g.Wrong && !open && g.Chance(2) {
 		name := "wrong" + strconv.FormatUint(uint64(g.Rand.Uint32()), 36)
 		made[name] = g.odd()
@@ -159,16 +155,19 @@ func (g *Generator) object(path string, s map[string]any) map[string]any {
 	return made
 }
 
-// properties makes the fields that a schema, or those it is made of, names.
-func (g *Generator) properties(path string, s map[string]any) map[string]any {
-	made := map[string]any{}
+// properties makes the fields that a schema, or those it is made of, names, each once: what is wrong
+// within one that is made again would not be sent.
+func (g *Generator) properties(made map[string]any, path string, s map[string]any) {
 	for _, part := range list(s["allOf"]) {
 		inner, _ := g.resolve(part).(map[string]any)
-		maps.Copy(made, g.properties(path, inner))
+		g.properties(made, path, inner)
 	}
 	properties, _ := s["properties"].(map[string]any)
 	required := list(s["required"])
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if _, twice := made[name]; twice {
+			continue
+		}
 		if slices.Contains(required, any(name)) && !g.Chance(20) || g.Chance(3) {
 			before := len(g.Names)
 			made[name] = g.value(path+name+".", name, properties[name])
@@ -179,7 +178,6 @@ func (g *Generator) properties(path string, s map[string]any) map[string]any {
 			}
 		}
 	}
-	return made
 }
 
 func (g *Generator) array(path string, s map[string]any) []any {
@@ -199,6 +197,9 @@ func (g *Generator) free(path string, s map[string]any) map[string]any {
 	made := map[string]any{}
 	for range g.Rand.IntN(3) {
 		name := Pick(g, []string{"site.ts", "plugin.json", "a/b.css", "color", "frontend.tsx", "web.js", "ü", "../x", ""})
+		if _, twice := made[name]; twice {
+			continue
+		}
 		made[name] = g.value(path+name+".", "", s["additionalProperties"])
 	}
 	return made
