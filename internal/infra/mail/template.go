@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -15,12 +16,18 @@ type Template struct {
 	html func() *template.Template
 }
 
-// NewTemplate returns the template of the files templates/NAME.txt and templates/NAME.html.
+//go:embed frame.html
+var frame string
+
+// NewTemplate returns the template of the files templates/NAME.txt and templates/NAME.html; the
+// latter defines what frame.html wants.
 func NewTemplate(files fs.FS, name string) Template {
 	path := "templates/" + name
 	return Template{
 		text: sync.OnceValue(func() *texttemplate.Template { return texttemplate.Must(texttemplate.ParseFS(files, path+".txt")) }),
-		html: sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, path+".html")) }),
+		html: sync.OnceValue(func() *template.Template {
+			return template.Must(template.Must(template.New("frame.html").Parse(frame)).ParseFS(files, path+".html"))
+		}),
 	}
 }
 
