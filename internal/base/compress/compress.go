@@ -18,10 +18,19 @@ func Gzip(body []byte) []byte {
 	return out.Bytes()
 }
 
-// Embedded is the text of what go generate has compressed with Gzip, unpacked when it is first
-// asked for: a program carries its long texts in a fifth of their size.
-func Embedded(compressed []byte) func() []byte {
-	return sync.OnceValue(func() []byte {
+// Text is served as it is, or compressed. Each form is made when it is first asked for.
+type Text struct{ Plain, Compressed func() []byte }
+
+// New returns what plain makes, once.
+func New(plain func() []byte) Text {
+	plain = sync.OnceValue(plain)
+	return Text{plain, sync.OnceValue(func() []byte { return Gzip(plain()) })}
+}
+
+// Embedded returns the text that go generate has compressed with Gzip: a program carries its long
+// texts in a fifth of their size.
+func Embedded(compressed []byte) Text {
+	unpack := func() []byte {
 		r, err := gzip.NewReader(bytes.NewReader(compressed))
 		if err != nil {
 			panic(fmt.Errorf("embedded: %w", err))
@@ -31,5 +40,6 @@ func Embedded(compressed []byte) func() []byte {
 			panic(fmt.Errorf("embedded: %w", err))
 		}
 		return text
-	})
+	}
+	return Text{sync.OnceValue(unpack), func() []byte { return compressed }}
 }

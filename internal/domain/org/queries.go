@@ -221,7 +221,7 @@ const filtered = ` WHERE m.organization_id = $1 AND (CAST($2 AS TEXT) = '' OR u.
 func (f MemberFilter) args(organizationID string) []any {
 	pattern := ""
 	if f.Search != "" {
-		pattern = "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(plaintext.Fold(f.Search)) + "%"
+		pattern = "%" + plaintext.EscapeLike(plaintext.Fold(f.Search)) + "%"
 	}
 	return []any{organizationID, pattern, f.Level}
 }

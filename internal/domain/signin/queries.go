@@ -74,6 +74,10 @@ func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64,
 	return db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
 }
 
+func deleteIdentitiesSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) error {
+	return db.Exec(ctx, tx, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`, userID, since)
+}
+
 func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64) (int64, error) {
 	return db.Changed(ctx, tx, `DELETE FROM identities WHERE user_id = $1`, userID)
 }

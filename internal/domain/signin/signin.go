@@ -287,7 +287,7 @@ func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n 
 // UnlinkSince parts a user, inside a transaction, from the accounts at the identity provider that they
 // first signed in by since a time.
 func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`, userID, since)
+	return deleteIdentitiesSince(ctx, tx, userID, since)
 }
 
 // speaksFor reports whether the provider is believed about an address.

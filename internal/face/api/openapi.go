@@ -28,26 +28,30 @@ var (
 	packedPage []byte
 )
 
+var (
+	openAPIYAML = compress.Embedded(packedYAML)
+	openAPIJSON = compress.Embedded(packedJSON)
+	openAPIPage = compress.Embedded(packedPage)
+)
+
 // OpenAPI returns the public contract of the API, as YAML. It must not be changed.
-var OpenAPI = compress.Embedded(packedYAML)
+func OpenAPI() []byte { return openAPIYAML.Plain() }
 
 // OpenAPIDocument returns the contract as JSON. It must not be changed.
-var OpenAPIDocument = compress.Embedded(packedJSON)
-
-var openAPIPage = compress.Embedded(packedPage)
+func OpenAPIDocument() []byte { return openAPIJSON.Plain() }
 
 // OpenAPIYAML serves the contract as it is kept.
-func OpenAPIYAML() http.Handler { return newDocument("application/yaml", OpenAPI) }
+func OpenAPIYAML() http.Handler { return newDocument("application/yaml", openAPIYAML) }
 
 // OpenAPIJSON serves the contract as JSON.
-func OpenAPIJSON() http.Handler { return newDocument("application/json", OpenAPIDocument) }
+func OpenAPIJSON() http.Handler { return newDocument("application/json", openAPIJSON) }
 
 // Docs serves the contract as a page for people, with commands for the server at baseURL.
 func Docs(baseURL string) http.Handler {
-	d := newDocument("text/html; charset=utf-8", func() []byte {
+	d := newDocument("text/html; charset=utf-8", compress.New(func() []byte {
 		server := html.EscapeString(plaintext.Shell(baseURL))
-		return bytes.ReplaceAll(openAPIPage(), []byte("{base_url}"), []byte(server))
-	})
+		return bytes.ReplaceAll(openAPIPage.Plain(), []byte("{base_url}"), []byte(server))
+	}))
 	d.policy = pagePolicy
 	return d
 }
@@ -55,7 +59,7 @@ func Docs(baseURL string) http.Handler {
 // pagePolicy is the Content-Security-Policy of the page: its own style, a search
 // of foyer itself, and nothing else from anywhere.
 func pagePolicy() string {
-	_, style, _ := bytes.Cut(openAPIPage(), []byte("<style>"))
+	_, style, _ := bytes.Cut(openAPIPage.Plain(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	sum := sha256.Sum256(style)
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
@@ -66,19 +70,13 @@ func pagePolicy() string {
 type document struct {
 	contentType string
 	policy      func() string // Content-Security-Policy; nil: none
-	body        func() []byte
-	compressed  func() []byte
+	text        compress.Text
 	tag         func() string
 }
 
-func newDocument(contentType string, body func() []byte) document {
-	body = sync.OnceValue(body)
-	return document{
-		contentType: contentType,
-		body:        body,
-		compressed:  sync.OnceValue(func() []byte { return compress.Gzip(body()) }),
-		tag:         sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(body())) }),
-	}
+func newDocument(contentType string, text compress.Text) document {
+	tag := sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(text.Plain())) })
+	return document{contentType: contentType, text: text, tag: tag}
 }
 
 // ServeHTTP answers GET and HEAD.
@@ -87,10 +85,10 @@ func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", d.policy())
 		w.Header().Set("Referrer-Policy", "no-referrer")
 	}
-	c := content{body: d.body(), tag: d.tag(), mediaType: d.contentType, cacheControl: "no-cache"}
+	c := content{body: d.text.Plain(), tag: d.tag(), mediaType: d.contentType, cacheControl: "no-cache"}
 	w.Header().Set("Vary", "Accept-Encoding")
 	if wire.AcceptsGzip(r) {
-		c.body, c.tag, c.coding = d.compressed(), c.tag+"-gzip", "gzip"
+		c.body, c.tag, c.coding = d.text.Compressed(), c.tag+"-gzip", "gzip"
 	}
 	if err := c.write(w, r); err != nil {
 		_ = wire.WriteError(w, err)

@@ -57,22 +57,36 @@ func readDiffs(diffs []client.FileDiff, known side) []fileDiff {
 	all := make([]fileDiff, len(diffs))
 	for i, d := range diffs {
 		all[i].Filename = d.Filename
-		var lines []string
+		file := sideOf{before: known.before}
 		if text, ok := known.texts[d.Filename]; ok && strings.Contains(d.Diff, "\n@@ ") {
-			lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			file.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		}
-		all[i].read(d.Diff, lines, known.before)
+		all[i].read(d.Diff, file)
 	}
 	return all
 }
 
-func (f *fileDiff) read(diff string, lines []string, old bool) {
+// sideOf has the lines of one file before or after a difference; none if they are not known.
+type sideOf struct {
+	lines  []string
+	before bool
+}
+
+// number is which of the two numbers of a line is that of this side.
+func (s sideOf) number(before, after int) int {
+	if s.before {
+		return before
+	}
+	return after
+}
+
+func (f *fileDiff) read(diff string, known sideOf) {
 	before, after, inside := 1, 1, false
 	for text := range strings.Lines(diff) {
 		text = strings.TrimSuffix(text, "\n")
 		if at := hunk().FindStringSubmatch(text); at != nil {
 			to, _ := strconv.Atoi(at[1]) // of digits; too many of them count as none
-			f.fold(lines, before, after, to-before, old)
+			f.fold(known, before, after, to-before)
 			inside, before = true, to
 			after, _ = strconv.Atoi(at[2])
 			f.Parts = append(f.Parts, diffPart{})
@@ -90,20 +104,20 @@ func (f *fileDiff) read(diff string, lines []string, old bool) {
 		}
 		before, after = f.add(text, before, after)
 	}
-	if at := map[bool]int{true: before, false: after}[old]; inside && len(lines) > 0 {
-		f.fold(lines, before, after, len(lines)-at+1, old)
+	if inside && len(known.lines) > 0 {
+		f.fold(known, before, after, len(known.lines)-known.number(before, after)+1)
 	}
 }
 
 // fold adds n lines that are the same, from these numbers on.
-func (f *fileDiff) fold(lines []string, before, after, n int, old bool) {
+func (f *fileDiff) fold(known sideOf, before, after, n int) {
 	if n <= 0 {
 		return
 	}
 	part := diffPart{Folded: n}
-	from := map[bool]int{true: before, false: after}[old] - 1
-	if n <= maxFolded && from >= 0 && from+n <= len(lines) {
-		for i, text := range lines[from : from+n] {
+	from := known.number(before, after) - 1
+	if n <= maxFolded && from >= 0 && from+n <= len(known.lines) {
+		for i, text := range known.lines[from : from+n] {
 			part.Lines = append(part.Lines, diffLine{Old: before + i, New: after + i, Text: strings.TrimSuffix(text, "\r")})
 		}
 	}

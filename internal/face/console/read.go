@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"mime/multipart"
 	"net/http"
 
 	"foyer/internal/base/fault"
@@ -34,14 +33,20 @@ func readParts(r *http.Request) error {
 	if errors.Is(err, http.ErrNotMultipart) {
 		return nil
 	}
-	for err == nil {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err != nil {
-			break
+	if err != nil {
+		return err
+	}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) { // of one that does not arrive as a whole, the error is another
+			return nil
 		}
-		var content []byte
-		if content, err = io.ReadAll(part); err != nil {
-			break
+		if err != nil {
+			return err
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return err
 		}
 		text := string(content)
 		if part.FileName() != "" {
@@ -49,8 +54,4 @@ func readParts(r *http.Request) error {
 		}
 		r.PostForm.Add(part.FormName(), text)
 	}
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
 }

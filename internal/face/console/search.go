@@ -123,23 +123,24 @@ const (
 
 func findKeys(v *visit, q string) (Group, error) {
 	g := Group{Kind: "Keys"}
-	if offer(v.caller).SeeKeys {
-		keys, err := v.organization.ListKeys(v.ctx(), client.Range{Limit: page.MaxLimit})
-		for _, key := range keys.Results {
-			if strings.HasPrefix(key.Prefix, q) {
-				g.Found = append(g.Found, Found{key.Prefix + "…", line(key.Name) + " " + plaintext.Address(key.User.Email), v.home + "/keys"})
-			}
+	add := func(prefix, note, path string) {
+		if strings.HasPrefix(prefix, q) {
+			g.Found = append(g.Found, Found{prefix + "…", note, path})
+			g.Count++
 		}
-		g.Count = len(g.Found)
+	}
+	most := client.Range{Limit: page.MaxLimit}
+	if offer(v.caller).SeeKeys {
+		keys, err := v.organization.ListKeys(v.ctx(), most)
+		for _, key := range keys.Results {
+			add(key.Prefix, line(key.Name)+" "+plaintext.Address(key.User.Email), v.home+"/keys")
+		}
 		return g, err
 	}
-	keys, err := v.client.ListKeys(v.ctx(), client.Range{Limit: page.MaxLimit})
+	keys, err := v.client.ListKeys(v.ctx(), most)
 	for _, key := range keys.Results {
-		if strings.HasPrefix(key.Prefix, q) {
-			g.Found = append(g.Found, Found{key.Prefix + "…", line(key.Name), v.console.root() + "/keys"})
-		}
+		add(key.Prefix, line(key.Name), v.console.root()+"/keys")
 	}
-	g.Count = len(g.Found)
 	return g, err
 }
 

@@ -161,17 +161,18 @@ func (v *visit) edits() []edit {
 // saveFiles keeps the texts of files as one version, unless somebody else has changed one of them
 // since its page was opened: then the page says so, and saving again keeps it.
 func saveFiles(v *visit) (next, error) {
+	edits := v.edits()
 	var names []string
 	then, err := v.onApp(func(id int64) (string, error) {
 		app, err := v.organization.GetSource(v.ctx(), id)
 		if err != nil {
 			return "", err
 		}
-		patch, err := patchOf(app, v.edits())
+		patch, err := patchOf(app, edits)
 		if err != nil {
 			return "", err
 		}
-		for _, e := range v.edits() {
+		for _, e := range edits {
 			if !e.remove {
 				names = append(names, e.name)
 			}
@@ -179,7 +180,7 @@ func saveFiles(v *visit) (next, error) {
 		if len(patch) > 0 {
 			_, err = v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
 		}
-		return whatWasSaved(v.edits()), err
+		return whatWasSaved(edits), err
 	})
 	then.path = v.appPath()
 	if len(names) > 0 {

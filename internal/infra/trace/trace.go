@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -47,7 +48,9 @@ type attribute struct {
 type contextKey struct{}
 
 // traceparent is https://www.w3.org/TR/trace-context/#traceparent-header.
-var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+var traceparent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+})
 
 // Continue starts the span of a request that may be part of a trace, as its traceparent says.
 // A trace that whoever began it does not record is not recorded here either.
@@ -56,7 +59,7 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 		return ctx, nil
 	}
 	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: t.now()}
-	m := traceparent.FindStringSubmatch(header)
+	m := traceparent().FindStringSubmatch(header)
 	switch {
 	case m != nil && strings.Trim(m[1], "0") != "" && strings.Trim(m[2], "0") != "":
 		if flags, err := hex.DecodeString(m[3]); err != nil || flags[0]&1 == 0 {

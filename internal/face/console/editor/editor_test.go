@@ -25,7 +25,7 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(compress.Embedded(made)()), fmt.Sprintf("/* Made by go generate of %x\n", sha256.Sum256(of))) {
+	if !strings.HasPrefix(string(compress.Embedded(made).Plain()), fmt.Sprintf("/* Made by go generate of %x\n", sha256.Sum256(of))) {
 		t.Error("editor.js.gz is not of this editor.ts and package-lock.json: go generate ./internal/face/console/editor")
 	}
 }

@@ -108,11 +108,12 @@ func (g *Guides) fail(w http.ResponseWriter, err error) {
 
 // entry is what can be found.
 type entry struct {
-	Page   string `json:"page"` // "": the reference
-	ID     string `json:"id"`
-	Title  string `json:"title"`
-	Text   string `json:"text"`
-	folded string
+	Page  string `json:"page"` // "": the reference
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+
+	foldedTitle, folded string
 }
 
 // maxFound is how much is found at most.
@@ -135,7 +136,7 @@ func (g *Guides) find(words []string) []Found {
 			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 		}
 		switch {
-		case has(plaintext.Fold(e.Title)):
+		case has(e.foldedTitle):
 			named = append(named, g.found(e, words))
 		case has(e.folded):
 			told = append(told, g.found(e, words))
@@ -199,7 +200,7 @@ func read(reference []byte) []entry {
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.Page+" "+a.ID, b.Page+" "+b.ID) })
 	for i, e := range all {
-		all[i].folded = plaintext.Fold(e.Title + " " + e.Text)
+		all[i].foldedTitle, all[i].folded = plaintext.Fold(e.Title), plaintext.Fold(e.Title+" "+e.Text)
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"sync"
 	"time"
 
 	"foyer/internal/base/compress"
@@ -17,7 +16,7 @@ type Script struct {
 	// Path is where pages find it. It has the script's hash, so that browsers can keep it.
 	Path string
 
-	text, compressed func() []byte // made when they are first asked for
+	text compress.Text
 }
 
 // Enhancements is what all pages can do besides with a script.
@@ -25,12 +24,12 @@ var Enhancements = NewScript([]byte(mustRead("templates/console.js")))
 
 // NewScript returns the script of a text.
 func NewScript(text []byte) Script {
-	return Script{scriptPath("", text), func() []byte { return text }, sync.OnceValue(func() []byte { return compress.Gzip(text) })}
+	return Script{scriptPath("", text), compress.New(func() []byte { return text })}
 }
 
 // EmbeddedScript returns the script of what go generate has compressed, whose path begins with a name.
 func EmbeddedScript(name string, compressed []byte) Script {
-	return Script{scriptPath(name, compressed), compress.Embedded(compressed), func() []byte { return compressed }}
+	return Script{scriptPath(name, compressed), compress.Embedded(compressed)}
 }
 
 func scriptPath(name string, of []byte) string {
@@ -45,10 +44,10 @@ func (s Script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	text := s.text
+	text := s.text.Plain
 	if wire.AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
-		text = s.compressed
+		text = s.text.Compressed
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text()))
 }
