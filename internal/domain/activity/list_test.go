@@ -110,20 +110,6 @@ var filters = []Filter{
 	{OrganizationID: ours, Since: start.Add(9 * time.Second), Until: start.Add(40 * time.Second), KeyID: 8},
 }
 
-type step struct {
-	id, parent, unused int
-	detail             string
-}
-
-func plan(t *testing.T, d *db.DB, query string, args []any) []step {
-	t.Helper()
-	plan, err := db.All(t.Context(), d, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} }, `EXPLAIN QUERY PLAN `+query, args...)
-	if err != nil || len(plan) == 0 {
-		t.Fatal(plan, err)
-	}
-	return plan
-}
-
 // Nothing is sorted but the few ids that each scope offers: else all entries would be
 // read. Each filter that leaves few has an index of its own.
 func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
@@ -135,25 +121,25 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 	}
 	for _, f := range append(filters, Filter{OrganizationID: ours, After: 5}, Filter{OrganizationID: ours, After: 5, Scopes: []Scope{Invite, Key}, Verb: Created}) {
 		query, args := f.list(page.First)
-		steps := plan(t, d, query, args)
-		if !slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, indexes[f.index()]) }) {
+		steps := dbtest.Explain(t, d, query, args...)
+		if !slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, indexes[f.index()]) }) {
 			t.Errorf("%+v is not read by %s: %+v", f, indexes[f.index()], steps)
 		}
 		timed := !f.Since.IsZero() || !f.Until.IsZero()
-		if timed && !slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, "created_at") }) {
+		if timed && !slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "created_at") }) {
 			t.Errorf("%+v is not read by its time: %+v", f, steps)
 		}
 		for _, s := range steps {
-			if strings.HasPrefix(s.detail, "SCAN a") || f.index() != byScope && strings.Contains(s.detail, "TEMP B-TREE") {
-				t.Errorf("%+v: %q in %+v", f, s.detail, steps)
+			if strings.HasPrefix(s, "SCAN a") || f.index() != byScope && strings.Contains(s, "TEMP B-TREE") {
+				t.Errorf("%+v: %q in %+v", f, s, steps)
 			}
 		}
 		query, args = f.part()
-		if steps := plan(t, d, query, args); !strings.Contains(steps[0].detail, indexes[byNumber]) || slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.detail, "TEMP") }) {
+		if steps := dbtest.Explain(t, d, query, args...); !strings.Contains(steps[0], indexes[byNumber]) || slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "TEMP") }) {
 			t.Errorf("the stream of %+v: %+v", f, steps)
 		}
 		query, args = f.waiting()
-		if steps := plan(t, d, query, args); !strings.Contains(steps[0].detail, "activity_unnumbered") {
+		if steps := dbtest.Explain(t, d, query, args...); !strings.Contains(steps[0], "activity_unnumbered") {
 			t.Errorf("what waits of %+v: %+v", f, steps)
 		}
 	}

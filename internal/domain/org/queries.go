@@ -2,6 +2,7 @@ package org
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,10 +173,15 @@ func listMine(ctx context.Context, q db.Querier, c access.Caller, p page.Page) (
 		SELECT `+joinedOrgColumns+`, m.level`+mine+` ORDER BY m.joined_at, o.id LIMIT $3 OFFSET $4`, c.UserID, c.BoundTo, p.Limit, p.Offset)
 }
 
-const selectMember = `
+var selectMember = selectMemberOf(`memberships`)
+
+// selectMemberOf is the query for memberships of a table, or of a query in brackets.
+func selectMemberOf(memberships string) string {
+	return `
 	SELECT m.organization_id, m.level, m.joined_at, m.updated_at, m.last_active_at,
 		COALESCE(i.uuid, ''), COALESCE(i.email, ''), COALESCE(i.first_name, ''), COALESCE(i.last_name, ''), ` + UserColumns + `
-	FROM memberships m JOIN users u ON u.id = m.user_id LEFT JOIN users i ON i.id = m.invited_by AND i.erased_at IS NULL`
+	FROM ` + memberships + ` m JOIN users u ON u.id = m.user_id LEFT JOIN users i ON i.id = m.invited_by AND i.erased_at IS NULL`
+}
 
 func (m *Membership) fields() []any {
 	by := &m.InvitedBy
@@ -215,24 +221,37 @@ func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membershi
 	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.joined_at, m.organization_id`, userID)
 }
 
-// filtered is the condition for members that a filter leaves.
-const filtered = ` WHERE m.organization_id = $1 AND (CAST($2 AS TEXT) = '' OR u.search LIKE $2 ESCAPE '!') AND (CAST($3 AS BIGINT) = 0 OR m.level = $3)`
-
-func (f MemberFilter) args(organizationID string) []any {
-	pattern := ""
-	if f.Search != "" {
-		pattern = "%" + plaintext.EscapeLike(plaintext.Fold(f.Search)) + "%"
+// where is the condition for the memberships that a filter leaves. It looks at users one by one: a
+// join would let PostgreSQL look at all of them for each, as long as it has no statistics.
+func (f MemberFilter) where(organizationID string) (condition string, args []any) {
+	condition, args = ` WHERE m.organization_id = $1`, []any{organizationID}
+	if f.Level != 0 {
+		args = append(args, f.Level)
+		condition += ` AND m.level = $` + strconv.Itoa(len(args))
 	}
-	return []any{organizationID, pattern, f.Level}
+	if f.Search != "" {
+		args = append(args, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE $` + strconv.Itoa(len(args)) + ` ESCAPE '!'`
+	}
+	return condition, args
 }
 
 func pageOfMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter, p page.Page) ([]Membership, error) {
-	return db.All(ctx, q, (*Membership).fields, selectMember+filtered+` ORDER BY m.joined_at, u.id LIMIT $4 OFFSET $5`,
-		append(f.args(organizationID), p.Limit, p.Offset)...)
+	query, args := f.query(organizationID, p)
+	return db.All(ctx, q, (*Membership).fields, query, args...)
+}
+
+// query is that for a page: in the order of an index, people being looked up for those of the page alone.
+func (f MemberFilter) query(organizationID string, p page.Page) (string, []any) {
+	condition, args := f.where(organizationID)
+	limit := ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
+	return selectMemberOf(`(SELECT * FROM memberships m`+condition+` ORDER BY m.joined_at, m.user_id`+limit+`)`) + ` ORDER BY m.joined_at, m.user_id`,
+		append(args, p.Limit, p.Offset)
 }
 
 func countMembers(ctx context.Context, q db.Querier, organizationID string, f MemberFilter) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships m JOIN users u ON u.id = m.user_id`+filtered, f.args(organizationID)...)
+	condition, args := f.where(organizationID)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM memberships m`+condition, args...)
 }
 
 func findMemberByUUID(ctx context.Context, q db.Querier, organizationID, userUUID string) (Membership, error) {

@@ -115,7 +115,7 @@ var filters = []struct {
 func TestFiltersReadAnIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		postgres := !isSQLite(t, d)
+		postgres := !dbtest.IsSQLite(t, d)
 		for i := range 20 {
 			seedPlugins(t, d, "theirs "+strconv.Itoa(i), 1000)
 		}
@@ -125,7 +125,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		for _, f := range filters {
 			for _, sees := range []visibleNow{{own: 1000}, {own: 1000, others: 2}} {
 				query, args := f.query(ours, sees, 0, page.First)
-				plan := explain(t, d, postgres, query, args)
+				plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n") + "\n"
 				index := f.index
 				if postgres && f.many {
 					index = "Index Scan using plugins_" // whichever it finds the first of many by
@@ -136,35 +136,6 @@ func TestFiltersReadAnIndex(t *testing.T) {
 			}
 		}
 	})
-}
-
-func isSQLite(t *testing.T, d *db.DB) bool {
-	t.Helper()
-	_, err := db.One(t.Context(), d, db.Value[string], `SELECT sqlite_version()`)
-	return err == nil
-}
-
-func explain(t *testing.T, d *db.DB, postgres bool, query string, args []any) string {
-	t.Helper()
-	var lines []string
-	var err error
-	if postgres {
-		lines, err = db.All(t.Context(), d, db.Value[string], `EXPLAIN `+query, args...)
-	} else {
-		type step struct {
-			id, parent, unused int
-			detail             string
-		}
-		var steps []step
-		steps, err = db.All(t.Context(), d, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.detail} }, `EXPLAIN QUERY PLAN `+query, args...)
-		for _, s := range steps {
-			lines = append(lines, s.detail)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, "\n") + "\n"
 }
 
 // TestFindTimes tells how long each filter takes among 1,000,000 apps of one organization: its
