@@ -22,7 +22,7 @@ run: build
 
 test: setup build lint unit rehearse drill fuzz
 
-setup: # PostgreSQL, PgBouncer, Prometheus, Chromium, Node.js, git, curl, jq
+setup: # PostgreSQL, PgBouncer, Prometheus, nginx, Chromium, Node.js, git, curl, jq
 	scripts/setup
 
 lint:

@@ -36,10 +36,10 @@ func open(tab context.Context, t *testing.T, s *running) *shop {
 	t.Helper()
 	shop := &shop{running: s, tab: tab, saw: make(chan string, 10), back: make(chan struct{})}
 	shop.csp = "default-src 'none'; script-src 'nonce-once' 'strict-dynamic'; connect-src 'self' " + s.URL
-	shop.site = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 	pages := httptest.NewServer(shop)
 	t.Cleanup(pages.Close)
 	shop.url = strings.Replace(pages.URL, "127.0.0.1", "localhost", 1) // another site than the server's
+	shop.site = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop at " + shop.url)}))
 	return shop
 }
 

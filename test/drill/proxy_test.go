@@ -25,14 +25,14 @@ var proxies = map[string]struct {
 }{
 	"haproxy": {
 		func(t *testing.T, address string) string {
-			return documented(t, "haproxy") + "\nfrontend clients\n    bind " + address + "\n    default_backend foyer\n"
+			return documented(t, "haproxy", "") + "\nfrontend clients\n    bind " + address + "\n    default_backend foyer\n"
 		},
 		[]string{"-f"},
 		0,
 	},
 	"nginx": {
 		func(t *testing.T, address string) string {
-			upstream, location, _ := strings.Cut(documented(t, "nginx"), "# in location /:")
+			upstream, location, _ := strings.Cut(documented(t, "nginx", "max_fails"), "# in location /:")
 			return `daemon off; pid nginx.pid; error_log error.log; events {} http { access_log off; ` + upstream + ` server { listen ` + address +
 				`; proxy_http_version 1.1; proxy_set_header Connection ""; location / { proxy_pass http://foyer; ` + location + ` } } }`
 		},
@@ -41,15 +41,20 @@ var proxies = map[string]struct {
 	},
 }
 
-// documented is the last configuration in a language that docs/operating.md has.
-func documented(t *testing.T, language string) string {
+// documented is the configuration in a language and with a word in it that docs/operating.md has.
+func documented(t *testing.T, language, word string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	return blocks[len(blocks)-1][1]
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(block[1], word) {
+			return block[1]
+		}
+	}
+	t.Fatalf("no configuration of %s has %q", language, word)
+	return ""
 }
 
 var documentedServer = regexp.MustCompile(`( *server.*)10\.0\.0\.[12]:8000(.*\n)`)
