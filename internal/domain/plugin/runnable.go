@@ -25,14 +25,23 @@ func (r *Runnable) fields() []any {
 	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, db.Null(&r.ConfigSchema), &r.Disabled, &r.Current, &r.AppAccess}
 }
 
-// FindRunnable returns a plugin of any organization, ErrNoRow if it is gone. lock is
-// Tx.ForUpdate, or empty.
-func FindRunnable(ctx context.Context, q db.Querier, id int64, lock string) (Runnable, error) {
+// FindRunnable returns a plugin of any organization, ErrNoRow if it is gone.
+func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error) {
 	return db.One(ctx, q, (*Runnable).fields, `
 		SELECT id, organization_id, name, is_global, config_schema, disabled_reason,
 			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0),
 			COALESCE((SELECT access_level FROM organizations WHERE organizations.id = plugins.organization_id), 0)
-		FROM plugins WHERE id = $1`+lock, id)
+		FROM plugins WHERE id = $1`, id)
+}
+
+// LockRunnable is FindRunnable for a plugin that is not to change before the transaction ends. It
+// reads after it has the lock: what a statement that waits for a lock reads beside the locked row is
+// as old as the statement.
+func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
+	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE id = $1`+tx.ForUpdate, id); err != nil {
+		return Runnable{}, err
+	}
+	return FindRunnable(ctx, tx, id)
 }
 
 // FindVersion returns a version of a plugin of any organization, ErrNoRow if it is not kept.

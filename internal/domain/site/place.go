@@ -71,7 +71,7 @@ func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64,
 
 // visible fails unless the caller's organization can see an app.
 func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) error {
-	a, err := plugin.FindRunnable(ctx, q, appID, "")
+	a, err := plugin.FindRunnable(ctx, q, appID)
 	if err != nil {
 		return access.OrNotFound(err)
 	}
@@ -83,7 +83,7 @@ func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) er
 
 // lock locks an app and reads it; it may be gone.
 func (w *world) lock(ctx context.Context, tx *db.Tx, appID int64) error {
-	a, err := plugin.FindRunnable(ctx, tx, appID, tx.ForUpdate)
+	a, err := plugin.LockRunnable(ctx, tx, appID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}

@@ -81,16 +81,19 @@ func countSites(ctx context.Context, q db.Querier, organizationID string) (int, 
 // batch is how many sites are published at a time, each with up to 256 KiB of values.
 const batch = 25
 
-// ofBatch is the condition that a row is of one of the sites that idsOf names.
-var ofBatch = func() string {
+// inBatch is the condition that a column is one of the ids that idsOf lists.
+func inBatch(column string) string {
 	numbers := make([]string, batch)
 	for i := range numbers {
 		numbers[i] = "$" + strconv.Itoa(i+1)
 	}
-	return ` p.site_id IN (` + strings.Join(numbers, ", ") + `)`
-}()
+	return " " + column + " IN (" + strings.Join(numbers, ", ") + ")"
+}
 
-// idsOf is the arguments for ofBatch, always as many.
+// ofBatch is the condition that a row is of one of the sites that idsOf names.
+var ofBatch = inBatch("p.site_id")
+
+// idsOf is the arguments for a batch of sites, always as many.
 func idsOf(sites []Site) []any {
 	ids := make([]any, batch)
 	for i := range ids {
@@ -102,21 +105,31 @@ func idsOf(sites []Site) []any {
 	return ids
 }
 
+var selectLocked = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBatch("id") + ` ORDER BY id`
+
+// lockSites locks a batch of the sites that a condition names, whose ids come after one. It reads
+// them after it has the locks: what a statement that waits for a lock reads beside the locked rows,
+// such as what the organization may do, is as old as the statement.
+func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after int64) ([]Site, error) {
+	locked, err := db.All(ctx, tx, func(s *Site) []any { return []any{&s.ID} },
+		`SELECT id FROM sites WHERE id > $2 AND (`+condition+`) ORDER BY id LIMIT $3`+tx.ForUpdate, of, after, batch)
+	if err != nil || len(locked) == 0 {
+		return nil, err
+	}
+	return db.All(ctx, tx, (*Site).fieldsWithApps, selectLocked, idsOf(locked)...)
+}
+
 // lockSitesOfApp locks the next sites that an app is placed on.
 func lockSitesOfApp(ctx context.Context, tx *db.Tx, appID, after int64) ([]Site, error) {
-	return db.All(ctx, tx, (*Site).fieldsWithApps, `
-		SELECT `+columns+`, sites.apps FROM sites
-		WHERE id > $2 AND id IN (SELECT site_id FROM placements WHERE app_id = $1) ORDER BY id LIMIT $3`+tx.ForUpdate, appID, after, batch)
+	return lockSites(ctx, tx, `id IN (SELECT site_id FROM placements WHERE app_id = $1)`, appID, after)
 }
 
 // lockSitesOfOrganization locks the next sites of an organization, and those of others that
 // have its apps.
 func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID string, after int64) ([]Site, error) {
-	return db.All(ctx, tx, (*Site).fieldsWithApps, `
-		SELECT `+columns+`, sites.apps FROM sites
-		WHERE id > $2 AND (organization_id = $1 OR id IN (
-			SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1))
-		ORDER BY id LIMIT $3`+tx.ForUpdate, organizationID, after, batch)
+	return lockSites(ctx, tx, `organization_id = $1 OR id IN (
+		SELECT p.site_id FROM plugins a JOIN placements p ON p.app_id = a.id WHERE a.organization_id = $1 AND p.organization_id <> $1)`,
+		organizationID, after)
 }
 
 // lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.

@@ -35,7 +35,7 @@ func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 	if a, ok := w.apps[id]; ok {
 		return a, nil
 	}
-	a, err := plugin.FindRunnable(ctx, w.q, id, "")
+	a, err := plugin.FindRunnable(ctx, w.q, id)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return plugin.Runnable{}, err
 	}

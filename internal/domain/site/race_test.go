@@ -1,0 +1,83 @@
+package site
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// meanwhile starts do, once, and returns when it waits for a lock that the caller has. On SQLite
+// all changes wait for each other.
+func (r rig) meanwhile(do func() error) (start func(), end func()) {
+	done := make(chan error, 1)
+	start = sync.OnceFunc(func() {
+		go func() { done <- do() }()
+		if dbtest.IsSQLite(r, r.DB) {
+			return
+		}
+		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		for late := time.Now().Add(30 * time.Second); ; {
+			if n, err := db.One(r.Context(), r.DB, db.Value[int], waiting); err != nil || n > 0 {
+				return // an error shows when the caller asks
+			}
+			if time.Now().After(late) {
+				r.Error("nobody waits")
+				return
+			}
+		}
+	})
+	return start, func() {
+		r.Helper()
+		if err := <-done; err != nil {
+			r.Error(err)
+		}
+	}
+}
+
+// Who places an app while it is upgraded gets the version that it has been upgraded to.
+func TestPlacedDuringAnUpgrade(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		start, end := r.meanwhile(func() error {
+			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)})
+			return err
+		})
+		r.plugins.Follow = func(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+			start()
+			return r.FollowApp(ctx, tx, c, id)
+		}
+		r.save(r.caller, p.ID, "two")
+		end()
+		r.wants("afterwards", s, "app@2{}")
+	})
+}
+
+// An app of another organization that is upgraded while a site's own is suspended does not come back.
+func TestUpgradedDuringASuspension(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.other, "app", "")
+		r.patch(r.other, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Field[int64]{Set: true, Null: true}})
+		start, end := r.meanwhile(func() error {
+			edit := plugin.Edit{Field: "source", Name: "site.ts", Text: patch.Of("export const two = 2")}
+			_, err := r.plugins.UpdateSource(r.Context(), r.other, p.ID, plugin.Draft{}, []plugin.Edit{edit})
+			return err
+		})
+		r.orgs.Follow = func(ctx context.Context, tx *db.Tx, id string) error {
+			err := r.FollowOrganization(ctx, tx, id)
+			start()
+			return err
+		}
+		r.suspend(r.caller, access.NoApps)
+		end()
+		r.wants("afterwards", s, "")
+	})
+}
