@@ -5,16 +5,15 @@ import (
 	"errors"
 	"time"
 
-	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 )
 
-// WithData returns the first entries of an organization's chain, after a number, that have data.
-// more reports whether there may be further ones.
-func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit int) (entries []Stored, more bool, err error) {
+// WithData returns the first entries of an organization's chain, after a number, that have data: up
+// to a limit, and to about so many bytes. more reports whether there may be further ones.
+func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit, bytes int) (entries []Stored, more bool, err error) {
 	fields := func(s *Stored) []any { return append(s.fields(), db.Null(&s.Data)) }
 	weight := func(s Stored) int { return len(s.Data) }
-	entries, more, err = db.Some(ctx, q, fields, weight, page.MaxBytes, `
+	entries, more, err = db.Some(ctx, q, fields, weight, bytes, `
 		SELECT `+columns+`, a.data FROM activity a LEFT JOIN users u ON u.id = a.user_id
 		WHERE a.organization_id = $1 AND a.number > $2 AND a.data IS NOT NULL ORDER BY a.number LIMIT $3`, organizationID, after, limit)
 	return entries, more || len(entries) == limit, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -34,7 +35,7 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit 
 	since := s.DB.Now().Add(-KeptFor)
 	for read, more := 0, true; more && len(events) < limit && read < maxRead; {
 		var entries []activity.Stored
-		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit); err != nil {
+		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit, page.MaxBytes); err != nil {
 			return nil, after, err
 		}
 		read += len(entries)
@@ -53,7 +54,7 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit 
 
 // find returns one event of an organization. ErrNotFound: it is no longer kept.
 func find(ctx context.Context, q db.Querier, organizationID string, sequence int64) (Event, error) {
-	entries, _, err := activity.WithData(ctx, q, organizationID, sequence-1, 1)
+	entries, _, err := activity.WithData(ctx, q, organizationID, sequence-1, 1, page.MaxBytes)
 	if err != nil {
 		return Event{}, err
 	}

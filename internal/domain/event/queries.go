@@ -10,14 +10,14 @@ import (
 )
 
 const columns = `id, organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secret, old_until,
-	position, failing_since, is_held`
+	position, failing_since, is_held, lease_until`
 
 func (w *Webhook) fields() []any {
 	return []any{
 		&w.ID, &w.OrganizationID, &w.URL,
 		texts{&w.Events},
 		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
-		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.held,
+		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.held, &w.leaseUntil,
 	}
 }
 
@@ -77,13 +77,6 @@ func position(ctx context.Context, q db.Querier, organizationID string) (int64, 
 	return db.One(ctx, q, db.Value[int64], `SELECT COALESCE((SELECT number FROM activity_chains WHERE organization_id = $1), 0)`, organizationID)
 }
 
-// behind lists the webhooks of all organizations that have not looked at all entries.
-func behind(ctx context.Context, q db.Querier) ([]Webhook, error) {
-	return db.All(ctx, q, (*Webhook).fields, `
-		SELECT `+columns+` FROM webhooks WHERE enabled AND NOT is_held
-		AND position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = webhooks.organization_id) ORDER BY id`)
-}
-
 // Hold keeps all webhooks from being sent to, until Resume: those of a restored backup may have
 // been removed since it was made, and would be sent again what they have had.
 func Hold(ctx context.Context, tx *db.Tx) error {
@@ -98,29 +91,21 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 		WHERE is_held`, false)
 }
 
-func setPosition(ctx context.Context, tx *db.Tx, id, n int64) error {
-	return db.Exec(ctx, tx, `UPDATE webhooks SET position = $2 WHERE id = $1`, id, n)
-}
-
-// due lists the webhooks that something is to be sent to, and that no server is sending to: those
-// that take it first.
+// due lists the webhooks that something may have to be sent to, and that no server is sending to:
+// those that take it first, and of others those whose turn was the longest ago.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 	return db.All(ctx, q, (*Webhook).fields, `
 		SELECT `+columns+` FROM webhooks w WHERE enabled AND NOT is_held AND lease_until <= $1
-		AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at <= $1)
-		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, now, maxReceivers)
+		AND (position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = w.organization_id)
+			OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at <= $1))
+		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, lease_until, id LIMIT $2`, now, maxFine+maxFailing)
 }
 
-// lease claims a webhook until a time, unless another server has it.
-func lease(ctx context.Context, tx *db.Tx, id int64, from, now, until time.Time) (bool, error) {
-	n, err := db.Changed(ctx, tx, `UPDATE webhooks SET lease_until = $3 WHERE id = $1 AND (lease_until <= $2 OR lease_until = $4)`, id, now, until, from)
-	return n == 1, err
-}
-
-// setTried notes how a webhook takes what is sent to it.
-func setTried(ctx context.Context, tx *db.Tx, w Webhook) error {
-	return db.Exec(ctx, tx, `UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5 WHERE id = $1`,
-		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt)
+// setTurn stores how far a server has come that sends to a webhook.
+func setTurn(ctx context.Context, tx *db.Tx, w Webhook) error {
+	return db.Exec(ctx, tx, `
+		UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5, position = $6, lease_until = $7 WHERE id = $1`,
+		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt, w.position, w.leaseUntil)
 }
 
 const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at`
@@ -143,10 +128,13 @@ func (m milliseconds) Scan(src any) error {
 	return nil
 }
 
-func insertDelivery(ctx context.Context, tx *db.Tx, w Webhook, e Event, at time.Time) error {
+func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
-		INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, due_at)
-		VALUES ($1, $2, $3, $4, $5, 'pending', 0, 0, '', 0, $6, $6)`, w.ID, w.OrganizationID, e.Sequence, e.ID, e.Type, at)
+		INSERT INTO webhook_deliveries
+			(webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		d.WebhookID, d.organizationID, d.Sequence, d.EventID, d.Type, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), d.CreatedAt,
+		db.Null(&d.TriedAt), db.Null(&d.DueAt))
 }
 
 func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {

@@ -119,7 +119,7 @@ func (r rig) number() {
 func (r rig) send(s Service) {
 	r.Helper()
 	var sending sync.WaitGroup
-	if err := s.look(r.Context(), slog.New(slog.DiscardHandler), make(chan struct{}, maxReceivers), &sending); err != nil {
+	if err := s.look(r.Context(), slog.New(slog.DiscardHandler), newSlots(), &sending); err != nil {
 		r.Fatal(err)
 	}
 	sending.Wait()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,18 @@ type Webhook struct {
 	position          int64     // the number of the last entry that was looked at
 	failingSince      time.Time // zero: the last try went well
 	held              bool      // since a backup was restored
+	leaseUntil        time.Time // until then a server sends to it
+}
+
+// fails reports whether every try failed lately.
+func (w *Webhook) fails() bool { return !w.failingSince.IsZero() }
+
+// wants reports whether an event is to be sent to the webhook. A test is for the one that it names.
+func (w *Webhook) wants(ev Event, itemID string) bool {
+	if ev.Type == Test {
+		return itemID == strconv.FormatInt(w.ID, 10)
+	}
+	return takes(w.Events, ev.Type)
 }
 
 // Draft holds the fields that a caller may set.
@@ -148,6 +161,14 @@ type Delivery struct {
 	DueAt     time.Time // zero: there is no further try
 
 	organizationID string
+	event          Event // what is sent; zero: it is read when it is tried
+}
+
+// newDelivery is an event that has not been sent to a webhook yet.
+func newDelivery(w Webhook, ev Event, now time.Time) Delivery {
+	return Delivery{
+		WebhookID: w.ID, organizationID: w.OrganizationID, Sequence: ev.Sequence, EventID: ev.ID, Type: ev.Type, State: Pending, CreatedAt: now, event: ev,
+	}
 }
 
 func encode(list []string) string {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -27,10 +28,18 @@ const (
 	maxHeaderBytes = 64 << 10
 	maxRedirects   = 5
 	dialTimeout    = 10 * time.Second
+
+	// keptFor is how long a connection to a receiver of webhooks waits for the next event: shorter
+	// than servers wait for the next request. keptPerHost is how many do, and maxKept of all hosts.
+	keptFor     = 2 * time.Second
+	keptPerHost = 8
+	maxKept     = 256
+	// maxAnswer is how long an answer to Post may be for its connection to be used again.
+	maxAnswer = 4 << 10
 )
 
 // Client sends requests to upstream hosts. It keeps no connection open between
-// requests, uses no proxy and asks for no content coding. It sets no deadline:
+// requests, but for those of webhooks, for a moment; it uses no proxy and asks for no content coding. It sets no deadline:
 // the context of each request does.
 type Client struct {
 	http  *http.Client
@@ -40,33 +49,30 @@ type Client struct {
 // New returns a Client for apps that may also reach the addresses in allow
 // (FOYER_UPSTREAM_ALLOW), which it would otherwise refuse.
 func New(allow []netip.Prefix) *Client {
-	return newClient(allowList{allow, "The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW."})
+	list := allowList{allow, "The url leads to an address that apps may not come from (%s). An operator can allow it with FOYER_UPSTREAM_ALLOW."}
+	return newClient(list, &http.Transport{DisableKeepAlives: true})
 }
 
 // NewForWebhooks is New for what webhooks are sent to (FOYER_WEBHOOK_ALLOW).
 func NewForWebhooks(allow []netip.Prefix) *Client {
-	return newClient(allowList{allow, "The url leads to an address that webhooks are not sent to (%s). An operator can allow it with FOYER_WEBHOOK_ALLOW."})
+	list := allowList{allow, "The url leads to an address that webhooks are not sent to (%s). An operator can allow it with FOYER_WEBHOOK_ALLOW."}
+	return newClient(list, &http.Transport{IdleConnTimeout: keptFor, MaxIdleConnsPerHost: keptPerHost, MaxIdleConns: maxKept})
 }
 
-func newClient(allow allowList) *Client {
-	c := &Client{allow: allow}
+// newClient returns a client that dials through a check. The transport has no proxy, which would be
+// dialed in the host's place, without it.
+func newClient(allow allowList, transport *http.Transport) *Client {
+	c := &Client{allow: allow, http: &http.Client{Transport: transport}}
+	c.http.CheckRedirect = c.checkRedirect
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
-	c.http = &http.Client{
-		CheckRedirect: c.checkRedirect,
-		Transport: &http.Transport{
-			Proxy: nil, // it would be dialed in the host's place, without the check
-			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dialer.DialContext(ctx, network, addr)
-				if err != nil {
-					return nil, err
-				}
-				return &limitedConn{Conn: conn, left: MaxBytes}, nil
-			},
-			DisableKeepAlives:      true,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-		},
+	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &limitedConn{Conn: conn, left: MaxBytes}, nil
 	}
+	transport.DisableCompression, transport.MaxResponseHeaderBytes = true, maxHeaderBytes
 	return c
 }
 
@@ -105,7 +111,8 @@ const (
 )
 
 // Post sends a body with some headers, and returns the status of the answer, or a class of error.
-// It follows no redirect, and reads nothing of the answer's body.
+// It follows no redirect, and keeps nothing of the answer's body. The request may be sent twice, if a
+// connection breaks.
 func (c *Client) Post(ctx context.Context, to string, headers map[string]string, body []byte) (status int, class string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil || c.checkURL(req.URL) != nil {
@@ -114,13 +121,17 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
+	req.Header["Idempotency-Key"] = nil // not sent: net/http tries again on another connection if a kept one was closed
 	once := *c.http
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := once.Do(req)
 	if err != nil {
 		return 0, classOf(err)
 	}
-	resp.Body.Close()
+	defer resp.Body.Close()
+	if resp.ContentLength <= maxAnswer {
+		_, _ = io.CopyN(io.Discard, resp.Body, resp.ContentLength) // without, the connection is not used again
+	}
 	return resp.StatusCode, ""
 }
 

@@ -3,11 +3,13 @@ package egress_test
 import (
 	"compress/gzip"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"foyer/internal/base/fault"
@@ -236,5 +238,46 @@ func TestNoProxy(t *testing.T) {
 	_, err := get(t, loopback, "http://no.such.invalid/")
 	if !fault.Is(err, fault.UpstreamUnavailable) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What follows on a webhook's connection uses it again, whatever the answer says; one that its server
+// has closed meanwhile is no failure.
+func TestPostKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	var dialed atomic.Int64
+	answers := []string{"", "thanks", strings.Repeat("x", 10_000)} // the last one is not read
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, sent := r.Header["Idempotency-Key"]; sent {
+			t.Error("it has an Idempotency-Key")
+		}
+		_, _ = io.WriteString(w, answers[r.ContentLength])
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			dialed.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c := egress.NewForWebhooks(loopback)
+	post := func(answer int) {
+		t.Helper()
+		if status, class := c.Post(t.Context(), server.URL, nil, make([]byte, answer)); status != http.StatusOK || class != "" {
+			t.Fatal(status, class)
+		}
+	}
+	for range 10 {
+		post(0)
+		post(1)
+	}
+	if n := dialed.Load(); n > 10 { // a busy machine may be too slow for some
+		t.Errorf("%d connections for 20 events", n)
+	}
+	post(2)
+	post(0)
+	for range 20 {
+		server.CloseClientConnections()
+		post(1)
 	}
 }

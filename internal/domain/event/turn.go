@@ -1,0 +1,253 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+const (
+	// lookEvery is how often a server looks for webhooks that something is to be sent to.
+	lookEvery = 500 * time.Millisecond
+	// atOnce is how many events are sent to one webhook at once. To one that fails they are sent
+	// one by one.
+	atOnce = 8
+	// batchSize, failingBatch for webhooks that fail, and batchBytes bound what is sent to one
+	// before it is stored how that went, and batchTime for how long further tries are begun.
+	batchSize    = 100
+	failingBatch = 8
+	batchBytes   = 128 << 10
+	batchTime    = 5 * time.Second
+	// timeLimit is how long one try may take, and leaseTime how long a webhook belongs to the
+	// server that sends to it: longer than a batch.
+	timeLimit = 15 * time.Second
+	leaseTime = 30 * time.Second
+)
+
+// slots bound to how many webhooks a server sends at once. Those that fail have their own: however
+// many of them hang, no other one waits for that.
+type slots struct{ fine, failing chan struct{} }
+
+const maxFine, maxFailing = 192, 64
+
+func newSlots() slots {
+	return slots{fine: make(chan struct{}, maxFine), failing: make(chan struct{}, maxFailing)}
+}
+
+// Run sends events until ctx is done, then ends the tries under way.
+func (s Service) Run(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	slots := newSlots()
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	for {
+		if err := s.look(ctx, log, slots, &sending); err != nil && ctx.Err() == nil {
+			log.ErrorContext(ctx, "send events", "error", err.Error())
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look sends what is due, to each webhook beside the others.
+func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sending *sync.WaitGroup) error {
+	webhooks, err := due(ctx, s.DB, s.DB.Now())
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		free := slots.fine
+		if w.fails() {
+			free = slots.failing
+		}
+		select {
+		case free <- struct{}{}:
+		default:
+			continue // its turn comes once that of another one has ended
+		}
+		sending.Go(func() {
+			defer func() { <-free }()
+			if err := s.sendTo(ctx, w); err != nil {
+				log.ErrorContext(ctx, "send events", "webhook", w.ID, "error", err.Error())
+			}
+		})
+	}
+	return nil
+}
+
+// batch is events on their way to a webhook, from the transaction that takes them to the one that
+// stores how that went. Events that were never tried are no rows: a receiver that is down for days
+// fills no table.
+type batch struct {
+	deliveries []Delivery
+	to         int64     // the number of the last entry that was looked at
+	until      time.Time // the lease; zero: there is nothing to do
+}
+
+// sendTo sends a webhook what is due, unless another server does: one batch if the webhook fails.
+func (s Service) sendTo(ctx context.Context, w Webhook) error {
+	within := context.WithoutCancel(ctx) // a try under way is ended and stored
+	var last batch
+	for {
+		found, b, err := s.next(within, w, last, ctx.Err() == nil)
+		if err != nil || b.until.IsZero() {
+			return err
+		}
+		s.sendBatch(ctx, found, &b)
+		last = b
+	}
+}
+
+// next stores how a batch went, and takes the next one if there is to be one. Without, it gives
+// the webhook back.
+func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w Webhook, b batch, err error) {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		b = batch{}
+		if w, err = findWebhook(ctx, tx, of.OrganizationID, of.ID, tx.ForUpdate); err != nil {
+			return err
+		}
+		now := s.DB.Now()
+		if w.leaseUntil.Equal(last.until) {
+			err = s.store(ctx, tx, &w, last)
+		} else if now.Before(w.leaseUntil) {
+			return nil // another server has it
+		}
+		if err == nil && goOn && (last.until.IsZero() || !w.fails()) {
+			b, err = s.take(ctx, tx, &w, now)
+		}
+		if err != nil {
+			return err
+		}
+		if w.leaseUntil = b.until; b.until.IsZero() {
+			w.leaseUntil = now
+		}
+		return setTurn(ctx, tx, w)
+	})
+	if errors.Is(err, db.ErrNoRow) {
+		return w, batch{}, nil // deleted, with its deliveries
+	}
+	return w, b, err
+}
+
+// store writes down how a batch went.
+func (s Service) store(ctx context.Context, tx *db.Tx, w *Webhook, b batch) error {
+	for _, d := range b.deliveries {
+		if !w.Enabled && d.State == Pending { // switched off meanwhile
+			d.State, d.DueAt = Failed, time.Time{}
+		}
+		save := updateDelivery
+		if d.ID == 0 {
+			save = insertDelivery
+		}
+		if err := save(ctx, tx, d); err != nil {
+			return err
+		}
+	}
+	w.position = max(w.position, b.to)
+	return s.judge(ctx, tx, w, b.deliveries)
+}
+
+// take is what to send next: what is due again, and then what is new.
+func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time) (b batch, err error) {
+	if !w.Enabled || w.held {
+		return batch{}, nil
+	}
+	limit := batchSize
+	if w.fails() {
+		limit = failingBatch
+	}
+	if b.deliveries, err = dueDeliveries(ctx, tx, w.ID, now, limit); err != nil {
+		return batch{}, err
+	}
+	b.to = w.position
+	more := false
+	if len(b.deliveries) < limit {
+		if more, err = takeNew(ctx, tx, w, &b, limit, now); err != nil {
+			return batch{}, err
+		}
+	}
+	if len(b.deliveries) == 0 {
+		w.position = b.to
+	}
+	if more || len(b.deliveries) > 0 {
+		b.until = now.Add(leaseTime)
+	}
+	return b, nil
+}
+
+// takeNew adds events that have not been sent yet, up to a limit, and reports whether it has looked
+// at all there are.
+func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, now time.Time) (more bool, err error) {
+	head, err := position(ctx, tx, w.OrganizationID)
+	if err != nil || head == w.position {
+		return false, err
+	}
+	entries, more, err := activity.WithData(ctx, tx, w.OrganizationID, w.position, batchSize, batchBytes)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if len(b.deliveries) == limit {
+			return true, nil
+		}
+		b.to = e.Number
+		if ev, ok := of(e); ok && w.wants(ev, e.ItemID) {
+			b.deliveries = append(b.deliveries, newDelivery(*w, ev, now))
+		}
+	}
+	if !more {
+		b.to = max(b.to, head) // what comes after the last event is none
+	}
+	return more, nil
+}
+
+// sendBatch tries the deliveries of a batch, in their order, and leaves those out that it did not
+// get to.
+func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch) {
+	within := context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
+	workers := atOnce
+	if w.fails() {
+		workers = 1
+	}
+	var begun atomic.Int64
+	var trying sync.WaitGroup
+	for range min(workers, len(b.deliveries)) {
+		trying.Go(func() {
+			for ctx.Err() == nil {
+				i := int(begun.Add(1)) - 1
+				if i >= len(b.deliveries) {
+					return
+				}
+				s.try(within, w, &b.deliveries[i])
+			}
+		})
+	}
+	trying.Wait()
+	b.cut(int(begun.Load()))
+}
+
+// cut leaves all but the first n deliveries for the next batch.
+func (b *batch) cut(n int) {
+	if n >= len(b.deliveries) {
+		return
+	}
+	for _, d := range b.deliveries[n:] {
+		if d.ID == 0 {
+			b.to = d.Sequence - 1
+			break
+		}
+	}
+	b.deliveries = b.deliveries[:n]
+}

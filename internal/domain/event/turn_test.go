@@ -1,0 +1,146 @@
+package event
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+)
+
+// What a server that is told to stop, or whose batch has taken long enough, did not get to is sent
+// in the next batch: each event once.
+func TestStopInABatch(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		const events = batchSize/2 + 5
+		r.happen(events)
+		ctx, stop := context.WithCancel(r.Context())
+		var sending sync.WaitGroup
+		var came atomic.Int64
+		to.set(func(http.ResponseWriter, *http.Request) {
+			if came.Add(1) == 3 {
+				stop()
+			}
+		})
+		if err := r.look(ctx, slog.New(slog.DiscardHandler), newSlots(), &sending); err != nil {
+			r.Fatal(err)
+		}
+		sending.Wait()
+		if n := len(r.deliveries(w.ID)); n < 3 || n > 3+atOnce {
+			r.Errorf("%d were sent", n)
+		}
+		r.send(r.Service)
+		if n := came.Load(); n != events || len(r.deliveries(w.ID)) != events {
+			r.Errorf("%d came of %d, %d deliveries", n, events, len(r.deliveries(w.ID)))
+		}
+	})
+}
+
+// A server whose lease was lost to another one changes nothing any more.
+func TestLeaseIsLost(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		r.happen(3)
+		found, b, err := r.next(r.Context(), w, batch{}, true)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.pass(leaseTime + time.Second)
+		r.happen(2)
+		r.send(r.server(r.DB, loopback))
+		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+		r.sendBatch(r.Context(), found, &b)
+		r.pass(time.Second)
+		if _, _, err := r.next(r.Context(), w, b, true); err != nil {
+			r.Fatal(err)
+		}
+		r.send(r.Service)
+		deliveries := r.deliveries(w.ID)
+		for _, d := range deliveries {
+			if d.State != Delivered {
+				r.Errorf("%+v", d)
+			}
+		}
+		if found, err := r.Get(r.Context(), r.caller, w.ID); err != nil || !found.Enabled || len(deliveries) != 5 {
+			r.Errorf("%+v, %v, %d deliveries", found, err, len(deliveries))
+		}
+	})
+}
+
+// However many receivers hang, once they are known to fail they keep to slots of their own, and
+// take turns.
+func TestThoseThatFailTakeTurns(t *testing.T) {
+	each(t, func(r rig) {
+		failing, fine := r.receiver(), r.receiver()
+		const several = 5
+		fails := map[int64]bool{}
+		for range several {
+			fails[r.webhook(failing.URL, "app.*").ID] = true
+		}
+		failing.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		r.happen(1)
+		r.send(r.Service)
+		last := r.webhook(fine.URL, "app.*")
+		r.happen(20 * failingBatch)
+		few := slots{fine: make(chan struct{}, 1), failing: make(chan struct{}, 1)}
+		for range several {
+			r.pass(time.Second)
+			var sending sync.WaitGroup
+			if err := r.look(r.Context(), slog.New(slog.DiscardHandler), few, &sending); err != nil {
+				r.Fatal(err)
+			}
+			sending.Wait()
+		}
+		if n := len(r.deliveries(last.ID)); n != 20*failingBatch {
+			r.Errorf("%d came to the one that is fine", n)
+		}
+		for id := range fails {
+			if n := len(r.deliveries(id)); n != 1+failingBatch {
+				r.Errorf("%d tries at one that fails", n)
+			}
+		}
+	})
+}
+
+// What is tried for a webhook that is switched off meanwhile is not tried again.
+func TestSwitchedOffInABatch(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		to.set(func(answer http.ResponseWriter, _ *http.Request) {
+			if _, err := r.Update(r.Context(), r.caller, w.ID, Draft{Enabled: patch.Of(false)}); err != nil {
+				r.Error(err)
+			}
+			answer.WriteHeader(http.StatusBadGateway)
+		})
+		r.happen(1)
+		r.send(r.Service)
+		if d := r.deliveries(w.ID); len(d) != 1 || d[0].State != Failed || !d[0].DueAt.IsZero() {
+			r.Errorf("%+v", d)
+		}
+	})
+}
+
+// Many entries that a webhook does not want are passed over, as far as one batch looks at a time.
+func TestManyThatAreNotWanted(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "site.*")
+		r.happen(2*batchSize + 1)
+		r.send(r.Service)
+		found, err := findWebhook(r.Context(), r.DB, ours, w.ID, "")
+		if err != nil {
+			r.Fatal(err)
+		}
+		if head, err := position(r.Context(), r.DB, ours); err != nil || found.position != head || found.leaseUntil.After(r.DB.Now()) || len(r.deliveries(w.ID)) > 0 {
+			r.Errorf("%+v, %v", found, err)
+		}
+	})
+}
