@@ -53,10 +53,11 @@ type SitePlacement struct {
 	Placement
 }
 
-// SiteName is a site by its id and name.
+// SiteName is a site by its id, name and token.
 type SiteName struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	ID    int64  `json:"id"`
+	Name  string `json:"name"`
+	Token string `json:"token"`
 }
 
 // PlacementPatch is what to set in a placement. What is nil is left as it is.
@@ -114,6 +115,13 @@ type Preview struct {
 type Health struct {
 	Versions []VersionHealth `json:"versions"`
 	Errors   []PageError     `json:"errors"`
+}
+
+// AppHealth is how an app fares on a site.
+type AppHealth struct {
+	AppID int64  `json:"app_id"`
+	Name  string `json:"name"` // of the app
+	Health
 }
 
 // VersionHealth is how one version fares.
@@ -261,12 +269,29 @@ func (o *Organization) AllSitesOfApp(ctx context.Context, appID int64) iter.Seq2
 // GetHealth reads how an app fares on the organization's sites, or on one if siteID is not 0, since
 // a time; the zero time is a day ago.
 func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since time.Time) (Health, error) {
-	query := url.Values{}
+	query := from(since)
 	if siteID != 0 {
 		query.Set("site", strconv.FormatInt(siteID, 10))
 	}
+	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
+}
+
+// ListHealth reads one page of how the apps on a site fare there, since a time; the zero time is a day
+// ago.
+func (o *Organization) ListHealth(ctx context.Context, id int64, since time.Time, r Range) (Page[AppHealth], error) {
+	return ask[Page[AppHealth]](ctx, o.at, http.MethodGet, sitePath(id)+"/health", r.addTo(from(since)), nil)
+}
+
+// AllHealth reads how all apps on a site fare there, in their order, since a time.
+func (o *Organization) AllHealth(ctx context.Context, id int64, since time.Time) iter.Seq2[AppHealth, error] {
+	return all[AppHealth](ctx, o.at, sitePath(id)+"/health", from(since))
+}
+
+// from asks for what came since a time; the zero time asks for nothing.
+func from(since time.Time) url.Values {
+	query := url.Values{}
 	if !since.IsZero() {
 		query.Set("since", since.UTC().Format(time.RFC3339))
 	}
-	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
+	return query
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 )
 
@@ -107,4 +108,43 @@ func listErrors(ctx context.Context, q db.Querier, organizationID string, appID,
 		SELECT version, name, message, line_number, column_number, seen, first_at, last_at FROM site_errors
 		WHERE organization_id = $1 AND app_id = $2 AND (CAST($3 AS BIGINT) = 0 OR site_id = $3) AND last_at >= $4
 		ORDER BY last_at DESC, digest LIMIT 1000`, organizationID, appID, siteID, since)
+}
+
+// appsOnPage are those on a page of a site's apps.
+const appsOnPage = ` FROM (SELECT site_id, app_id FROM placements WHERE site_id = $1 ORDER BY position, app_id LIMIT $2 OFFSET $3) p `
+
+// ofApp is something about one of several apps.
+type ofApp[T any] struct {
+	appID int64
+	of    T
+}
+
+// byApp are the things about each app, in their order.
+func byApp[T any](all []ofApp[T]) map[int64][]T {
+	found := map[int64][]T{}
+	for _, one := range all {
+		found[one.appID] = append(found[one.appID], one.of)
+	}
+	return found
+}
+
+func listTotalsOfSite(ctx context.Context, q db.Querier, s Site, since int64, p page.Page) (map[int64][]total, error) {
+	fields := func(t *ofApp[total]) []any { return append([]any{&t.appID}, t.of.fields()...) }
+	all, err := db.All(ctx, q, fields, `
+		SELECT c.app_id, c.version, c.bucket, CAST(SUM(c.views) AS BIGINT)`+appsOnPage+`
+		JOIN site_counts c ON c.app_id = p.app_id AND c.site_id = p.site_id AND c.organization_id = $4 AND c.minute >= $5
+		GROUP BY c.app_id, c.version, c.bucket ORDER BY c.app_id, c.version DESC, c.bucket`,
+		s.ID, p.Limit, p.Offset, s.OrganizationID, since)
+	return byApp(all), err
+}
+
+// listErrorsOfSite needs no merge: on one site, an app's errors differ.
+func listErrorsOfSite(ctx context.Context, q db.Querier, s Site, since time.Time, p page.Page) (map[int64][]Error, error) {
+	fields := func(e *ofApp[Error]) []any { return append([]any{&e.appID}, e.of.fields()...) }
+	all, err := db.All(ctx, q, fields, `
+		SELECT e.app_id, e.version, e.name, e.message, e.line_number, e.column_number, e.seen, e.first_at, e.last_at`+appsOnPage+`
+		JOIN site_errors e ON e.app_id = p.app_id AND e.site_id = p.site_id AND e.organization_id = $4 AND e.last_at >= $5
+		ORDER BY e.last_at DESC, e.digest`,
+		s.ID, p.Limit, p.Offset, s.OrganizationID, since)
+	return byApp(all), err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
@@ -47,12 +48,8 @@ func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int6
 	if err := plugin.MayRead(c); err != nil {
 		return Health{}, err
 	}
-	now := s.DB.Now()
-	if since.IsZero() {
-		since = now.Add(-defaultHealth)
-	}
-	if since.Before(now.Add(-keepHours - time.Minute)) {
-		return Health{}, fault.Field(fault.Invalid, "since", "Must be at most 90 days ago: counts are not kept for longer.")
+	if since, err = s.countedSince(since); err != nil {
+		return Health{}, err
 	}
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		if err := visible(ctx, q, c, appID); err != nil {
@@ -73,6 +70,64 @@ func (s Service) Health(ctx context.Context, c access.Caller, appID, siteID int6
 		return err
 	})
 	return h, err
+}
+
+// countedSince is a time since when there are counts; the zero time is a day ago.
+func (s Service) countedSince(since time.Time) (time.Time, error) {
+	now := s.DB.Now()
+	if since.IsZero() {
+		return now.Add(-defaultHealth), nil
+	}
+	if since.Before(now.Add(-keepHours - time.Minute)) {
+		return since, fault.Field(fault.Invalid, "since", "Must be at most 90 days ago: counts are not kept for longer.")
+	}
+	return since, nil
+}
+
+// AppHealth is how an app fares on a site.
+type AppHealth struct {
+	AppID int64
+	Name  string
+	Health
+}
+
+// HealthOfSite returns a page of how the apps on a site fare there since a time, in their order; the
+// zero time is a day ago.
+func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, since time.Time, p page.Page) (found page.Found[AppHealth], err error) {
+	if err := plugin.MayRead(c); err != nil {
+		return found, err
+	}
+	if since, err = s.countedSince(since); err != nil {
+		return found, err
+	}
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		site, err := findSite(ctx, q, c.Organization.ID, id, "")
+		if err != nil {
+			return access.OrNotFound(err)
+		}
+		found, err = db.Page(ctx, q, p,
+			func(db.Querier) (int, error) { return site.AppsCount, nil },
+			func(q db.Querier) ([]AppHealth, error) { return listHealth(ctx, q, site, since, p) })
+		return err
+	})
+	return found, err
+}
+
+func listHealth(ctx context.Context, q db.Querier, s Site, since time.Time, p page.Page) ([]AppHealth, error) {
+	placed, err := listPlacements(ctx, q, s.ID, p)
+	if err != nil {
+		return nil, err
+	}
+	views, err := listTotalsOfSite(ctx, q, s, since.Unix()/60, p)
+	if err != nil {
+		return nil, err
+	}
+	errs, err := listErrorsOfSite(ctx, q, s, since, p)
+	all := make([]AppHealth, len(placed))
+	for i, app := range placed {
+		all[i] = AppHealth{AppID: app.AppID, Name: app.Name, Health: Health{healthOf(views[app.AppID]), errs[app.AppID]}}
+	}
+	return all, err
 }
 
 // healthOf adds up totals, which are in the order of versions and then buckets.

@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
 )
@@ -102,6 +104,15 @@ func (r rig) health(s Site, p plugin.Plugin) Health {
 		r.Fatal(err)
 	}
 	h, err := r.Health(r.Context(), r.callerOf(s), p.ID, s.ID, time.Time{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	all, err := r.HealthOfSite(r.Context(), r.callerOf(s), s.ID, time.Time{}, page.First)
+	for _, app := range all.Items { // the same is told of the whole site
+		if app.AppID == p.ID && (!slices.Equal(app.Versions, h.Versions) || !slices.Equal(app.Errors, h.Errors)) {
+			r.Errorf("of the app %+v, of the site %+v", h, app.Health)
+		}
+	}
 	if err != nil {
 		r.Fatal(err)
 	}

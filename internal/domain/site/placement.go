@@ -16,6 +16,7 @@ import (
 type Placement struct {
 	SiteID         int64
 	SiteName       string
+	SiteToken      string
 	OrganizationID string // the site's
 	AppID          int64
 	Name           string // the app's

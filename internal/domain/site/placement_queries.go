@@ -8,12 +8,12 @@ import (
 	"foyer/internal/infra/db"
 )
 
-const placementColumns = `p.site_id, s.name, p.organization_id, p.app_id, COALESCE((SELECT name FROM plugins WHERE plugins.id = p.app_id), ''),
+const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_id, COALESCE((SELECT name FROM plugins WHERE plugins.id = p.app_id), ''),
 	p.enabled, p.position, p.version, p.running, p.kept, p.held, p.paths, p.config, p.site_values, p.created_at, p.updated_at`
 
 func (p *Placement) fields() []any {
 	return []any{
-		&p.SiteID, &p.SiteName, &p.OrganizationID, &p.AppID, &p.Name, &p.Enabled, &p.Position, &p.Version, &p.Running, &p.kept, &p.Held,
+		&p.SiteID, &p.SiteName, &p.SiteToken, &p.OrganizationID, &p.AppID, &p.Name, &p.Enabled, &p.Position, &p.Version, &p.Running, &p.kept, &p.Held,
 		texts{&p.Paths},
 		&p.Config, &p.Values, &p.CreatedAt, &p.UpdatedAt,
 	}

@@ -49,6 +49,9 @@ var siteCalls = map[string]func(context.Context, *client.Organization) (any, err
 	"getHealth": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.GetHealth(ctx, 42, 3, time.Unix(1e9, 0))
 	},
+	"listHealth": func(ctx context.Context, o *client.Organization) (any, error) {
+		return o.ListHealth(ctx, 3, time.Unix(1e9, 0), client.Range{})
+	},
 	"disableApp": func(ctx context.Context, o *client.Organization) (any, error) { return o.DisableApp(ctx, 42, "broken") },
 	"enableApp":  func(ctx context.Context, o *client.Organization) (any, error) { return o.EnableApp(ctx, 42) },
 	"withdrawVersion": func(ctx context.Context, o *client.Organization) (any, error) {

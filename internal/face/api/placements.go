@@ -17,7 +17,8 @@ func AppendPlacement(b []byte, p site.Placement) []byte {
 // appendPlacementOf is AppendPlacement where it is to be told on which site.
 func appendPlacementOf(b []byte, p site.Placement) []byte {
 	b = append(wire.AppendName(append(b, '{'), "site"), '{')
-	b = append(wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName), '}')
+	b = wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName)
+	b = append(wire.AppendField(b, "token", p.SiteToken), '}')
 	return append(appendPlacementFields(b, p), '}')
 }
 

@@ -131,6 +131,7 @@ func (a *API) siteRoutes() []Route {
 		{"GET", sites + "/{id}", readApps, seeApps, a.getSite},
 		{"PATCH", sites + "/{id}", writeApps, changeApps, a.updateSite},
 		{"DELETE", sites + "/{id}", writeApps, changeApps, a.deleteSite},
+		{"GET", sites + "/{id}/health", readApps, seeApps, a.listHealth},
 		{"GET", sites + "/{id}/history", readApps, seeApps, a.listHistory},
 		{"POST", sites + "/{id}/restore", writeApps, changeApps, a.restoreSite},
 		{"GET", placed, readApps, seeApps, a.listPlacements},

@@ -138,6 +138,27 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendHealth(b, h) })
 }
 
+func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	since, err := healthSince(r)
+	if err != nil {
+		return err
+	}
+	p, err := wire.ReadPage(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Sites.HealthOfSite(r.Context(), c, siteID(r), since, p)
+	if err != nil {
+		return err
+	}
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendAppHealth)
+}
+
+func appendAppHealth(b []byte, h site.AppHealth) []byte {
+	b = wire.AppendField(wire.AppendInt(append(b, '{'), "app_id", h.AppID), "name", h.Name)
+	return append(appendHealthFields(b, h.Health), '}')
+}
+
 // healthFilter reads which health is asked for. A site that is none is not found.
 func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 	q := r.URL.Query()
@@ -146,19 +167,28 @@ func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 			return 0, since, fault.Field(fault.Invalid, "site", "Must be the id of a site, a whole number.")
 		}
 	}
-	if q.Has("since") {
+	since, err = healthSince(r)
+	return of, since, err
+}
+
+func healthSince(r *http.Request) (since time.Time, err error) {
+	if q := r.URL.Query(); q.Has("since") {
 		var ok bool
 		if since, ok = readTime(q.Get("since")); !ok {
-			return 0, since, fault.Field(fault.Invalid, "since", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
+			return since, fault.Field(fault.Invalid, "since", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
 		}
 	}
-	return of, since, nil
+	return since, nil
 }
 
 // AppendHealth appends how an app fares.
 func AppendHealth(b []byte, h site.Health) []byte {
-	b = wire.AppendList(wire.AppendName(append(b, '{'), "versions"), h.Versions, appendVersionHealth)
-	return append(wire.AppendList(wire.AppendName(b, "errors"), h.Errors, appendError), '}')
+	return append(appendHealthFields(append(b, '{'), h), '}')
+}
+
+func appendHealthFields(b []byte, h site.Health) []byte {
+	b = wire.AppendList(wire.AppendName(b, "versions"), h.Versions, appendVersionHealth)
+	return wire.AppendList(wire.AppendName(b, "errors"), h.Errors, appendError)
 }
 
 func appendVersionHealth(b []byte, v site.VersionHealth) []byte {

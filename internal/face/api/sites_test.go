@@ -76,7 +76,7 @@ func TestSitesAPI(t *testing.T) {
 		last := placed(`{"color":"red"}`, `{"color":"red","size":"M"}`)
 		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"size":null}}`, 200, "{"+last)
 		r.want("GET", sites+id+"/apps", "", 200, `{"count":1,"next":null,"previous":null,"results":[{`+last+`]}`)
-		r.want("GET", apps+app+"/sites", "", 200, `{"count":1,"next":null,"previous":null,"results":[{"site":{"id":`+id+`,"name":"shop"},`+last+`]}`)
+		r.want("GET", apps+app+"/sites", "", 200, `{"count":1,"next":null,"previous":null,"results":[{"site":{"id":`+id+`,"name":"shop","token":"`+token+`"},`+last+`]}`)
 		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"color":null}}`, 400,
 			faultBody("validation_error", "required", "Must be given: the app needs it.", `"config.color"`))
 		r.want("PATCH", sites+id+"/apps/"+app, `{"config":{"color":"a\u0000"}}`, 400,
@@ -222,6 +222,14 @@ func TestBeaconAPI(t *testing.T) {
 		if h.status != 200 || loads < "600" || loads > "650" || len(loads) != 3 { // a few come back while they are sent
 			r.t.Errorf("%d %s", h.status, h.body)
 		}
+		one, _ := strings.CutPrefix(h.body, "{")
+		all := r.send(r.key, "GET", sites+id+"/health", "")
+		if want := `"results":[{"app_id":` + app + `,"name":"` + between(all.body, `"name":"`, `"`) + `",` + one + "]}"; !strings.HasSuffix(all.body, want) {
+			r.t.Errorf("%d %s, want %s", all.status, all.body, want)
+		}
+		r.want("GET", sites+id+"/health?since=2001-01-01T00:00:00Z", "", 400,
+			faultBody("validation_error", "invalid_input", "Must be at most 90 days ago: counts are not kept for longer.", `"since"`))
+		r.want("GET", sites+"999/health", "", 404, notFound)
 		r.want("GET", apps+app+"/health?since=yesterday", "", 400,
 			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"since"`))
 		r.want("GET", apps+app+"/health?site=999", "", 404, notFound)

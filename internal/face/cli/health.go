@@ -57,6 +57,36 @@ func (c appHealth) Run(ctx context.Context, o *client.Organization, out *termina
 	return pageErrors.All(out, h.Errors)
 }
 
+var appsHealth = terminal.View[client.AppHealth]{
+	Columns: "ID APP VIEWS RAN FAILED ERRORS",
+	Row: func(h client.AppHealth) []any {
+		var all client.VersionHealth
+		for _, v := range h.Versions {
+			all.Loads, all.Running, all.Failed = all.Loads+v.Loads, all.Running+v.Running, all.Failed+v.Failed
+		}
+		return []any{h.AppID, h.Name, all.Loads, all.Running, all.Failed, len(h.Errors)}
+	},
+}
+
+type siteHealth struct {
+	aSite
+	Since time.Duration `default:"24h" help:"How far back, 90 days (2160h) at most."`
+}
+
+// Run shows what the pages of a site reported.
+func (c siteHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := siteID(ctx, o, c.Site)
+	if err != nil {
+		return err
+	}
+	since := time.Now().Add(-c.Since) //nolint:forbidigo // the server takes any time
+	all, err := collect(o.AllHealth(ctx, id, since))
+	if err != nil {
+		return orMissing(err, "site", c.Site)
+	}
+	return appsHealth.All(out, all)
+}
+
 type sitePreview struct {
 	appOnSite
 	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page."`

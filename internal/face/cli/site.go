@@ -21,6 +21,7 @@ type siteCommands struct {
 	Place   sitePlace   `cmd:"" help:"Put an app on a site."`
 	Change  siteChange  `cmd:"" help:"Change how an app is placed."`
 	Remove  siteRemove  `cmd:"" help:"Take an app off a site."`
+	Health  siteHealth  `cmd:"" help:"Show how the apps on a site fare in its pages: \"foyer app health\" tells more of one."`
 	Preview sitePreview `cmd:"" help:"Make a link to a page that runs an app, placed or not, in one browser tab, for an hour."`
 	History siteHistory `cmd:"" help:"List what the manifest of a site said, the newest first."`
 	Restore siteRestore `cmd:"" help:"Place all apps as when a revision began."`
