@@ -43,19 +43,3 @@ func TestConsoleSearch(t *testing.T) {
 		}
 	})
 }
-
-// No page is heavier than 60 KB, the editor aside.
-func TestConsolePagesAreSmall(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, s *running) {
-		furnish(t, s)
-		for range 60 {
-			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))
-		}
-		for path, page := range visit(t, s, s.key).wander() {
-			if page.isPage() && len(page.body) > 60<<10 {
-				t.Errorf("%s: %d bytes", path, len(page.body))
-			}
-		}
-	})
-}

@@ -99,10 +99,10 @@ func TestConsoleSitesOverTime(t *testing.T) {
 			must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: id}))
 		}
 		v := visit(t, s, s.key)
-		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "up", "app", itoa(ids[1])))
-		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "up", "app", itoa(ids[1])))
-		v.want(200, "Chat is at position 2 now.", v.post(site, "do", "down", "app", itoa(ids[1])))
-		v.want(404, "Not found", v.post(site, "do", "down", "app", "99"))
+		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "move", "up", itoa(ids[1])))
+		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "move", "up", itoa(ids[1])))
+		v.want(200, "Chat is at position 2 now.", v.post(site, "do", "move", "down", itoa(ids[1])))
+		v.want(404, "Not found", v.post(site, "do", "move", "down", "99"))
 
 		placed := site + "/apps/" + itoa(ids[0])
 		v.want(200, "<h3>What visitors see</h3>", v.get(placed))

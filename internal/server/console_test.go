@@ -91,7 +91,7 @@ func (v *visitor) want(status int, text string, got shown) {
 // inForms are what a form is filled with, which must come back as it was.
 var inForms = regexp.MustCompile(`(?s)value="[^"]*"|<textarea[^<]*</textarea>`)
 
-var links = regexp.MustCompile(`href="(/[^"#]*)"`)
+var links = regexp.MustCompile(`href="([/?][^"#]*)"`)
 
 // isPage reports whether it is HTML, not a file.
 func (s shown) isPage() bool { return strings.HasPrefix(s.header.Get("Content-Type"), "text/html") }
@@ -108,9 +108,14 @@ func (v *visitor) wander() map[string]shown {
 		}
 		page := v.get(path)
 		pages[path] = page
+		here, _, _ := strings.Cut(path, "?")
 		for _, link := range links.FindAllStringSubmatch(page.body, -1) {
-			if strings.HasPrefix(link[1], "/console") && page.isPage() {
-				ahead = append(ahead, html.UnescapeString(link[1]))
+			to := html.UnescapeString(link[1])
+			if strings.HasPrefix(to, "?") {
+				to = here + to
+			}
+			if strings.HasPrefix(to, "/console") && page.isPage() {
+				ahead = append(ahead, to)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/page"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/console/markup"
 )
@@ -25,9 +26,9 @@ type App struct {
 	Versions      versionTable
 	VersionsCount int
 	Sites         []client.SitePlacement // where it is placed
-	Health        Health
-	Shown         client.Site // that it runs on, shown in a frame; zero: none
-	Try           string      // the path of that site's try page
+	Health        client.Health
+	Shown         client.SiteName // that it runs on, shown in a frame; zero: none
+	Try           string          // the path of that site's try page
 }
 
 // pair is a value of an app, by what its form calls it.
@@ -84,42 +85,32 @@ func showApp(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := App{Frame: v.frameOf(app.App), AppSource: app}
-	versions, err := v.organization.ListVersions(v.ctx(), app.ID, client.Range{Limit: shownVersions})
+	part := client.Range{Limit: shownVersions}
+	if upstream(app.App) { // SavedHere asks for the current one, which may be old
+		part.Limit = page.MaxLimit
+	}
+	versions, err := v.organization.ListVersions(v.ctx(), app.ID, part)
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown.Versions, shown.VersionsCount = versionTable{v.appPath(), v.rows(app.ID, versions.Results)}, versions.Count
-	if upstream(app.App) { // only SavedHere asks
-		if shown.Current, err = v.currentVersion(app.ID, versions.Results); err != nil {
-			return markup.Page{}, err
-		}
+	if i := slices.IndexFunc(versions.Results, func(v client.Version) bool { return v.Current }); i >= 0 {
+		shown.Current = versions.Results[i]
 	}
+	newest := versions.Results[:min(len(versions.Results), shownVersions)]
+	shown.Versions, shown.VersionsCount = versionTable{v.appPath(), v.rows(app.ID, newest)}, versions.Count
 	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: perPage})
 	if err != nil {
 		return markup.Page{}, err
 	}
 	shown.Sites = placed.Results
-	health, err := v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
-	if err != nil {
+	if shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{}); err != nil {
 		return markup.Page{}, err
 	}
-	shown.Health = Health{health, shown.Frame, app.ID}
-	err = shown.frame(v)
-	return markup.Fill("app.html", shown), err
-}
-
-// frame chooses the first site that runs the app, to show its try page.
-func (p *App) frame(v *visit) error {
-	i := slices.IndexFunc(p.Sites, func(s client.SitePlacement) bool { return s.Enabled && s.Running != nil })
-	if i < 0 {
-		return nil
+	if i := slices.IndexFunc(shown.Sites, func(s client.SitePlacement) bool { return s.Enabled && s.Running != nil }); i >= 0 {
+		shown.Shown = shown.Sites[i].Site
+		shown.Try = v.tryPath(shown.Shown.Token)
 	}
-	site, err := v.organization.GetSite(v.ctx(), p.Sites[i].Site.ID)
-	if client.IsNotFound(err) {
-		return nil // it was deleted meanwhile
-	}
-	p.Shown, p.Try = site, v.tryPath(site)
-	return err
+	return markup.Fill("app.html", shown), nil
 }
 
 // app is the app that the path names.

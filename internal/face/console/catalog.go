@@ -8,6 +8,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/console/markup"
 )
@@ -47,9 +48,13 @@ func showEntry(v *visit) (markup.Page, error) {
 // entry is the app of the catalog that the query names.
 func (v *visit) entry() (client.CatalogApp, error) {
 	name, url := v.request.URL.Query().Get("name"), v.request.URL.Query().Get("url")
-	for app, err := range v.organization.AllRepository(v.ctx()) {
-		if err != nil || app.Name == name && app.URL == url {
-			return app, err
+	all, err := v.organization.ListRepository(v.ctx(), client.Range{Limit: page.MaxLimit})
+	if err != nil {
+		return client.CatalogApp{}, err
+	}
+	for _, app := range all.Results {
+		if app.Name == name && app.URL == url {
+			return app, nil
 		}
 	}
 	return client.CatalogApp{}, fault.New(fault.NotFound, "The catalog has no app of this name.")

@@ -105,7 +105,7 @@ func screens() map[string]screen {
 		app + "/place":                          {show: showPlace, do: map[string]action{"place": placeHere}},
 		app + "/compare":                        {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
 		organization + "/sites":                 {show: showSites, do: map[string]action{"create": createSite}},
-		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "up": moveUp, "down": moveDown, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
+		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "move": moveApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
 		aSite + "/history":                      {show: showHistory, do: map[string]action{"restore": restoreSite}},
 		aSite + "/health":                       {show: showSiteHealth},
 		aSite + "/apps/{app}":                   {show: showPlacement, do: map[string]action{"save": savePlacement, "preview": previewPlacement, "remove": removePlacement}},

@@ -1,18 +1,12 @@
 package console
 
 import (
+	"context"
 	"time"
 
 	"foyer/client"
 	"foyer/internal/face/console/markup"
 )
-
-// Health shows what pages reported of one app.
-type Health struct {
-	client.Health
-	Frame // of the page it is on
-	AppID int64
-}
 
 // failing reports whether an app has failed on pages.
 func failing(h client.Health) bool {
@@ -34,48 +28,45 @@ func share(v client.VersionHealth) int64 {
 
 // SiteHealth shows what the pages of a site reported, app by app.
 type SiteHealth struct {
-	Frame
-	client.Site
-	Apps []appHealth
+	List[appHealth]
+	Site client.Site
 	Days string // how far back, as the form has it
 }
 
 // appHealth is an app on a site, and how it fares there.
 type appHealth struct {
-	client.Placement
-	Health
+	client.AppHealth
+	More int // errors that are not listed
 }
 
 // spans are the times that the page of a site's health offers, in days.
 var spans = map[string]time.Duration{"1": 24 * time.Hour, "7": 7 * 24 * time.Hour, "90": 90 * 24 * time.Hour}
+
+// errorsOfEach is how many errors of each app the page of a site's health lists.
+const errorsOfEach = 3
 
 func showSiteHealth(v *visit) (markup.Page, error) {
 	id, err := v.siteID()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	site, err := v.organization.GetSite(v.ctx(), id)
-	if err != nil {
+	shown := SiteHealth{Days: v.request.URL.Query().Get("days")}
+	if shown.Site, err = v.organization.GetSite(v.ctx(), id); err != nil {
 		return markup.Page{}, err
 	}
-	placed, err := v.organization.ListPlacements(v.ctx(), id, client.Range{Limit: perPage})
-	if err != nil {
-		return markup.Page{}, err
-	}
-	shown := SiteHealth{Frame: v.frame("sites"), Site: site, Days: v.request.URL.Query().Get("days")}
 	if spans[shown.Days] == 0 {
 		shown.Days = "1"
 	}
 	since := v.console.Keys.Now().Add(-spans[shown.Days])
-	for _, p := range placed.Results {
-		h, err := v.organization.GetHealth(v.ctx(), p.AppID, id, since)
-		if client.IsNotFound(err) {
-			continue // it was taken off, or is no longer shared
+	shown.List, err = list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[appHealth], error) {
+		found, err := v.organization.ListHealth(ctx, id, since, part)
+		rows := client.Page[appHealth]{Count: found.Count, Next: found.Next}
+		for _, h := range found.Results {
+			more := max(0, len(h.Errors)-errorsOfEach)
+			h.Errors = h.Errors[:len(h.Errors)-more]
+			rows.Results = append(rows.Results, appHealth{h, more})
 		}
-		if err != nil {
-			return markup.Page{}, err
-		}
-		shown.Apps = append(shown.Apps, appHealth{p, Health{h, shown.Frame, p.AppID}})
-	}
-	return markup.Fill("site_health.html", shown), nil
+		return rows, err
+	})
+	return markup.Fill("site_health.html", shown), err
 }

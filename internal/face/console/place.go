@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -15,6 +16,8 @@ type Place struct {
 	Frame
 	App   client.App
 	Sites []client.Site // that it is not on
+	Find  string        // what they are called
+	More  bool          // there are others
 }
 
 func showPlace(v *visit) (markup.Page, error) {
@@ -22,15 +25,17 @@ func showPlace(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	all, err := v.organization.ListSites(v.ctx(), client.Range{Limit: page.MaxLimit})
+	shown := Place{Frame: v.frame("apps"), App: app, Find: strings.TrimSpace(v.request.URL.Query().Get("find"))}
+	found, err := v.organization.FindSites(v.ctx(), client.SiteFilter{Search: shown.Find}, client.Range{Limit: perPage})
 	if err != nil {
 		return markup.Page{}, err
 	}
 	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: page.MaxLimit})
-	left := slices.DeleteFunc(all.Results, func(s client.Site) bool {
+	shown.Sites = slices.DeleteFunc(found.Results, func(s client.Site) bool {
 		return slices.ContainsFunc(placed.Results, func(p client.SitePlacement) bool { return p.Site.ID == s.ID })
 	})
-	return markup.Fill("place.html", Place{v.frame("apps"), app, left}), err
+	shown.More = found.Count > perPage
+	return markup.Fill("place.html", shown), err
 }
 
 func placeHere(v *visit) (next, error) {

@@ -20,7 +20,7 @@ type Placed struct {
 	client.Placement
 	Site    client.Site
 	Values  []setting
-	Health  Health
+	Health  client.Health
 	Try     string    // the path of the site's try page, for a frame
 	Preview time.Time // until when Try is a preview of what was typed; zero: it is not
 	Link    string    // to a preview on a page of the site; "": none
@@ -105,7 +105,7 @@ func (v *visit) placedPage() (Placed, error) {
 	if err != nil {
 		return Placed{}, err
 	}
-	shown := Placed{Frame: v.frame("sites"), Site: site, Try: v.tryPath(site)}
+	shown := Placed{Frame: v.frame("sites"), Site: site, Try: v.tryPath(site.Token)}
 	if shown.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
 		return Placed{}, err
 	}
@@ -114,8 +114,7 @@ func (v *visit) placedPage() (Placed, error) {
 		return Placed{}, err
 	}
 	shown.schema, shown.Values = app.ConfigSchema, settings(app.ConfigSchema, shown.Config)
-	health, err := v.organization.GetHealth(v.ctx(), appID, site.ID, time.Time{})
-	shown.Health = Health{health, shown.Frame, appID}
+	shown.Health, err = v.organization.GetHealth(v.ctx(), appID, site.ID, time.Time{})
 	return shown, err
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,19 +29,23 @@ func (v *visit) origins() []string { return append([]string{}, strings.Fields(v.
 
 // Site shows a site and the apps on it.
 type Site struct {
-	Frame
+	List[client.Placement]
 	client.Site
-	Placements []client.Placement
-	Apps       []client.App // that may be put on it
-	Server     string       // where the page's policy must let it ask: scheme and host
-	Try        string       // the address of its try page
+	Apps   []client.App // that may be put on it
+	Find   string       // what they are called
+	More   bool         // there are others
+	Server string       // where the page's policy must let it ask: scheme and host
+	Try    string       // the address of its try page
 }
 
 // OriginLines is the list of origins as a form has it.
 func (p Site) OriginLines() string { return strings.Join(p.Origins, "\n") }
 
-// Last reports whether an app is the last on the site.
-func (p Site) Last(i int) bool { return i == len(p.Placements)-1 }
+// First reports whether an app of the list is the first on the site.
+func (p Site) First(i int) bool { return p.From+i == 1 }
+
+// Last reports whether an app of the list is the last on the site.
+func (p Site) Last(i int) bool { return p.From+i == p.Count }
 
 func (v *visit) siteID() (int64, error) { return number(v.request.PathValue("site")) }
 
@@ -53,42 +58,31 @@ func showSite(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown := Site{Frame: v.frame("sites"), Site: s}
-	placed, err := v.organization.ListPlacements(v.ctx(), id, client.Range{Limit: page.MaxLimit})
-	if err != nil {
-		return markup.Page{}, err
-	}
-	shown.Placements = placed.Results
-	if shown.Offer.ChangeApps {
-		if shown.Apps, err = v.placeable(placed.Results); err != nil {
-			return markup.Page{}, err
-		}
+	shown := Site{Site: s, Find: strings.TrimSpace(v.request.URL.Query().Get("find")), Try: v.tryPath(s.Token)}
+	shown.List, err = list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Placement], error) {
+		return v.organization.ListPlacements(ctx, id, part)
+	})
+	if err == nil && shown.Offer.ChangeApps {
+		err = shown.findApps(v)
 	}
 	base := v.console.Base()
 	shown.Server = base.Scheme + "://" + base.Host
-	shown.Try = v.tryPath(s)
-	return markup.Fill("site.html", shown), nil
+	return markup.Fill("site.html", shown), err
 }
 
-// tryPath is the path of a site's try page, as browsers see it, with its key.
-func (v *visit) tryPath(s client.Site) string {
-	return v.console.prefix + "/sites/" + s.Token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(s.Token, v.console.Keys.Now()))
+// findApps finds apps that may be put on the site.
+func (p *Site) findApps(v *visit) error {
+	found, err := v.organization.FindApps(v.ctx(), client.AppFilter{Search: p.Find}, client.Range{Limit: perPage})
+	p.Apps = slices.DeleteFunc(found.Results, func(app client.App) bool {
+		return slices.ContainsFunc(p.Items, func(placed client.Placement) bool { return placed.AppID == app.ID })
+	})
+	p.More = found.Count > perPage
+	return err
 }
 
-// placeable lists the apps that are not on a site yet.
-func (v *visit) placeable(placed []client.Placement) ([]client.App, error) {
-	there := map[int64]bool{}
-	for _, p := range placed {
-		there[p.AppID] = true
-	}
-	found, err := v.organization.ListApps(v.ctx(), client.Range{Limit: page.MaxLimit})
-	var left []client.App
-	for _, app := range found.Results {
-		if !there[app.ID] {
-			left = append(left, app)
-		}
-	}
-	return left, err
+// tryPath is the path of the try page of the site with a token, as browsers see it, with its key.
+func (v *visit) tryPath(token string) string {
+	return v.console.prefix + "/sites/" + token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(token, v.console.Keys.Now()))
 }
 
 // onSite does something to the site that the path names, and says what.
@@ -144,15 +138,14 @@ func placeApp(v *visit) (next, error) {
 	return v.place(id, app)
 }
 
-func moveUp(v *visit) (next, error) { return v.move(-1) }
-
-func moveDown(v *visit) (next, error) { return v.move(+1) }
-
-// move has an app change places with its neighbour. Positions are numbered anew: those of neighbours
-// may be the same.
-func (v *visit) move(by int) (next, error) {
+// moveApp has an app change places with its neighbour.
+func moveApp(v *visit) (next, error) {
+	by, text := -1, v.line("up")
+	if text == "" {
+		by, text = +1, v.line("down")
+	}
 	return v.onSite(func(id int64) (string, error) {
-		app, err := number(v.line("app"))
+		app, err := number(text)
 		if err != nil {
 			return "", err
 		}
@@ -167,13 +160,19 @@ func (v *visit) move(by int) (next, error) {
 		}
 		to := min(max(from+by, 0), len(all)-1)
 		all[from], all[to] = all[to], all[from]
-		for i, p := range all {
-			if position := int64(i + 1); p.Position != position {
-				if _, err := v.organization.UpdatePlacement(v.ctx(), id, p.AppID, client.PlacementPatch{Position: &position}); err != nil {
-					return "", err
-				}
+		return sentence("%s is at position "+strconv.Itoa(to+1)+" now.", all[to].Name), v.order(id, all)
+	})
+}
+
+// order gives apps on a site the positions that they have in a list: those of neighbours may have been
+// the same.
+func (v *visit) order(siteID int64, all []client.Placement) error {
+	for i, p := range all {
+		if position := int64(i + 1); p.Position != position {
+			if _, err := v.organization.UpdatePlacement(v.ctx(), siteID, p.AppID, client.PlacementPatch{Position: &position}); err != nil {
+				return err
 			}
 		}
-		return sentence("%s is at position "+strconv.Itoa(to+1)+" now.", all[to].Name), nil
-	})
+	}
+	return nil
 }

@@ -3,10 +3,10 @@ package console
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 
 	"foyer/client"
+	"foyer/internal/base/page"
 	"foyer/internal/face/console/markup"
 )
 
@@ -70,37 +70,38 @@ type Version struct {
 }
 
 func showVersion(v *visit) (markup.Page, error) {
-	var page Version
+	var shown Version
 	source, err := v.source()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	page.App = source.App
+	shown.App = source.App
 	number, against, err := v.compared()
 	if err != nil {
 		return markup.Page{}, err
 	}
-	page.Against, page.Asked = against, against != 0
-	for version, err := range v.organization.AllVersions(v.ctx(), page.App.ID) {
-		if err != nil {
-			return markup.Page{}, err
-		}
-		page.add(version, number)
-	}
-	diffs, err := v.organization.DiffVersions(v.ctx(), page.App.ID, number, page.Against)
+	shown.Against, shown.Asked = against, against != 0
+	versions, err := v.organization.ListVersions(v.ctx(), shown.App.ID, client.Range{Limit: page.MaxLimit})
 	if err != nil {
 		return markup.Page{}, err
 	}
-	page.Frame = v.frameOf(page.App)
+	for _, version := range versions.Results {
+		shown.add(version, number)
+	}
+	diffs, err := v.organization.DiffVersions(v.ctx(), shown.App.ID, number, shown.Against)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown.Frame = v.frameOf(shown.App)
 	var known side
-	switch page.At {
-	case page.Against:
+	switch shown.At {
+	case shown.Against:
 		known = side{source.Source, true}
-	case page.Version.Version:
+	case shown.Version.Version:
 		known = side{source.Source, false}
 	}
-	page.Files = readDiffs(diffs.Files, known)
-	return markup.Fill("version.html", page), nil
+	shown.Files = readDiffs(diffs.Files, known)
+	return markup.Fill("version.html", shown), nil
 }
 
 // add notes one of the app's versions, the newest first, on the page of the one with a number.
@@ -130,19 +131,6 @@ func (v *visit) compared() (version, against int64, err error) {
 		against, err = number(text)
 	}
 	return version, against, err
-}
-
-// currentVersion is the version that an app is at, mostly one of the newest.
-func (v *visit) currentVersion(id int64, newest []client.Version) (client.Version, error) {
-	if i := slices.IndexFunc(newest, func(v client.Version) bool { return v.Current }); i >= 0 {
-		return newest[i], nil
-	}
-	for version, err := range v.organization.AllVersions(v.ctx(), id) {
-		if err != nil || version.Current {
-			return version, err
-		}
-	}
-	return client.Version{}, nil
 }
 
 // onVersion does something to the version that the path names, and says what.

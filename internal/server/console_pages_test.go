@@ -1,0 +1,149 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/base/inflight"
+	"foyer/internal/config"
+	"foyer/internal/face/api"
+	"foyer/internal/face/console"
+	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/upstream/upstreamtest"
+	"foyer/internal/server"
+)
+
+const (
+	maxAsks  = 4        // of a page, to the API
+	maxBytes = 60 << 10 // of a page with the style in it and its script, neither of them compressed; the editor comes besides
+)
+
+// asked is the name, in the context of a request, of how often its page has asked the API.
+type asked struct{}
+
+// counting serves the console of a database. It returns, once the server is closed, how often a page of each
+// pattern has asked the API at most. The console asks the mux it is registered with, which has the API of another.
+func counting(t *testing.T, cfg config.Config) (url string, close func() map[string]int64) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, log))
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	to, s := wire.NewMux(), httptest.NewUnstartedServer(nil)
+	url = "http://" + s.Listener.Addr().String()
+	behind := d.API(url, log)
+	behind.InFlight = inflight.New(1 << 30)
+	routes := behind.Handler(func(*wire.Mux) {})
+	to.Handle("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Context().Value(asked{}).(*atomic.Int64).Add(1)
+		routes.ServeHTTP(w, r)
+	}))
+	host := markup.Host{BaseURL: url, RequestID: api.RequestID, Report: behind.Report, Check: behind.CheckPeer, Limit: behind.LimitPeer, Address: behind.ClientAddress}
+	(&console.Console{
+		Host: host, Keys: d.Keys, ByKey: true, SignIn: d.SignIn, Addresses: d.Addresses, Tries: d.Sites.Tries, Preview: d.Invites.Preview, Compare: d.Plugins.Compare,
+	}).Register(to)
+	most := map[string]int64{}
+	var one sync.Mutex
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n atomic.Int64
+		seen := func(r *http.Request, _ api.Outcome) {
+			one.Lock()
+			defer one.Unlock()
+			if r.Method == http.MethodGet {
+				most[r.Pattern] = max(most[r.Pattern], n.Load())
+			}
+		}
+		behind.Observe(to, seen).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), asked{}, &n)))
+	})
+	s.Start()
+	t.Cleanup(s.Close)
+	return url, func() map[string]int64 {
+		s.Close()
+		return most
+	}
+}
+
+// furnishFully makes enough of everything that pages have more than one thing to show.
+func furnishFully(t *testing.T, s *running) {
+	t.Helper()
+	furnish(t, s)
+	join(t, s)
+	repo := upstreamtest.NewHost(t).Repo(t, "banner")
+	tag := func(n int) string {
+		name := fmt.Sprintf("v1.0.%d", n)
+		repo.Tag(t, name, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "site.ts": "export function inject() { return " + strconv.Itoa(n) + " }\n"}))
+		return name
+	}
+	app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, tag(0))))
+	for n := range 12 {
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"readme.md": new(strconv.Itoa(n))}}))
+	}
+	tag(1)
+	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: 1})) // none of the newest versions is the current one
+	if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
+		t.Fatal(err)
+	}
+	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.Range{}))
+	must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID}))
+	for range 60 {
+		made := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: made.ID}))
+	}
+	hook := client.WebhookPatch{URL: new("https://hooks.acme.example/foyer"), Events: []string{"webhook.test"}}
+	must[client.Webhook](t)(s.CreateWebhook(t.Context(), hook))
+}
+
+// No page asks the API more than four times, however much there is to show, and none is heavy.
+func TestConsolePagesAreSmall(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		cfg := config.Config{Database: database, DataDir: t.TempDir(), Secret: "a secret that both have", InviteTTL: time.Hour, UpstreamAllow: upstreamtest.Allow()}
+		s := start(t, cfg)
+		furnishFully(t, s)
+		url, asks := counting(t, cfg)
+		s.URL = url
+		script := len(visit(t, s, "").get(markup.Enhancements.Path).body)
+		v := visit(t, s, s.key)
+		pages := v.wander()
+		for _, path := range []string{
+			"/console/@current/search?q=a", "/console/@current/search?q=foy_", "/console/@current/apps/2/compare?version=9&against=2", "/console/invitations", "/console/a/b/c",
+		} {
+			pages[path] = v.get(path)
+		}
+		heaviest, heaviestPath := 0, ""
+		for path, page := range pages {
+			if !page.isPage() {
+				continue
+			}
+			if weight := len(page.body) + script; weight > maxBytes {
+				t.Errorf("%s: %d bytes", path, weight)
+			} else if weight > heaviest {
+				heaviest, heaviestPath = weight, path
+			}
+		}
+		most := asks()
+		for pattern, n := range most {
+			if n > maxAsks {
+				t.Errorf("%s asks the API %d times", pattern, n)
+			}
+		}
+		if len(most) < 39 {
+			t.Errorf("only %d kinds of pages: %v", len(most), most)
+		}
+		t.Logf("%d pages of %d kinds; the heaviest, %s, has %d bytes", len(pages), len(most), heaviestPath, heaviest)
+	})
+}
