@@ -44,7 +44,7 @@ func TestStoppingIsNotReady(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		running, stop := context.WithCancel(t.Context())
 		to := wire.NewMux()
-		Server{Log: slog.New(slog.DiscardHandler)}.pages(running, to, d, "http://foyer.example")
+		Server{Log: slog.New(slog.DiscardHandler)}.pages(running, to, d)
 		ask := func(path string) int {
 			w := httptest.NewRecorder()
 			to.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

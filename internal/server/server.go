@@ -158,26 +158,23 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		note = seen(m.seen)
 	}
 	return traced(s.Tracer, a.Observe(a.Handler(func(to *wire.Mux) {
-		s.pages(ctx, to, d.db, baseURL)
+		s.pages(ctx, to, d.db)
 		pages.Register(to)
 		members.Register(to)
-		(&guide.Guides{Host: host, Reference: api.OpenAPIDocument()}).Register(to)
+		(&guide.Guides{Host: host, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(), Organization: members.Organization}).Register(to)
 	}), note))
 }
 
 // pages adds what is served beside the API.
-func (s Server) pages(ctx context.Context, to *wire.Mux, d *db.DB, baseURL string) {
-	docs := api.Docs(baseURL)
+func (s Server) pages(ctx context.Context, to *wire.Mux, d *db.DB) {
 	for path, h := range map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "ok") }),
 		"/readyz":       s.readyz(ctx.Done(), d),
 		"/openapi.yaml": api.OpenAPIYAML(),
 		"/openapi.json": api.OpenAPIJSON(),
-		"/docs":         docs,
 	} {
 		to.Handle(path, wire.Get(h))
 	}
-	to.Handle("/{$}", wire.Get(docs))
 }
 
 // readyTimeout is how long the database may take to answer.

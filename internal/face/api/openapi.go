@@ -1,17 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html"
 	"net/http"
 	"sync"
 
 	"foyer/internal/base/compress"
-	"foyer/internal/base/plaintext"
 	"foyer/internal/face/wire"
 )
 
@@ -46,30 +42,12 @@ func OpenAPIYAML() http.Handler { return newDocument("application/yaml", openAPI
 // OpenAPIJSON serves the contract as JSON.
 func OpenAPIJSON() http.Handler { return newDocument("application/json", openAPIJSON) }
 
-// Docs serves the contract as a page for people, with commands for the server at baseURL.
-func Docs(baseURL string) http.Handler {
-	d := newDocument("text/html; charset=utf-8", compress.New(func() []byte {
-		server := html.EscapeString(plaintext.Shell(baseURL))
-		return bytes.ReplaceAll(openAPIPage.Plain(), []byte("{base_url}"), []byte(server))
-	}))
-	d.policy = pagePolicy
-	return d
-}
-
-// pagePolicy is the Content-Security-Policy of the page: its own style, a search
-// of foyer itself, and nothing else from anywhere.
-func pagePolicy() string {
-	_, style, _ := bytes.Cut(openAPIPage.Plain(), []byte("<style>"))
-	style, _, _ = bytes.Cut(style, []byte("</style>"))
-	sum := sha256.Sum256(style)
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-}
+// OpenAPIPage is what a page for people shows of the contract, as HTML; see openapi.Page.
+func OpenAPIPage() compress.Text { return openAPIPage }
 
 // document is a form of the contract. What it needs is made when it is first asked for.
 type document struct {
 	contentType string
-	policy      func() string // Content-Security-Policy; nil: none
 	text        compress.Text
 	tag         func() string
 }
@@ -81,10 +59,6 @@ func newDocument(contentType string, text compress.Text) document {
 
 // ServeHTTP answers GET and HEAD.
 func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d.policy != nil {
-		w.Header().Set("Content-Security-Policy", d.policy())
-		w.Header().Set("Referrer-Policy", "no-referrer")
-	}
 	c := content{body: d.text.Plain(), tag: d.tag(), mediaType: d.contentType, cacheControl: "no-cache"}
 	w.Header().Set("Vary", "Accept-Encoding")
 	if wire.AcceptsGzip(r) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"net/http"
 	"reflect"
 	"regexp"
 	"strings"
@@ -23,20 +22,25 @@ type command struct {
 // command lines have a path that neither the shell nor curl, which takes braces for
 // a choice, makes another one of.
 var (
-	articles = regexp.MustCompile(`(?s)<article class="operation" id="(\w+)">.*?</article>`)
-	shown    = regexp.MustCompile(`(?s)<pre tabindex="0"><code>(.*?)</code></pre>`)
-	line     = regexp.MustCompile(`^curl "\$FOYER((/[\w.@]+|/\$[A-Z_]+)+)"`)
+	samples = regexp.MustCompile(`(?s)<pre id="(\w+)-(\w+)" tabindex="0"><code>(.*?)</code></pre>`)
+	line    = regexp.MustCompile(`^curl "http://foyer\.example((/[\w.@-]+)+)"`)
 )
 
+// readCommands returns what the page has people paste with curl, by the operation.
 func readCommands(t *testing.T) map[string]command {
 	t.Helper()
 	all := map[string]command{}
-	for _, article := range articles.FindAllStringSubmatch(getDocument(t, api.Docs(baseURL), http.Header{}).Body.String(), -1) {
-		examples := append(shown.FindAllStringSubmatch(article[0], -1), []string{"", ""})
-		c := command{answer: html.UnescapeString(examples[1][1])}
-		c.line, c.body, _ = strings.Cut(html.UnescapeString(examples[0][1]), " -d ")
-		c.body = strings.ReplaceAll(strings.Trim(c.body, "'"), `'\''`, "'")
-		all[article[1]] = c
+	page := strings.NewReplacer("{base_url}", "http://foyer.example", "{organization}", "@current").Replace(string(api.OpenAPIPage().Plain()))
+	for _, sample := range samples.FindAllStringSubmatch(page, -1) {
+		c, text := all[sample[1]], html.UnescapeString(sample[3])
+		switch sample[2] {
+		case "curl":
+			c.line, c.body, _ = strings.Cut(text, " -d ")
+			c.body = strings.ReplaceAll(strings.Trim(c.body, "'"), `'\''`, "'")
+		case "answer":
+			c.answer = text
+		}
+		all[sample[1]] = c
 	}
 	return all
 }
@@ -68,10 +72,10 @@ func TestCommandsAreAnsweredAsShown(t *testing.T) {
 		r.verify(r.owner.User.Email)
 		own := between(r.wantStatus(r.otherKey, "POST", "/api/organizations/"+r.other.ID+"/invites", `{"target_email":"`+r.owner.User.Email+`"}`, 201).body, `"id":"`, `"`)
 		fillIn := strings.NewReplacer(
-			"me/invites/$ID", "me/invites/"+own,
+			"me/invites/01981f10-02aa-7c1d-8b53-9d6f4f0f7e20", "me/invites/"+own,
 			"apps/42", "apps/"+app, `"app_id": 42`, `"app_id": `+app, `"app_id":42`, `"app_id":`+app, "sites/3", "sites/"+site, "webhooks/4", "webhooks/"+r.webhook(`"app.*"`),
-			"$TOKEN", r.token(r.invite("alonzo@example.com")),
-			"$USER_UUID", r.join(r.org, "grace@example.com", access.Member).User.UUID,
+			"AZgfEAKqfB2LU51vTw9-IHs0cV8q4jv2n1p0r2Xk7b9aJm3QyZtLwEoUiSdFgHjK", r.token(r.invite("alonzo@example.com")),
+			"01981f12-77d1-7be0-a1c5-02f6c3e9d417", r.join(r.org, "grace@example.com", access.Member).User.UUID,
 		)
 		for _, o := range openapitest.Operations(t, api.OpenAPI()) {
 			c := commands[o.ID]

@@ -83,6 +83,20 @@ func (c *Console) elsewhere(ctx context.Context, identity *access.Identity, chos
 	return identity.Caller()
 }
 
+// Organization is the one that a browser is signed in to: that whose pages a link came from, or the
+// first; without an id, none.
+func (c *Console) Organization(r *http.Request) access.Organization {
+	session, err := c.sessionOf(r)
+	if err != nil {
+		return access.Organization{}
+	}
+	identity, err := c.Keys.IdentifySession(r.Context(), session)
+	if err != nil {
+		return access.Organization{}
+	}
+	return c.elsewhere(r.Context(), identity, r.URL.Query().Get(in)).Organization
+}
+
 func (v *visit) ctx() context.Context { return v.request.Context() }
 
 // here is the path of the page itself, as browsers see it.
@@ -210,8 +224,8 @@ type Frame struct {
 	sent             url.Values
 }
 
-// Docs is the path of the documentation.
-func (f Frame) Docs() string { return strings.TrimSuffix(f.Root, "/console") + "/docs" }
+// Docs is the path of the documentation, with samples for the organization.
+func (f Frame) Docs() string { return strings.TrimSuffix(f.Root, "/console") + "/docs" + f.Around.In }
 
 // Script is the path of the script of all pages.
 func (f Frame) Script() string {

@@ -44,6 +44,13 @@ type operation struct {
 	Parameters           []parameter
 	RequestBody          *content `yaml:"requestBody"`
 	Responses            ordered[content]
+	Samples              samples `yaml:"x-samples"`
+}
+
+// samples are the parts of samples that the rest of an operation does not tell.
+type samples struct {
+	Foyer string // the command, without the program's name; "": there is none
+	Go    string // the call of the client; "": it has none
 }
 
 type parameter struct {

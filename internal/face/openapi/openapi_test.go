@@ -40,6 +40,7 @@ func TestBrokenDocuments(t *testing.T) {
 		"unknown body":      path + "requestBody: {$ref: '#/components/requestBodies/A'}}}}",
 		"unknown parameter": path + "parameters: [{$ref: '#/components/parameters/A'}]}}}",
 		"unknown schema":    "components: {schemas: {A: {properties: {b: {$ref: '#/components/schemas/B'}}}}}",
+		"sample in Go":      path + "x-samples: {go: 'err = )'}, responses: {}}}}",
 		"unknown choice":    "components: {schemas: {A: {properties: {b: {oneOf: [{type: 'null'}, {$ref: '#/components/schemas/B'}]}}}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +79,8 @@ paths:
     get:
       tags: [Pets]
       operationId: buyPet
-      parameters: [{name: pet_uuid, in: path}, {name: shop, in: query}]
+      parameters: [{name: pet_uuid, in: path, example: rex}, {name: shop, in: query}]
+      x-samples: {foyer: pet buy rex, go: 'pet, _, err := c.Buy(ctx, "rex")'}
       responses: {'200': {$ref: '#/components/responses/Pets'}}
 components:
   parameters:
@@ -122,9 +124,12 @@ components:
 		`<a href="#Pet">Pet</a> or null`,
 		`list of <a href="#Pet">Pet</a>`,
 		`&#34;name&#34;: &#34;Rex&#39;\&#39;&#39;s&#34;`,
-		`<code>curl &#34;$FOYER/shops/42/$PET_UUID&#34;</code>`,
-		`<code>FOYER={base_url}`,
-		`.files a { text-decoration: underline; }`, // its color alone is hard to tell from the text around
+		`<code>curl &#34;{base_url}/shops/42/rex&#34;</code>`,
+		"<code>foyer pet buy rex \\\n  --url &#34;{base_url}&#34;</code>",
+		"\tpet, _, err := c.Buy(ctx, &#34;rex&#34;)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfmt.Printf(&#34;%&#43;v\\n&#34;, pet)\n}</code>",
+		`<code>const response = await fetch(&#34;{base_url}/shops/42/rex&#34;);`,
+		`<p class="in foyer note">The command line has no command for this.</p>`,
+		"\tresponse, err := http.Post(&#34;{base_url}/pets&#34;",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %s", want)

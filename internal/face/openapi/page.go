@@ -9,15 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-)
+//go:embed page.html
+var pageHTML string
 
-// Page turns a YAML document into one HTML page that needs no script and loads nothing.
-// Where its commands name their server, it has {base_url}, for the server to fill in.
+// Page turns a YAML document into what a page for people shows of it, as HTML: a list of contents and
+// all operations, with samples. Where these name their server and organization it has {base_url},
+// {organization}, {organization_flag} and {organization_name}, for the server to fill in.
 func Page(source []byte) ([]byte, error) {
 	var doc document
 	if err := yaml.Unmarshal(source, &doc); err != nil {
@@ -27,7 +24,9 @@ func Page(source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := template.New("page").Funcs(template.FuncMap{"blocks": blocks, "spans": spans}).Parse(pageHTML)
+	page, err := template.New("page").Funcs(template.FuncMap{
+		"blocks": blocks, "spans": spans, "languages": func() []language { return languages },
+	}).Parse(pageHTML)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +41,6 @@ func Page(source []byte) ([]byte, error) {
 type (
 	pageView struct {
 		Title, Version, Summary, Description string
-		Style                                template.CSS
 		Groups                               []groupView
 		Objects                              []objectView
 	}
@@ -56,7 +54,9 @@ type (
 		Parameters                             []fieldView
 		Body                                   *bodyView
 		Answers                                []answerView
-		Request, Answer                        string // examples
+		Samples                                []sampleView
+		Answer                                 string // an example
+		answers                                string // what the answer is; see call
 	}
 	bodyView struct {
 		Type   typeView
@@ -85,7 +85,6 @@ type (
 func (d *document) view() (pageView, error) {
 	v := pageView{
 		Title: d.Info.Title, Version: d.Info.Version, Summary: d.Info.Summary, Description: d.Info.Description,
-		Style: template.CSS(pageCSS), //nolint:gosec // our own file
 	}
 	for _, t := range d.Tags {
 		group := groupView{Name: t.Name, Description: t.Description}

@@ -1,12 +1,9 @@
 package openapi
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	"foyer/internal/base/plaintext"
 )
 
 func (d *document) operation(method, path string, shared []parameter, op *operation) (operationView, error) {
@@ -30,15 +27,12 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", p.pasted())
 		}
 	}
-	if err := d.request(&v, path, op); err != nil {
-		return v, err
-	}
 	for _, r := range op.Responses {
 		if err := d.answer(&v, r.Key, r.Value); err != nil {
 			return v, err
 		}
 	}
-	return v, nil
+	return v, d.request(&v, path, op)
 }
 
 func (d *document) resolveParameter(p parameter) (parameter, error) {
@@ -48,13 +42,15 @@ func (d *document) resolveParameter(p parameter) (parameter, error) {
 	return d.Components.Parameters.named(p.Ref)
 }
 
-// pasted is what stands for p in a command: its example, or a shell variable if
-// no example would fit another server.
+// pasted is what stands for p in the path of a sample.
 func (p parameter) pasted() string {
-	return cmp.Or(p.Example.Value, "$"+strings.ToUpper(p.Name))
+	if p.Name == "organization_id" {
+		return organizationPath
+	}
+	return p.Example.Value
 }
 
-// request sets the body that v takes, and an example of the whole request, to path.
+// request sets the body that v takes, and samples of the whole request, to path.
 func (d *document) request(v *operationView, path string, op *operation) error {
 	body := ""
 	if op.RequestBody != nil {
@@ -76,24 +72,9 @@ func (d *document) request(v *operationView, path string, op *operation) error {
 		}
 		body = string(example)
 	}
-	v.Request = curl(v.Method, path, len(op.Security) > 0, body)
-	return nil
-}
-
-// curl is the request as a command line to paste. The shell fills in $FOYER,
-// $KEY and the variables in path.
-func curl(method, path string, needsKey bool, body string) string {
-	line := fmt.Sprintf("curl \"$FOYER%s\"", path)
-	if method != "GET" {
-		line += " \\\n  -X " + method
-	}
-	if needsKey {
-		line += " \\\n  -H \"Authorization: Bearer $KEY\""
-	}
-	if body != "" {
-		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + plaintext.Shell(body)
-	}
-	return line
+	var err error
+	v.Samples, err = call{samples: op.Samples, Method: v.Method, Path: path, Key: len(op.Security) > 0, Body: body, Answer: v.answers}.views()
+	return err
 }
 
 // answer adds one answer to v; the first one with a body is its example.
@@ -103,6 +84,9 @@ func (d *document) answer(v *operationView, status string, r content) error {
 		return err
 	}
 	a := answerView{Status: status, Description: found.Description}
+	if v.answers == "" {
+		v.answers = kindOf(found.Content)
+	}
 	for _, m := range found.Content {
 		if a.Type, err = d.describe(m.Value.Schema); err != nil {
 			return err
@@ -117,6 +101,17 @@ func (d *document) answer(v *operationView, status string, r content) error {
 	}
 	v.Answers = append(v.Answers, a)
 	return nil
+}
+
+// kindOf is what an answer with a content is.
+func kindOf(content ordered[media]) string {
+	switch {
+	case len(content) == 0:
+		return "nothing"
+	case content[0].Key == "application/json":
+		return "JSON"
+	}
+	return "text"
 }
 
 // objects is every schema with fields. Which are required is said where a request

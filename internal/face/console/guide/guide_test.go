@@ -1,36 +1,55 @@
 package guide_test
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"foyer/internal/domain/access"
+	"foyer/internal/face/api"
 	"foyer/internal/face/console/guide"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 )
 
-const reference = `{"paths": {"/api/x": {"parameters": [], "get": {"operationId": "listZebras", "summary": "List zebras", "description": "All of them."}}}}`
-
-func get(t *testing.T, path string) *httptest.ResponseRecorder {
+// get asks for a page as somebody who is signed in to an organization.
+func get(t *testing.T, baseURL, path string, in access.Organization, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	mux := wire.NewMux()
-	(&guide.Guides{Host: markup.Host{BaseURL: "https://acme.example"}, Reference: []byte(reference)}).Register(mux)
+	(&guide.Guides{
+		Host: markup.Host{BaseURL: baseURL}, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(),
+		Organization: func(*http.Request) access.Organization { return in },
+	}).Register(mux)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	mux.ServeHTTP(w, r)
 	return w
 }
+
+const acme = "https://acme.example"
+
+var nobody access.Organization
 
 // The guides are shown, with the server that shows them in what is copied.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, listed := range (guide.Page{}).Guides() {
-		w := get(t, "/docs/"+listed.Name)
+		w := get(t, acme, "/docs/"+listed.Name, nobody)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1") || strings.Contains(w.Body.String(), `.md"`) {
 			t.Errorf("%s: %d", listed.Name, w.Code)
 		}
@@ -38,10 +57,10 @@ func TestGuides(t *testing.T) {
 			t.Error(policy)
 		}
 	}
-	if body := get(t, "/docs/api").Body.String(); !strings.Contains(body, "export ORG=https://acme.example/api") || strings.Contains(body, "127.0.0.1:8000") {
+	if body := get(t, acme, "/docs/api", nobody).Body.String(); !strings.Contains(body, "export ORG=https://acme.example/api") || strings.Contains(body, "127.0.0.1:8000") {
 		t.Error("the samples name another server")
 	}
-	if w := get(t, "/docs/none"); w.Code != http.StatusNotFound {
+	if w := get(t, acme, "/docs/none", nobody); w.Code != http.StatusNotFound {
 		t.Error(w.Code)
 	}
 }
@@ -50,13 +69,129 @@ func TestGuides(t *testing.T) {
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"ZEBRAS":           `/docs#listZebras"`,
-		"five+minutes+app": `/docs/guide-app-authors#a-first-app-in-five-minutes"`,
-		"xyzzy+zebras":     "Nothing has these words.",
-		"%3Cscript%3E":     "&lt;script&gt;",
+		"COMPARE+versions":     `/docs#diffVersions"`,
+		"five+minutes+app":     `/docs/guide-app-authors#a-first-app-in-five-minutes"`,
+		"install+an+app":       `/docs/cookbook#install-an-app"`,
+		"What+is+on+disk+when": `/docs/performance#what-is-on-disk-when"`,
+		"xyzzy+apps":           "Nothing has these words.",
+		"%3Cscript%3E":         "&lt;script&gt;",
 	} {
-		if w := get(t, "/docs/search?q="+query); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+		if w := get(t, acme, "/docs/search?q="+query, nobody); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d, without %s", query, w.Code, want)
+		}
+	}
+}
+
+// The samples name the server and the organization of the reader.
+func TestSamplesKnowTheReader(t *testing.T) {
+	t.Parallel()
+	const list = "/pipeline_frontend_apps&#34; \\\n  -H &#34;Authorization: Bearer $FOYER_KEY&#34;"
+	for _, c := range []struct {
+		baseURL string
+		in      access.Organization
+		want    []string
+	}{
+		{acme, nobody, []string{
+			"curl &#34;https://acme.example/api/organizations/@current" + list,
+			"foyer app list \\\n  --url &#34;https://acme.example&#34;</code>",
+			"client.New(&#34;https://acme.example&#34;,", "c.Organization(&#34;@current&#34;)",
+			"fetch(&#34;https://acme.example/api/organizations/@current/pipeline_frontend_apps&#34;, {",
+		}},
+		{"https://h.example/it's&$b", access.Organization{ID: "01981f0e", Name: "A<b>"}, []string{
+			"curl &#34;https://h.example/it%27s%26%24b/api/organizations/01981f0e" + list,
+			"foyer app list \\\n  --url &#34;https://h.example/it%27s%26%24b&#34; \\\n  --organization 01981f0e</code>",
+			"foyer key list \\\n  --url &#34;https://h.example/it%27s%26%24b&#34;</code>",
+			"c.Organization(&#34;01981f0e&#34;)", "<strong>A&lt;b&gt;</strong>",
+		}},
+	} {
+		body := get(t, c.baseURL, "/docs", c.in).Body.String()
+		for _, want := range c.want {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %s", c.baseURL, want)
+			}
+		}
+		if left := regexp.MustCompile(`{(base_url|organization|organization_flag|organization_name)}`).FindString(body); left != "" {
+			t.Errorf("%s: %s is left", c.baseURL, left)
+		}
+	}
+}
+
+// A page that reaches out would not work where there is no internet, and would
+// tell others who reads it.
+func TestReferenceNeedsNothingElse(t *testing.T) {
+	t.Parallel()
+	w := get(t, acme, "/docs", nobody)
+	body := strings.ReplaceAll(w.Body.String(), "&lt;script async src=", "") // which is shown
+	body = strings.Replace(body, `<script src="/console/`, "", 1)
+	body = strings.Replace(body, `<link rel="icon" href="data:`, "", 1)
+	for _, reach := range []string{"<script", "<link", "<img", "src=", "@import", "url(", " style=", `href="http`} {
+		if strings.Contains(body, reach) {
+			t.Errorf("the page has %q", reach)
+		}
+	}
+	_, style, _ := strings.Cut(body, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; script-src 'self';"
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, want) {
+		t.Errorf("the policy is %s, want %s", policy, want)
+	}
+}
+
+// What a browser has it is not sent again, unless it is for somebody else now.
+func TestReferenceIsKept(t *testing.T) {
+	t.Parallel()
+	plain, packed := get(t, acme, "/docs", nobody), get(t, acme, "/", nobody, "Accept-Encoding", "gzip")
+	unpacked, err := gzip.NewReader(packed.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(unpacked); err != nil || string(text) != plain.Body.String() {
+		t.Errorf("%d bytes, not %d: %v", len(text), plain.Body.Len(), err)
+	}
+	tag := packed.Header().Get("ETag")
+	if again := get(t, acme, "/docs", nobody, "Accept-Encoding", "gzip", "If-None-Match", tag); again.Code != http.StatusNotModified {
+		t.Errorf("again: %d", again.Code)
+	}
+	if other := get(t, acme, "/docs", access.Organization{ID: "01981f0e"}, "Accept-Encoding", "gzip", "If-None-Match", tag); other.Code != http.StatusOK {
+		t.Errorf("somebody else: %d", other.Code)
+	}
+	if vary := plain.Header().Get("Vary"); vary != "Accept-Encoding, Cookie" {
+		t.Errorf("Vary: %s", vary)
+	}
+}
+
+var (
+	link   = regexp.MustCompile(` href="([^"]*)"`)
+	anchor = regexp.MustCompile(` id="([^"]*)"`)
+)
+
+// No link of the documentation leads to what it does not have, and no two places have one name.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	pages, anchors := map[string]string{}, map[string]bool{}
+	for _, listed := range append((guide.Page{}).Guides(), guide.Title{}) {
+		path := strings.TrimSuffix("/docs/"+listed.Name, "/")
+		pages[path] = get(t, acme, path, nobody).Body.String()
+		anchors[path] = true
+		for _, found := range anchor.FindAllStringSubmatch(pages[path], -1) {
+			if anchors[path+"#"+found[1]] {
+				t.Errorf("%s has two of #%s", path, found[1])
+			}
+			anchors[path+"#"+found[1]] = true
+		}
+	}
+	elsewhere := []string{"/console", "/openapi.yaml", "/openapi.json"}
+	for path, body := range pages {
+		at, err := url.Parse(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(body, -1) {
+			to, err := at.Parse(html.UnescapeString(found[1]))
+			if err != nil || to.Scheme == "" && !anchors[to.String()] && !slices.Contains(elsewhere, to.Path) {
+				t.Errorf("%s: %s leads nowhere (%v)", path, found[1], err)
+			}
 		}
 	}
 }

@@ -28,23 +28,30 @@ type Page struct {
 func Fill(template string, with any) Page { return Page{template, with} }
 
 // Templates are what pages are made of.
-type Templates struct{ parsed func() *template.Template }
+type Templates struct {
+	parsed func() *template.Template
+	policy string
+}
 
 //go:embed templates
 var files embed.FS
 
 var style = mustRead("templates/style.css")
 
-// New returns the templates in a folder "templates", which can call funcs. Texts come
-// as they were typed: the templates pass each through one of these. They are read when the first
-// page is shown.
+// New returns the templates in a folder "templates", which can call funcs; a style.css there adds to
+// the style of all pages. Texts come as they were typed: the templates pass each through one of
+// these. They are read when the first page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
+	style := style
+	if more, err := fs.ReadFile(own, "templates/style.css"); err == nil {
+		style += string(more)
+	}
 	return Templates{sync.OnceValue(func() *template.Template {
 		all := template.New("").Funcs(template.FuncMap{
 			"style": func() template.CSS { return template.CSS(style) }, "time": Time,
 		}).Funcs(funcs)
 		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
-	})}
+	}), policy(style)}
 }
 
 func mustRead(name string) string {
@@ -64,20 +71,19 @@ func (t Templates) Render(p Page) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// policy allows the page its own style, its own icon, and forms, scripts, requests and frames of
+// policy allows a page its own style, its own icon, and forms, scripts, requests and frames of
 // foyer itself. The style is named by its hash, so that no injected one works.
-var policy = func() string {
+func policy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
 		"script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}()
+}
 
-// headers keeps a page that holds a secret link or key out of frames and search
+// SetHeaders keeps a page that holds a secret link or key out of frames and search
 // engines, in addition to wire.Secret.
-func headers(w http.ResponseWriter) {
-	h := w.Header()
+func (t Templates) SetHeaders(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", t.policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
@@ -94,7 +100,7 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 	if err := wire.Hold(w, len(body)); err != nil {
 		return err
 	}
-	headers(w)
+	t.SetHeaders(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell

@@ -1,13 +1,11 @@
 // Command generate makes the guides that the server shows of the texts in a folder: NAME.md becomes
-// pages/NAME.html, and all that can be searched pages/search.json.
+// pages/NAME.html.gz.
 package main
 
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"log"
 	"os"
@@ -22,58 +20,41 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"foyer/internal/base/compress"
 )
 
 // names are the guides that are shown.
 var names = []string{"guide-app-authors", "guide-page-owners", "operating", "api", "cli", "cookbook", "performance", "architecture", "glossary"}
 
-// section is what is found of a guide.
-type section struct {
-	Page  string `json:"page"`
-	ID    string `json:"id"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
-}
-
 func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: generate FOLDER")
 	}
-	var all []section
 	sources := sha256.New()
 	for _, name := range names {
-		found, err := generate(os.Args[1], name, sources)
-		if err != nil {
+		if err := generate(os.Args[1], name, sources); err != nil {
 			log.Fatal(err)
 		}
-		all = append(all, found...)
 	}
-	index, err := json.MarshalIndent(all, "", " ")
-	if err == nil {
-		err = os.WriteFile("pages/search.json", append(index, '\n'), 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile("pages/sources.sha256", fmt.Appendf(nil, "%x\n", sources.Sum(nil)), 0o644)
-	}
-	if err != nil {
+	if err := os.WriteFile("pages/sources.sha256", fmt.Appendf(nil, "%x\n", sources.Sum(nil)), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func generate(folder, name string, sources io.Writer) ([]section, error) {
+func generate(folder, name string, sources io.Writer) error {
 	source, err := os.ReadFile(filepath.Join(folder, name+".md"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, _ = sources.Write(source) // a hash takes everything
 	md := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID(),
 		parser.WithASTTransformers(util.Prioritized(links{}, 100))))
-	document := md.Parser().Parse(text.NewReader(source))
 	var out bytes.Buffer
-	if err := md.Renderer().Render(&out, source, document); err != nil {
-		return nil, err
+	if err := md.Convert(source, &out); err != nil {
+		return err
 	}
-	return sections(name, document, source), os.WriteFile(filepath.Join("pages", name+".html"), decorate(out.Bytes()), 0o644)
+	return os.WriteFile(filepath.Join("pages", name+".html.gz"), compress.Gzip(decorate(out.Bytes())), 0o644)
 }
 
 // links has those between guides lead to their pages, and others of the repository to nowhere.
@@ -120,48 +101,4 @@ func decorate(page []byte) []byte {
 	})
 	page = bytes.ReplaceAll(page, []byte("<table>"), []byte(`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`))
 	return bytes.ReplaceAll(page, []byte("</table>"), []byte("</table></div>"))
-}
-
-// sections are the parts of a guide below its headings.
-func sections(name string, document ast.Node, source []byte) []section {
-	var all []section
-	for node := document.FirstChild(); node != nil; node = node.NextSibling() {
-		if heading, ok := node.(*ast.Heading); ok && heading.Level <= 3 {
-			id, _ := heading.AttributeString("id")
-			anchor, _ := id.([]byte)
-			all = append(all, section{Page: name, ID: string(anchor), Title: plain(node, source)})
-		} else if len(all) > 0 {
-			all[len(all)-1].Text += plain(node, source) + " "
-		}
-	}
-	for i := range all {
-		all[i].Text = strings.Join(strings.Fields(all[i].Text), " ")
-	}
-	return all
-}
-
-// plain is the text of a node without its marks.
-func plain(node ast.Node, source []byte) string {
-	var out strings.Builder
-	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Text:
-			out.Write(n.Value(source))
-			if n.SoftLineBreak() {
-				out.WriteByte(' ')
-			}
-		case *ast.String:
-			out.Write(n.Value)
-		case *ast.CodeBlock, *ast.FencedCodeBlock:
-			out.Write(n.Lines().Value(source))
-		}
-		if n.Type() == ast.TypeBlock {
-			out.WriteByte(' ')
-		}
-		return ast.WalkContinue, nil
-	})
-	return html.UnescapeString(out.String())
 }

@@ -20,6 +20,14 @@ each('button[data-copy]', button => {
   })
 })
 
+// The language of samples, which is kept.
+each('.languages input', choice => {
+  try {
+    if (localStorage.getItem('language') === choice.id) choice.checked = true
+    choice.addEventListener('change', () => localStorage.setItem('language', choice.id))
+  } catch { } // it may not be kept
+})
+
 // Times in the reader's zone, near ones as how long ago or ahead they are.
 const units = [['day', 86400], ['hour', 3600], ['minute', 60]]
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })

@@ -1,0 +1,140 @@
+package guide
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"foyer/internal/base/plaintext"
+	"foyer/internal/face/console/markup"
+)
+
+// entry is what can be found.
+type entry struct {
+	Page            string // "": the reference
+	ID, Title, Text string
+
+	foldedTitle, folded string
+}
+
+// maxFound is how much is found at most.
+const maxFound = 40
+
+func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
+	query := plaintext.VisibleLine(strings.TrimSpace(r.URL.Query().Get("q")), 100)
+	page := Page{Prefix: g.prefix(), Title: "Search", Query: query}
+	if words := strings.Fields(plaintext.Fold(query)); len(words) > 0 {
+		page.Found = g.find(words)
+	}
+	g.Write(w, r, templates, http.StatusOK, markup.Fill("search.html", page))
+}
+
+// find returns what has all the words: first where the title has them.
+func (g *Guides) find(words []string) []Found {
+	var named, told []Found
+	for _, e := range g.entries() {
+		has := func(text string) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+		}
+		switch {
+		case has(e.foldedTitle):
+			named = append(named, g.found(e, words))
+		case has(e.folded):
+			told = append(told, g.found(e, words))
+		}
+	}
+	all := slices.Concat(named, told)
+	return all[:min(len(all), maxFound)]
+}
+
+func (g *Guides) found(e entry, words []string) Found {
+	f := Found{Title: e.Title, In: "Reference", Path: g.prefix() + "/docs#" + e.ID}
+	if at := slices.IndexFunc(titles, func(t Title) bool { return t.Name == e.Page }); at >= 0 {
+		f.In, f.Path = titles[at].Title, g.prefix()+"/docs/"+e.Page+"#"+e.ID
+	}
+	f.Text = around(e.Text, words[0])
+	return f
+}
+
+// around is a part of a text with a word in it.
+func around(text, word string) string {
+	const before, shown = 60, 200
+	letters := []rune(text)
+	from := 0
+	if at := strings.Index(strings.ToLower(text), word); at > 0 {
+		from = max(0, len([]rune(text[:min(at, len(text))]))-before)
+	}
+	part := string(letters[min(from, len(letters)):min(from+shown, len(letters))])
+	if from > 0 {
+		part = "…" + part
+	}
+	return plaintext.VisibleLine(part, shown+1)
+}
+
+// read are all that can be found: the sections of the guides, and the operations of the reference.
+func read(reference []byte) []entry {
+	var all []entry
+	for _, title := range titles {
+		for _, s := range sections(text(title.Name)) {
+			all = append(all, entry{Page: title.Name, ID: s.ID, Title: s.Title, Text: s.Text})
+		}
+	}
+	var document struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	if err := json.Unmarshal(reference, &document); err != nil {
+		panic(err) // it is part of the program
+	}
+	for route, methods := range document.Paths {
+		for method, text := range methods {
+			var operation struct {
+				ID          string `json:"operationId"`
+				Summary     string `json:"summary"`
+				Description string `json:"description"`
+			}
+			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // parameters of a path are none
+				all = append(all, entry{ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + operation.Description})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.Page+" "+a.ID, b.Page+" "+b.ID) })
+	for i, e := range all {
+		all[i].foldedTitle, all[i].folded = plaintext.Fold(e.Title), plaintext.Fold(e.Title+" "+e.Text)
+	}
+	return all
+}
+
+// section is a part of a guide, below its heading.
+type section struct {
+	ID, Title, Text string
+	Level           int
+}
+
+var (
+	heading = regexp.MustCompile(`<h([1-3]) id="([^"]+)">(.*?)</h[1-3]>`)
+	marks   = regexp.MustCompile(`<button.*?</button>|<[^>]*>`)
+)
+
+// sections are the parts of a guide that goldmark made.
+func sections(guide string) []section {
+	var all []section
+	places := heading.FindAllStringSubmatchIndex(guide, -1)
+	for i, at := range places {
+		end := len(guide)
+		if i+1 < len(places) {
+			end = places[i+1][0]
+		}
+		all = append(all, section{
+			ID: guide[at[4]:at[5]], Title: plain(guide[at[6]:at[7]]), Text: plain(guide[at[1]:end]), Level: int(guide[at[2]] - '0'),
+		})
+	}
+	return all
+}
+
+// plain is the text of a piece of a guide.
+func plain(piece string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(marks.ReplaceAllString(piece, ""))), " ")
+}
