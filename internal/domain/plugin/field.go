@@ -153,23 +153,6 @@ func (p Plugin) size() int {
 	return total
 }
 
-// columns and values are those of all fields.
-func (p *Plugin) columns() []any {
-	all := make([]any, len(fields))
-	for i, f := range fields {
-		all[i] = f.column(p)
-	}
-	return all
-}
-
-func (p *Plugin) values() []any {
-	all := make([]any, len(fields))
-	for i, f := range fields {
-		all[i] = f.value(p)
-	}
-	return all
-}
-
 // eachField joins, with commas, what a statement says of each field: its name, and its number
 // from 0.
 func eachField(say func(name string, i int) string) string {

@@ -16,7 +16,10 @@ var columns = `plugins.id, organization_id, (SELECT name FROM organizations WHER
 	eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, created_at, updated_at`
 
 func (p *Plugin) fields() []any {
-	all := append([]any{&p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision}, p.columns()...)
+	all := append(make([]any, 0, 8+len(fields)), &p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision)
+	for _, f := range fields {
+		all = append(all, f.column(p))
+	}
 	return append(all, db.Null(&p.LastUsedAt), db.Null(&p.SharedAt), &p.CreatedAt, &p.UpdatedAt)
 }
 
@@ -27,7 +30,10 @@ var insertPlugin = `
 
 // insert stores a plugin, and returns its id.
 func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	args := append([]any{p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, plaintext.Key(p.Name), p.search()}, p.values()...)
+	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, plaintext.Key(p.Name), p.search())
+	for _, f := range fields {
+		args = append(args, f.value(&p))
+	}
 	return db.Insert(ctx, tx, insertPlugin, args...)
 }
 
