@@ -41,7 +41,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		if made, err = orgs.Insert(ctx, tx, given.Organization, cmp.Or(given.OrganizationName, firstOrganization)); err != nil {
 			return bootstrapFault(map[string]string{"id": "ORGANIZATION", "name": "ORGANIZATION_NAME"}[fault.Of(err)[0].Field], err)
 		}
-		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, made.ID, org.User{Email: email}, access.Owner); err != nil {
+		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: made.ID, User: org.User{Email: email}, Level: access.Owner}); err != nil {
 			return bootstrapFault("EMAIL", err)
 		}
 		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, key); err != nil {

@@ -92,7 +92,7 @@ func TestEraseUser(t *testing.T) {
 		}
 
 		erased := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
-		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example")}))
+		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example"), LastName: patch.Of("Lovelacia Byron")}))
 
 		raw := dbtest.Open(t, url)
 		if found := holding(t, raw, email); len(found) < 5 {

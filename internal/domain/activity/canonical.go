@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -106,10 +106,10 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// digest is that of an entry: of a person's address, in its name or its changes.
+// digest is that of an entry: of a person's address, in its name or its changes, or of their names.
 func digest(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
-	changed := e.Scope == Membership && strings.Contains(changes, `"field":"email"`)
+	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
 	if named || changed {
 		d.salt = rand.Text()
 	}
@@ -121,6 +121,9 @@ func digest(e Entry, changes string) (d digests) {
 	}
 	return d
 }
+
+// personalFields are those of a member by which a person is known.
+var personalFields = []string{"email", "first_name", "last_name"}
 
 // personal reports whether the name of an entry is a person's address.
 func personal(s Scope) bool {

@@ -333,7 +333,7 @@ func TestMemberMeanwhile(t *testing.T) {
 		i := r.invite(r.owner, draft("ada@x.example"))
 		token := r.mailedToken(i)
 		err := r.invites.Keys.Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := r.orgs.InsertMember(r.Context(), tx, access.Caller{}, r.owner.Organization.ID, org.User{Email: "ada@x.example"}, access.Member)
+			_, err := r.orgs.InsertMember(r.Context(), tx, access.Caller{}, org.Joining{OrganizationID: r.owner.Organization.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
 			return err
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 		if err != nil {
 			return err
 		}
-		if m, err = s.orgs().InsertMember(ctx, tx, by, organizationID, org.User{Email: email}, level); err != nil {
+		if m, err = s.orgs().InsertMember(ctx, tx, by, org.Joining{OrganizationID: organizationID, User: org.User{Email: email}, Level: level}); err != nil {
 			return err
 		}
 		return s.replace(ctx, tx, by, organizationID, t)

@@ -60,7 +60,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		if err := s.useUp(ctx, tx, o); err != nil {
 			return err
 		}
-		m, err := s.orgs().InsertMember(ctx, tx, c, o.OrganizationID, org.User{Email: o.TargetEmail}, o.Level)
+		m, err := s.orgs().InsertMember(ctx, tx, c, joining(o, org.User{Email: o.TargetEmail}))
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		if err := access.KeepAnswer(ctx, tx, joined); err != nil {
 			return err
 		}
-		return s.accepted(ctx, tx, c, o, m)
+		return s.accepted(ctx, tx, c, o)
 	})
 	return joined, err
 }
@@ -147,23 +147,25 @@ func (s Service) DeclineAs(ctx context.Context, email, id, requestID string) err
 
 // join makes a member, and a user if the address is new, by an invite that is used up.
 func (s Service) join(ctx context.Context, tx *db.Tx, o Opened, draft org.User, requestID string) (org.Membership, error) {
-	m, err := s.orgs().Join(ctx, tx, requestID, o.OrganizationID, draft, o.Level)
+	m, err := s.orgs().Join(ctx, tx, requestID, joining(o, draft))
 	if err != nil {
 		return org.Membership{}, err
 	}
-	return m, s.accepted(ctx, tx, access.Caller{UserID: m.User.ID, RequestID: requestID}, o, m)
+	return m, s.accepted(ctx, tx, access.Caller{UserID: m.User.ID, RequestID: requestID}, o)
+}
+
+// joining is who becomes a member by an invite.
+func joining(o Opened, draft org.User) org.Joining {
+	return org.Joining{OrganizationID: o.OrganizationID, User: draft, Level: o.Level, InviterID: o.CreatedBy.ID}
 }
 
 // accepted keeps an invite that has made a member, for a time, and records that.
-func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Opened, m org.Membership) error {
+func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
 	o.AcceptedAt = s.DB.Now()
 	if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt); err != nil {
-		return err
-	}
-	return s.orgs().NoteInviter(ctx, tx, m, o.CreatedBy.ID)
+	return s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt)
 }
 
 // useUp removes an invite that is answered: only one transaction does.

@@ -70,11 +70,6 @@ func (s Service) FindMember(ctx context.Context, c access.Caller, userUUID strin
 	return m, access.OrNotFound(err)
 }
 
-// NoteInviter notes who invited a new member, in the transaction in which they join.
-func (s Service) NoteInviter(ctx context.Context, tx *db.Tx, m Membership, inviter int64) error {
-	return setInviter(ctx, tx, m, inviter)
-}
-
 // MayManageMembers reports whether a caller may change members at all.
 func MayManageMembers(c access.Caller) error {
 	if c.Level < access.Admin {

@@ -67,6 +67,14 @@ type Inviter struct {
 	UUID, Email, FirstName, LastName string
 }
 
+// Joining is who becomes a member of an organization. User is a draft if the address is new.
+type Joining struct {
+	OrganizationID string
+	User           User
+	Level          access.Level
+	InviterID      int64 // 0: an operator adds them
+}
+
 // Settings of an organization; nil leaves one as it is.
 type Settings struct {
 	Name                 *string

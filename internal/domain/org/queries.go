@@ -190,15 +190,11 @@ func (m *Membership) fields() []any {
 	}, m.User.Fields()...)
 }
 
-func setInviter(ctx context.Context, tx *db.Tx, m Membership, inviter int64) error {
-	return db.Exec(ctx, tx, `UPDATE memberships SET invited_by = $3 WHERE organization_id = $1 AND user_id = $2`, m.OrganizationID, m.User.ID, inviter)
-}
-
 // insertMember fails with db.ErrUnique if the user is a member already.
-func insertMember(ctx context.Context, tx *db.Tx, m Membership) error {
+func insertMember(ctx context.Context, tx *db.Tx, j Joining, at time.Time) error {
 	_, err := db.Changed(ctx, tx, `
-		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
-		VALUES ($1, $2, $3, $4, $4)`, m.OrganizationID, m.User.ID, m.Level, m.JoinedAt)
+		INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at, invited_by)
+		VALUES ($1, $2, $3, $4, $4, NULLIF(CAST($5 AS BIGINT), 0))`, j.OrganizationID, j.User.ID, j.Level, at, j.InviterID)
 	return err
 }
 

@@ -65,7 +65,7 @@ func TestKeysOfARemovedMemberAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			m, err := s.InsertMember(ctx, tx, access.Caller{}, o.ID, org.User{Email: "ada@x.example"}, access.Member)
+			m, err := s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
 			if err != nil {
 				return err
 			}

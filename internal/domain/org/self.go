@@ -72,7 +72,7 @@ func (s Service) ChangeSelf(
 		if err != nil {
 			return err
 		}
-		if err := p.rename(ctx, tx, &u, first, last); err != nil {
+		if err := s.rename(ctx, tx, c, &u, p, first, last); err != nil {
 			return err
 		}
 		return access.KeepAnswer(ctx, tx, u)
@@ -99,14 +99,23 @@ func (s Service) IsTaken(ctx context.Context, q db.Querier, userID int64, email 
 	return addressTaken(ctx, q, userID, email, s.DB.Now())
 }
 
-func (p SelfPatch) rename(ctx context.Context, tx *db.Tx, u *User, first, last string) error {
-	if p.FirstName.Set {
+func (s Service) rename(ctx context.Context, tx *db.Tx, by access.Caller, u *User, p SelfPatch, first, last string) error {
+	var changes []activity.Change
+	if p.FirstName.Set && first != u.FirstName {
+		changes = append(changes, activity.Changed("first_name", u.FirstName, first))
 		u.FirstName = first
 	}
-	if p.LastName.Set {
+	if p.LastName.Set && last != u.LastName {
+		changes = append(changes, activity.Changed("last_name", u.LastName, last))
 		u.LastName = last
 	}
-	return updateNames(ctx, tx, *u)
+	if changes == nil {
+		return nil
+	}
+	if err := updateNames(ctx, tx, *u); err != nil {
+		return err
+	}
+	return s.recordUser(ctx, tx, by, *u, changes)
 }
 
 // SetUser changes the names and the address of a user, for an operator. Another address ends
@@ -133,7 +142,7 @@ func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p 
 				return err
 			}
 		}
-		return p.rename(ctx, tx, &u, first, last)
+		return s.rename(ctx, tx, by, &u, p, first, last)
 	})
 	return u, err
 }
@@ -152,9 +161,21 @@ func (s Service) Readdress(ctx context.Context, tx *db.Tx, by access.Caller, u U
 	if err := updateEmail(ctx, tx, u); err != nil {
 		return User{}, err
 	}
-	return u, s.Keys.Record(ctx, tx, access.Key{UserID: u.ID}, by.Did(activity.Entry{
-		Scope: activity.Membership, ItemID: u.UUID, Verb: activity.Updated, Name: u.Email, Changes: changes,
-	}))
+	return u, s.recordUser(ctx, tx, by, u, changes)
+}
+
+// recordUser records changes of a user in each of their organizations.
+func (s Service) recordUser(ctx context.Context, tx *db.Tx, by access.Caller, u User, changes []activity.Change) error {
+	memberships, err := membershipsOf(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range memberships {
+		if err := activity.Record(ctx, tx, s.entry(m, by, activity.Updated, changes), s.DB.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // search is what a member is searched by.

@@ -217,32 +217,31 @@ func (s Service) Members(ctx context.Context, organizationID string) ([]Membersh
 
 // InsertMember makes a user a member inside Keys.Change, and the user too if the
 // address is new: the draft's names are those of a new user.
-func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, draft User, level access.Level) (Membership, error) {
-	user, err := s.ensureUser(ctx, tx, draft)
-	if err != nil {
+func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, j Joining) (m Membership, err error) {
+	if j.User, err = s.ensureUser(ctx, tx, j.User); err != nil {
 		return Membership{}, err
 	}
-	return s.join(ctx, tx, by, organizationID, user, level)
+	return s.join(ctx, tx, by, j)
 }
 
 // Join is InsertMember for somebody who joins by themselves. If the draft's address is
 // verified, so is that of a user who exists already.
-func (s Service) Join(ctx context.Context, tx *db.Tx, requestID, organizationID string, draft User, level access.Level) (Membership, error) {
-	user, err := s.ensureUser(ctx, tx, draft)
+func (s Service) Join(ctx context.Context, tx *db.Tx, requestID string, j Joining) (Membership, error) {
+	user, err := s.ensureUser(ctx, tx, j.User)
 	if err != nil {
 		return Membership{}, err
 	}
 	switch {
-	case !draft.IsEmailVerified: // a link that was passed on by hand has made them
+	case !j.User.IsEmailVerified: // a link that was passed on by hand has made them
 		err = markHanded(ctx, tx, user)
 	case !user.IsEmailVerified:
-		user.IsEmailVerified = true
 		err = markVerified(ctx, tx, user)
 	}
 	if err != nil {
 		return Membership{}, err
 	}
-	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, organizationID, user, level)
+	j.User = user
+	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, j)
 }
 
 // ensureUser returns the user who has the draft's address; if there is none, it makes
@@ -260,13 +259,16 @@ func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, e
 	return u, err
 }
 
-func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, organizationID string, user User, level access.Level) (Membership, error) {
+func (s Service) join(ctx context.Context, tx *db.Tx, by access.Caller, j Joining) (Membership, error) {
 	now := s.DB.Now()
-	m := Membership{OrganizationID: organizationID, User: user, Level: level, JoinedAt: now, UpdatedAt: now}
-	if err := insertMember(ctx, tx, m); err != nil {
+	if err := insertMember(ctx, tx, j, now); err != nil {
 		if errors.Is(err, db.ErrUnique) {
-			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", user.Email)
+			return Membership{}, fault.Field(fault.NotUnique, "email", "%s is a member already.", j.User.Email)
 		}
+		return Membership{}, err
+	}
+	m, err := findMemberByID(ctx, tx, j.OrganizationID, j.User.ID)
+	if err != nil {
 		return Membership{}, err
 	}
 	return m, activity.Record(ctx, tx, s.entry(m, by, activity.Added, nil), now)

@@ -33,7 +33,7 @@ func (r rig) admin() (c access.Caller, losses map[string]func() error) {
 	}
 	var m org.Membership
 	err := keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		m, err = orgs.InsertMember(ctx, tx, access.Caller{}, id, org.User{Email: email}, access.Admin)
+		m, err = orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: id, User: org.User{Email: email}, Level: access.Admin})
 		return err
 	})
 	if err != nil {

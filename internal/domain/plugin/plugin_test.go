@@ -71,7 +71,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	}
 	var m org.Membership
 	err = keys.Change(tb.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-		m, err = orgs.InsertMember(tb.Context(), tx, access.Caller{}, o.ID, org.User{Email: "owner@acme.example"}, access.Owner)
+		m, err = orgs.InsertMember(tb.Context(), tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: "owner@acme.example"}, Level: access.Owner})
 		return err
 	})
 	if err != nil {

@@ -152,7 +152,7 @@ func (r rig) elsewhereOwner() access.Caller {
 		r.Fatal(err)
 	}
 	err = access.NewKeys(r.DB).Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := r.orgs().InsertMember(ctx, tx, access.Caller{}, o.ID, org.User{Email: "owner@acme.example"}, access.Owner)
+		_, err := r.orgs().InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: "owner@acme.example"}, Level: access.Owner})
 		return err
 	})
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *rig) join(in org.Organization, email string) access.Caller {
 	r.t.Helper()
 	var m org.Membership
 	err := r.Keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-		m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, in.ID, org.User{Email: email}, access.Member)
+		m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: in.ID, User: org.User{Email: email}, Level: access.Member})
 		return err
 	})
 	if err != nil {
@@ -283,7 +283,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		}
 		other := must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other"))
 		err = r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := r.Organizations.Join(ctx, tx, "", other.ID, org.User{Email: "ada@x.example"}, access.Member)
+			_, err := r.Organizations.Join(ctx, tx, "", org.Joining{OrganizationID: other.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
 			return err
 		})
 		r.want(fault.NotUnique, err)

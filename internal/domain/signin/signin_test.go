@@ -56,9 +56,9 @@ func (r *rig) join(email string, byThemselves, verified bool) org.User {
 	err := r.Keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
 		draft := org.User{Email: email, IsEmailVerified: verified}
 		if byThemselves {
-			m, err = r.Organizations.Join(ctx, tx, "", r.org.ID, draft, access.Member)
+			m, err = r.Organizations.Join(ctx, tx, "", org.Joining{OrganizationID: r.org.ID, User: draft, Level: access.Member})
 		} else {
-			m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, r.org.ID, draft, access.Member)
+			m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: r.org.ID, User: draft, Level: access.Member})
 		}
 		return err
 	})

@@ -179,7 +179,7 @@ func TestPreviewEnds(t *testing.T) {
 func (r rig) join(email string, level access.Level) {
 	r.Helper()
 	err := r.orgs.Keys.Change(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-		_, err := r.orgs.InsertMember(ctx, tx, access.Caller{}, r.caller.Organization.ID, org.User{Email: email}, level)
+		_, err := r.orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: r.caller.Organization.ID, User: org.User{Email: email}, Level: level})
 		return err
 	})
 	if err != nil {

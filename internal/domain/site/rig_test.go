@@ -71,7 +71,7 @@ func (r rig) owner(name string) access.Caller {
 		if o, err = r.orgs.Insert(ctx, tx, "", name); err != nil {
 			return err
 		}
-		m, err = r.orgs.InsertMember(ctx, tx, access.Caller{}, o.ID, org.User{Email: strings.ToLower(name) + "@foyer.example"}, access.Owner)
+		m, err = r.orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: strings.ToLower(name) + "@foyer.example"}, Level: access.Owner})
 		return err
 	})
 	if err != nil {

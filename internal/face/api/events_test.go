@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
 )
 
 // webhook makes a webhook and returns its id.
@@ -271,5 +273,63 @@ func TestWebhooksAPI(t *testing.T) {
 		if log := r.send(r.key, "GET", "/activity?scope=Webhook", "").body; strings.Contains(log, "whsec") || !strings.Contains(log, `"activity":"rotated"`) {
 			r.t.Error(log)
 		}
+	})
+}
+
+// What happens to members is told with the member as its GET answers it then; of one who is gone, as
+// it answered last.
+func TestEventsOfMembers(t *testing.T) {
+	each(t, func(r *rig) {
+		_, after := r.events(0)
+		last := ""
+		did := func(kind, uuid string) {
+			r.t.Helper()
+			events, next := r.events(after)
+			after = next
+			if got := r.send(r.key, "GET", "/members/"+uuid, ""); kind != "member.removed" && got.status == http.StatusOK {
+				last = got.body
+			}
+			events = slices.DeleteFunc(events, func(e seenEvent) bool { return !strings.HasPrefix(e.Type, "member.") })
+			if len(events) != 1 || events[0].Type != kind || string(events[0].Data) != last {
+				r.t.Errorf("%s: %+v, want %s", kind, events, last)
+			}
+		}
+		got := r.send("", "POST", "/api/signup/"+r.token(r.invite("ada@x.example")), `{"first_name":"Ada"}`)
+		if got.status != http.StatusCreated {
+			r.t.Fatal(got.status, got.body)
+		}
+		ada := between(got.body, `"uuid":"`, `"`)
+		all, err := r.orgs.Members(r.t.Context(), r.org.ID)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		own := r.newKey(all[len(all)-1], "*")
+		did("member.added", ada)
+		if !strings.Contains(last, `"invited_by":{"uuid":"`+r.owner.User.UUID) {
+			r.t.Error(last)
+		}
+		for _, change := range []struct{ key, path, body string }{
+			{r.key, "/members/" + ada, `{"level":"admin"}`},
+			{own, "/api/users/@me", `{"last_name":"Lovelace"}`},
+		} {
+			if got := r.send(change.key, "PATCH", change.path, change.body); got.status != http.StatusOK {
+				r.t.Fatal(got.status, got.body)
+			}
+			did("member.changed", ada)
+		}
+		if _, err := r.orgs.SetUser(r.t.Context(), access.Caller{}, "ada@x.example", org.SelfPatch{Email: patch.Of("ada@new.example")}); err != nil {
+			r.t.Fatal(err)
+		}
+		did("member.changed", ada)
+		if got := r.send(r.key, "PATCH", "/members/"+ada, `{"level":"admin"}`); got.status != http.StatusOK {
+			r.t.Fatal(got.status, got.body)
+		}
+		if events, _ := r.events(after); len(events) > 0 {
+			r.t.Errorf("nothing has changed: %+v", events)
+		}
+		if got := r.send(r.key, "DELETE", "/members/"+ada, ""); got.status != http.StatusNoContent {
+			r.t.Fatal(got.status, got.body)
+		}
+		did("member.removed", ada)
 	})
 }
