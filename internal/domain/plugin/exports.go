@@ -46,7 +46,7 @@ type SchemaField struct {
 	Key      string // "": a heading
 	Type     string
 	Default  string // JSON; "": none
-	Choices  []string
+	Choices  []string // each JSON
 	Secret   bool
 	Site     bool // pages get it
 	Required bool
@@ -110,15 +110,12 @@ func readSchemaField(raw json.RawMessage) (f SchemaField, ok bool) {
 	return f, true
 }
 
-// readChoices takes strings as what they stand for, and anything else as it is written.
 func readChoices(raw json.RawMessage) []string {
 	var items []json.RawMessage
 	_ = json.Unmarshal(raw, &items) // another shape has no choices
 	choices := make([]string, len(items))
 	for i, item := range items {
-		if json.Unmarshal(item, &choices[i]) != nil {
-			choices[i] = string(item)
-		}
+		choices[i] = string(item)
 	}
 	return choices
 }

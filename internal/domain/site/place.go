@@ -184,13 +184,13 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 			return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)
 		}
 	}
-	if n := otherBytes + len(p.Config); n > maxConfigBytes {
-		return fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, not %d.", maxConfigBytes, n)
-	}
-	if d.Config.Set || d.Version.Set || d.Enabled.Set || d.AppID.Set {
+	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // off it can go whatever has become of its values
 		checked, err := w.schema(ctx, *p)
 		if err != nil {
 			return err
+		}
+		if n := otherBytes + max(len(p.Config), len(checked.shown(readValues(p.Config)))); n > maxConfigBytes {
+			return tooManyBytes(n)
 		}
 		faults := checked.unknown(d.Config.Value)
 		faults = append(faults, checked.faults(readValues(p.Config), p.Enabled)...)
@@ -222,7 +222,7 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 		if err != nil {
 			return err
 		}
-		if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-len(before.Config)); err != nil {
+		if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
 			return err
 		}
 		changes := placementChanges(before, p)

@@ -140,3 +140,66 @@ func TestConfigBytes(t *testing.T) {
 		r.change(r.caller, s, q, PlacementDraft{Config: given("a", "null", "b", big)})
 	})
 }
+
+// A placement can be switched off, whatever has become of its values.
+func TestOffWithUnfitValues(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "size", "type": "string", "site": true}]`)
+		r.place(r.caller, s, p, "size", `"large"`)
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(`[{"key": "size", "type": "number", "site": true}]`)})
+		r.held("a string is given", s, p, 1, "config.size: Must be a number.")
+		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
+		r.wants("off", s, "")
+		if _, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(true)}); blames(err) != "config.size invalid" {
+			r.Errorf("on again: %v", err)
+		}
+		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(true), Config: given("size", "7")})
+		r.wants("with a number", s, `app@2{"size":7}`)
+	})
+}
+
+// A number is not its digits in a string, among choices neither.
+func TestChoices(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true]}]`)
+		placed := r.place(r.caller, s, p)
+		for value, want := range map[string]string{`1`: "", `"2"`: "", `"A"`: "", `"\u0041"`: "", `true`: "", `"1"`: "config.n choice", `2`: "config.n choice", `"true"`: "config.n choice"} {
+			_, err := r.Change(r.Context(), r.caller, s.ID, placed.AppID, PlacementDraft{Config: given("n", value)})
+			if blames(err) != want {
+				r.Errorf("%s: %v", value, err)
+			}
+		}
+	})
+}
+
+// However large a schema is, what is said of wrong values is to be read, and what a page gets is bounded.
+func TestLargeSchemas(t *testing.T) {
+	each(t, func(r rig) {
+		var many []string
+		for i := range 15_000 {
+			many = append(many, fmt.Sprintf(`{"key": "setting_%d", "site": true}`, i))
+		}
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "many", "["+strings.Join(many, ",")+"]")
+		var wrong []string
+		for i := range 1000 {
+			wrong = append(wrong, fmt.Sprint("x", i), "1")
+		}
+		_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given(wrong...)})
+		if n := len(fmt.Sprint(err)); err == nil || n > 1<<20 {
+			r.Errorf("%d bytes are said of 1,000 wrong keys", n)
+		}
+		r.place(r.caller, s, p)
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(strings.ReplaceAll("["+strings.Join(many, ",")+"]", `"site"`, `"required": 1, "site"`))})
+		r.held("15,000 values are required", s, p, 1, "; and 990 more")
+
+		big := `[{"key": "text", "site": true, "default": "` + strings.Repeat("x", 200<<10) + `"}]`
+		q, o := r.app(r.caller, "q", big), r.app(r.caller, "o", big)
+		r.place(r.caller, s, q)
+		if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(o.ID)}); blames(err) != "config long" {
+			r.Errorf("large defaults twice: %v", err)
+		}
+		r.patch(r.caller, q.ID, plugin.Draft{ConfigSchema: patch.Of(strings.Replace(big, "xx", strings.Repeat("x", 100<<10), 1))})
+		r.held("a default that is too large", s, q, 1, "at most 262144 bytes")
+		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
+	})
+}

@@ -126,6 +126,9 @@ func (v values) with(given []Value) values {
 	return all
 }
 
+// bytes is what the values of a placement take, as they were given or with defaults.
+func (p *Placement) bytes() int { return max(len(p.Config), len(p.Values)) }
+
 // apply sets the fields that the draft names.
 func (d *PlacementDraft) apply(p *Placement) {
 	if d.Enabled.Set {

@@ -26,7 +26,7 @@ func insertPlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 		INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
 			site_values, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		p.SiteID, p.AppID, p.OrganizationID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config),
+		p.SiteID, p.AppID, p.OrganizationID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, p.bytes(),
 		p.Values, p.CreatedAt, p.UpdatedAt)
 }
 
@@ -35,18 +35,18 @@ func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 		UPDATE placements SET enabled = $3, position = $4, version = $5, running = $6, kept = $7, held = $8, paths = $9, config = $10,
 			config_size = $11, site_values = $12, updated_at = $13
 		WHERE site_id = $1 AND app_id = $2`,
-		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, len(p.Config), p.Values, p.UpdatedAt)
+		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, p.bytes(), p.Values, p.UpdatedAt)
 }
 
 // updateOutcomes writes what became of placements, a batch at most.
 func updateOutcomes(ctx context.Context, tx *db.Tx, placements []Placement) error {
 	var args []any
 	for _, p := range placements {
-		args = append(args, p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values)
+		args = append(args, p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values, p.bytes())
 	}
 	return db.Exec(ctx, tx, `
-		UPDATE placements SET running = v.column3, kept = v.column4, held = v.column5, site_values = v.column6
-		FROM `+rows(len(placements), "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT")+`
+		UPDATE placements SET running = v.column3, kept = v.column4, held = v.column5, site_values = v.column6, config_size = v.column7
+		FROM `+rows(len(placements), "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT")+`
 		WHERE placements.site_id = v.column1 AND placements.app_id = v.column2`, args...)
 }
 

@@ -62,7 +62,7 @@ func hashOf(token string) string {
 }
 
 // Preview makes a link to a page of a site that, in that tab alone, runs a version of an app with
-// values, placed or not. Values that are not given are those of the placement.
+// values, placed or not. Values that are not given are the version's defaults.
 func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, d PreviewDraft) (made Preview, err error) {
 	if err := MayPreview(c); err != nil {
 		return Preview{}, err
@@ -159,7 +159,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	}
 	shown := checked.shown(given)
 	if len(shown) > maxConfigBytes {
-		return preview{}, fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together.", maxConfigBytes)
+		return preview{}, tooManyBytes(len(shown))
 	}
 	return preview{siteID: site.ID, appID: appID, version: number, values: shown}, nil
 }

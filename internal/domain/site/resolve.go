@@ -124,13 +124,16 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
 	}
 	given := readValues(p.Config)
 	p.Running, p.Held, p.Values = 0, "", checked.shown(given)
+	if len(p.Values) > maxConfigBytes {
+		p.Values = "{}" // no page gets them
+	}
 	if !p.Enabled || !s.Enabled || s.access < readable {
 		return nil
 	}
 	if p.Held = cmp.Or(sees(s.OrganizationID, a), v.usable(wanted)); p.Held != "" {
 		return nil
 	}
-	faults := v.schema.faults(given, true)
+	faults := v.schema.unfit(given)
 	if len(faults) == 0 {
 		p.Running, p.kept = wanted, wanted
 		return nil
@@ -140,13 +143,20 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
 	if err != nil {
 		return err
 	}
-	if last.usable(p.kept) == "" && len(last.schema.faults(given, true)) == 0 {
+	if last.usable(p.kept) == "" && len(last.schema.unfit(given)) == 0 {
 		p.Running, p.Values = p.kept, last.schema.shown(given)
 	}
 	return nil
 }
 
+// maxHeldBy is how many faults of values are told of a placement.
+const maxHeldBy = 10
+
 // heldBy says why the values do not satisfy a version.
 func heldBy(number int64, faults fault.List) string {
-	return fmt.Sprintf("Version %d waits: %s", number, faults.Error())
+	more := ""
+	if n := len(faults) - maxHeldBy; n > 0 {
+		faults, more = faults[:maxHeldBy], fmt.Sprintf("; and %d more", n)
+	}
+	return fmt.Sprintf("Version %d waits: %.2000s%s", number, faults.Error(), more)
 }

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	maxText = 20_000   // characters of a string
-	maxJSON = 64 << 10 // bytes of any JSON
+	maxText   = 20_000   // characters of a string
+	maxJSON   = 64 << 10 // bytes of any JSON
+	maxNamed  = 20       // settings or choices that a fault lists
+	maxFaults = 1000     // of the values of one placement
 )
 
 // schema is the fields of a config_schema that have a key, each key once, in its order.
@@ -52,9 +54,14 @@ func Fields(configSchema string) []plugin.SchemaField {
 
 // unknown finds keys that are given, but are none of the schema.
 func (s schema) unknown(given []Value) (faults fault.List) {
+	known := make(map[string]bool, len(s))
+	for _, f := range s {
+		known[f.Key] = true
+	}
+	keys := s.keys()
 	for _, g := range given {
-		if !g.JSON.Null && !slices.ContainsFunc(s, func(f plugin.SchemaField) bool { return f.Key == g.Key }) {
-			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting: it has %s.", s.keys()))
+		if !g.JSON.Null && !known[g.Key] {
+			faults.Add(fault.Field(fault.Invalid, "config."+g.Key, "The app has no such setting: it has %s.", keys))
 		}
 	}
 	return faults
@@ -64,14 +71,30 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {
-		if !hidden(f) {
+		if !hidden(f) && len(all) <= maxNamed {
 			all = append(all, f.Key)
 		}
 	}
+	return enumerate(all)
+}
+
+// enumerate lists the first of many texts, each in short: a fault is to be read, and an answer may
+// have a thousand of them.
+func enumerate(all []string) string {
 	if len(all) == 0 {
 		return "none"
 	}
-	return strings.Join(all, ", ")
+	var out strings.Builder
+	for i, text := range all[:min(len(all), maxNamed)] {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		fmt.Fprintf(&out, "%.100s", text)
+	}
+	if len(all) > maxNamed {
+		out.WriteString(" and others")
+	}
+	return out.String()
 }
 
 // faults finds what is wrong with values: of keys that the schema does not have, nothing. What is
@@ -80,6 +103,8 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 	for _, f := range s {
 		raw, given := v[f.Key]
 		switch {
+		case len(faults) == maxFaults:
+			return faults
 		case given && hidden(f):
 			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
 		case given:
@@ -89,6 +114,20 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 		}
 	}
 	return faults
+}
+
+// unfit is why a page cannot run with values.
+func (s schema) unfit(v values) fault.List {
+	faults := s.faults(v, true)
+	if n := len(s.shown(v)); n > maxConfigBytes {
+		faults.Add(tooManyBytes(n))
+	}
+	return faults
+}
+
+// tooManyBytes is the fault of values that are too large for one site.
+func tooManyBytes(n int) error {
+	return fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, with defaults, not %d.", maxConfigBytes, n)
 }
 
 // wrong is what is wrong with one value.
@@ -111,8 +150,8 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 			return must("true or false")
 		}
 	case "choice":
-		if !slices.Contains(f.Choices, plain(raw)) {
-			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", strings.Join(f.Choices, ", "))
+		if !slices.ContainsFunc(f.Choices, func(choice string) bool { return same(choice, string(raw)) }) {
+			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
 		}
 	default:
 		if kind != '"' {
@@ -123,6 +162,12 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// same reports whether two texts of JSON are the same value, or are spelt the same: a number is not
+// its digits in a string.
+func same(a, b string) bool {
+	return a == b || a[0] == '"' && b[0] == '"' && plain(json.RawMessage(a)) == plain(json.RawMessage(b))
 }
 
 // plain is a string without its quotes; anything else as it is.
