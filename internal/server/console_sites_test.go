@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"html"
 	"regexp"
 	"strings"
@@ -133,6 +134,39 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
 		v.want(200, "No page has reported it.", v.get(site+"/health?days=7"))
 	})
+}
+
+// A form that is saved as it was shown changes no value, also where a form can say less than was given.
+func TestConsoleKeepsValues(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
+			`[{"markdown":"Texts"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true}]`),
+	}))
+	made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(given), &values); err != nil {
+		t.Fatal(err)
+	}
+	must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}}))
+	v := visit(t, s, s.key)
+	placed := "/console/@current/sites/" + itoa(made.ID) + "/apps/" + itoa(app.ID)
+	page := v.get(placed)
+	v.want(200, "a\r\n<b>\n</textarea>", page) // else a browser would make one line of it
+	v.want(200, `<option value="1" selected>1</option>`, page)
+	save := func(n string) string {
+		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "a\r\n<b>\r\n", "config.none", "", "config.n", n))
+		return string(must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)).Config)
+	}
+	if got := save("1"); got != given {
+		t.Errorf("config is %s, was %s", got, given)
+	}
+	if got := save(`"1"`); got != strings.Replace(given, ":1", `:"1"`, 1) {
+		t.Errorf("another choice: %s", got)
+	}
+	v.want(400, "must be one of the choices", v.post(placed, "do", "save", "config.n", "one"))
 }
 
 // A version is withdrawn with a reason, and may run again.

@@ -45,7 +45,7 @@ type Default struct{ Key, Value string }
 type SchemaField struct {
 	Key      string // "": a heading
 	Type     string
-	Default  string // JSON; "": none
+	Default  string   // JSON; "": none
 	Choices  []string // each JSON
 	Secret   bool
 	Site     bool // pages get it

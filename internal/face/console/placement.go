@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +30,7 @@ type Placed struct {
 type setting struct {
 	plugin.SchemaField
 	Given string // as the form has it; "": the default
+	given json.RawMessage
 }
 
 // Title is what the form calls the field.
@@ -38,6 +38,22 @@ func (s setting) Title() string { return cmp.Or(line(s.Name()), s.Key) }
 
 // Otherwise is the default, as it is shown.
 func (s setting) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
+
+// Lines reports whether a text may have several.
+func (s setting) Lines() bool {
+	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")
+}
+
+// Options are what can be chosen, as the form sends it and as it is shown.
+func (s setting) Options() []option {
+	all := make([]option, len(s.Choices))
+	for i, choice := range s.Choices {
+		all[i] = option{choice, asTyped(json.RawMessage(choice))}
+	}
+	return all
+}
+
+type option struct{ Value, Text string }
 
 // asTyped is a JSON value as a form has it: a text without its quotes.
 func asTyped(value json.RawMessage) string {
@@ -52,34 +68,43 @@ func asTyped(value json.RawMessage) string {
 func settings(schema, config json.RawMessage) []setting {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(config, &given) // without values there are none
-	fills := site.Fields(string(schema))
+	fills := map[string]plugin.SchemaField{}
+	for _, f := range site.Fields(string(schema)) {
+		fills[f.Key] = f
+	}
 	var all []setting
 	for _, f := range plugin.SchemaFields(string(schema)) {
-		first := slices.IndexFunc(fills, func(other plugin.SchemaField) bool { return other.Key == f.Key })
+		first, ok := fills[f.Key]
 		switch {
 		case f.Key == "" && f.Heading() != "":
 			all = append(all, setting{SchemaField: f})
-		case first >= 0:
-			all = append(all, setting{fills[first], asTyped(given[f.Key])})
-			fills = slices.Delete(fills, first, first+1)
+		case ok && first.Type == "choice":
+			all = append(all, setting{first, string(given[f.Key]), given[f.Key]})
+		case ok:
+			all = append(all, setting{first, asTyped(given[f.Key]), given[f.Key]})
 		}
+		delete(fills, f.Key)
 	}
 	return all
 }
 
-// read is what the form says of a field: null for its default.
+// read is what the form says of a field: null for its default. What was not edited stays as it was
+// given, which may be more than a form can say.
 func (s setting) read(typed string) (json.RawMessage, error) {
-	if strings.TrimSpace(typed) == "" {
+	switch {
+	case s.given != nil && typed == lineEnds.Replace(s.Given):
+		return s.given, nil
+	case strings.TrimSpace(typed) == "":
 		return client.Null(), nil
 	}
-	switch s.Type {
-	case "number", "boolean", "json":
-		if !json.Valid([]byte(typed)) {
-			return nil, wrong("config."+s.Key, s.Title()+": must be "+map[string]string{"number": "a number", "boolean": "yes or no", "json": "JSON"}[s.Type]+".")
-		}
-		return json.RawMessage(typed), nil
+	must := map[string]string{"number": "a number", "boolean": "yes or no", "json": "JSON", "choice": "one of the choices"}[s.Type]
+	if must == "" {
+		return json.Marshal(typed)
 	}
-	return json.Marshal(typed)
+	if !json.Valid([]byte(typed)) {
+		return nil, wrong("config."+s.Key, s.Title()+": must be "+must+".")
+	}
+	return json.RawMessage(typed), nil
 }
 
 // placed is the site that the path names, and the app on it.
@@ -125,7 +150,7 @@ func previewPlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch, err := v.placementPatch(shown.schema)
+	patch, err := v.placementPatch(shown.schema, shown.Config)
 	if err != nil {
 		return next{}, err
 	}
@@ -160,8 +185,8 @@ func (p Placed) PinnedTo() string {
 	return strconv.FormatInt(*p.Version, 10)
 }
 
-// placementPatch is what the form says of an app on a site.
-func (v *visit) placementPatch(schema json.RawMessage) (patch client.PlacementPatch, err error) {
+// placementPatch is what the form says of an app on a site that has a config.
+func (v *visit) placementPatch(schema, config json.RawMessage) (patch client.PlacementPatch, err error) {
 	patch = client.PlacementPatch{
 		Enabled: new(v.line("enabled") == "on"), Paths: append([]string{}, strings.Fields(v.typed("paths"))...),
 		Version: client.Null(), Config: map[string]json.RawMessage{},
@@ -180,7 +205,10 @@ func (v *visit) placementPatch(schema json.RawMessage) (patch client.PlacementPa
 		}
 		patch.Position = &n
 	}
-	for _, s := range settings(schema, nil) {
+	for _, s := range settings(schema, config) {
+		if s.Key == "" {
+			continue
+		}
 		if patch.Config[s.Key], err = s.read(v.typed("config." + s.Key)); err != nil {
 			return patch, err
 		}
@@ -197,7 +225,11 @@ func savePlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch, err := v.placementPatch(app.ConfigSchema)
+	before, err := v.organization.GetPlacement(v.ctx(), site.ID, appID)
+	if err != nil {
+		return next{}, err
+	}
+	patch, err := v.placementPatch(app.ConfigSchema, before.Config)
 	if err != nil {
 		return next{}, err
 	}
