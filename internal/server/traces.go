@@ -24,6 +24,9 @@ func traced(t *trace.Tracer, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, span := t.Continue(r.Context(), r.Header.Get("Traceparent"), "request", trace.Server)
 		defer span.End()
+		if parent := span.Parent(); parent != "" {
+			r.Header.Set("Traceparent", parent) // of a trace that begins here, too, the log names the id
+		}
 		h.ServeHTTP(w, r.WithContext(ctx))
 		span.Set("foyer.request_id", api.RequestID(w))
 	})

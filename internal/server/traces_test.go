@@ -120,3 +120,31 @@ func TestTraces(t *testing.T) {
 		}
 	})
 }
+
+// A line of the log names the trace of its request, also of one that foyer began.
+func TestTraceInTheLog(t *testing.T) {
+	t.Parallel()
+	endpoint, spans := collector(t)
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
+	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startTraced(t, config.Config{}, tracer)
+	if _, err := s.GetApp(t.Context(), 1<<40); err == nil {
+		t.Fatal("an app that is not there")
+	}
+	for late := time.After(30 * time.Second); ; {
+		select {
+		case got := <-spans:
+			if strings.HasPrefix(got.Name, "GET /api/organizations/{organization_id}/pipeline_frontend_apps/{id}") {
+				if want := `"trace_id":"` + got.TraceID + `"`; !strings.Contains(s.log.String(), want) {
+					t.Errorf("no %s in %s", want, s.log.String())
+				}
+				return
+			}
+		case <-late:
+			t.Fatal("no span of the request")
+		}
+	}
+}

@@ -87,6 +87,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 		return access.Caller{}, err
 	}
 	caller, err := a.allow(r, route, identity)
+	if rec, ok := w.(*recorder); ok {
+		rec.organization = caller.Organization.ID
+	}
 	caller.RequestID, caller.Address = RequestID(w), a.keptAddress(r)
 	return caller, err
 }
@@ -225,9 +228,9 @@ func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.IsOurs(first) {
 		level = slog.LevelError
 	}
-	key := ""
+	var by asker
 	if rec, ok := w.(*recorder); ok {
-		key = rec.key
+		by = rec.asker
 	}
-	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), key), slog.String("error", first.Cause.Error()))...)
+	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), by), slog.String("error", first.Cause.Error()))...)
 }

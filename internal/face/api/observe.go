@@ -45,7 +45,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 			case rec.Status == http.StatusTooManyRequests:
 				refused.count(ctx, a.Log)
 			case rec.Status >= http.StatusBadRequest:
-				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.key),
+				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.asker),
 					slog.Int("status", rec.Status), slog.String("code", rec.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
@@ -61,7 +61,7 @@ type Outcome struct {
 }
 
 // about is what each line of the log says about a request: what was asked, and by whom.
-func (a *API) about(r *http.Request, id, key string) []slog.Attr {
+func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
 	about := []slog.Attr{
 		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
 		slog.String("client", a.ClientAddress(r)),
@@ -69,8 +69,11 @@ func (a *API) about(r *http.Request, id, key string) []slog.Attr {
 	if trace := traceID(r); trace != "" {
 		about = append(about, slog.String("trace_id", trace))
 	}
-	if key != "" { // the organization was one that it opens, or might have been
-		about = append(about, slog.String("key", key), slog.String("organization", r.PathValue("organization_id")))
+	if by.key != "" {
+		about = append(about, slog.String("key", by.key))
+	}
+	if by.organization != "" {
+		about = append(about, slog.String("organization", by.organization))
 	}
 	return about
 }
@@ -163,12 +166,16 @@ func fitID(id string) bool {
 	return true
 }
 
-// recorder remembers what came of a request, and the prefix of the key that it came with.
+// asker is who made a request: the prefix of the key, if it came with one, and the organization that
+// was entered.
+type asker struct{ key, organization string }
+
+// recorder remembers what came of a request, and who made it.
 type recorder struct {
 	http.ResponseWriter
 	wire.Holder
 	Outcome
-	key string
+	asker
 }
 
 // Unwrap is for http.ResponseController: it flushes, and changes deadlines.

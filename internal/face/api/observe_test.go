@@ -121,7 +121,7 @@ func TestLoggedCaller(t *testing.T) {
 			"00-" + strings.ToUpper(trace) + "-00f067aa0ba902b7-01":   false,
 		} {
 			log.Reset()
-			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/organizations/"+r.org.ID+"/pipeline_frontend_apps/404/", nil)
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/organizations/@current/pipeline_frontend_apps/404/", nil)
 			req.Header.Set("Authorization", "bearer  "+r.key)
 			req.Header.Set("Traceparent", traceparent)
 			h.ServeHTTP(httptest.NewRecorder(), req)
