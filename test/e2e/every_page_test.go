@@ -22,6 +22,29 @@ func everyPage(d *desk) {
 	d.crawl(40, "/console", "/console/@current/search?q=b")
 }
 
+// readDocs chooses the language of all samples, which are for the organization. With script, it is kept.
+func readDocs(d *desk) {
+	shows := func(want, not string, steps ...step) {
+		d.Helper()
+		if shown := look(d.tab, d.T, "docs", "foyer", steps...); !strings.Contains(shown, want) || strings.Contains(shown, not) {
+			d.Errorf("%s is shown: %t; %s: %t", want, strings.Contains(shown, want), not, strings.Contains(shown, not))
+		}
+	}
+	organization, err := d.o.Get(d.Context())
+	if err != nil {
+		d.Fatal(err)
+	}
+	curl, call := `curl "`+d.i.url+"/api/organizations/"+organization.ID, `c.Organization("`+organization.ID+`")`
+	shows(curl, call, to(d.i.url+"/docs"))
+	shows(call, curl, chromedp.Click(`//label[contains(., "Go")]`))
+	if d.script {
+		shows(call, curl, to(d.i.url+"/docs"))
+	}
+	shows("foyer app list", call, chromedp.Click(`//label[contains(., "Command line")]`))
+	shows("await fetch(", curl, chromedp.Click(`//label[contains(., "TypeScript")]`))
+	accessible(d.tab, d.T, "docs", d.script, appearances[d.script]...)
+}
+
 // everyPublicPage looks at those for anybody.
 func everyPublicPage(d *desk) {
 	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))

@@ -36,6 +36,7 @@ var flows = []struct {
 	{"change a role", changeRole},
 	{"make and revoke a key", keys},
 	{"search and go", search},
+	{"choose the language of the samples", readDocs},
 	{"every page", everyPage},
 	{"sign in by a link", byLink},
 	{"sign in by a provider", byProvider},

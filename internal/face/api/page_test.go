@@ -23,7 +23,7 @@ type command struct {
 // a choice, makes another one of.
 var (
 	samples = regexp.MustCompile(`(?s)<pre id="(\w+)-(\w+)" tabindex="0"><code>(.*?)</code></pre>`)
-	line    = regexp.MustCompile(`^curl "http://foyer\.example((/[\w.@-]+)+)"`)
+	line    = regexp.MustCompile(`^curl "http://foyer\.example((/[\w.@-]+)+(\?\w+=\w+)?)"`)
 )
 
 // readCommands returns what the page has people paste with curl, by the operation.

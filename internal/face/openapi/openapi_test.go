@@ -40,6 +40,7 @@ func TestBrokenDocuments(t *testing.T) {
 		"unknown body":      path + "requestBody: {$ref: '#/components/requestBodies/A'}}}}",
 		"unknown parameter": path + "parameters: [{$ref: '#/components/parameters/A'}]}}}",
 		"unknown schema":    "components: {schemas: {A: {properties: {b: {$ref: '#/components/schemas/B'}}}}}",
+		"no sample in Go":   path + "security: [{apiKey: ['x']}], responses: {}}}}",
 		"sample in Go":      path + "x-samples: {go: 'err = )'}, responses: {}}}}",
 		"unknown choice":    "components: {schemas: {A: {properties: {b: {oneOf: [{type: 'null'}, {$ref: '#/components/schemas/B'}]}}}}}",
 	} {
@@ -72,6 +73,7 @@ paths:
       operationId: createPet
       summary: Create a pet
       security: [{apiKey: ['pet:write']}]
+      x-samples: {go: 'err = c.CreatePet(ctx, "Rex")'}
       requestBody: {$ref: '#/components/requestBodies/Pet'}
       responses: {'200': {$ref: '#/components/responses/Pets'}}
   /shops/{shop}/{pet_uuid}:
@@ -79,7 +81,7 @@ paths:
     get:
       tags: [Pets]
       operationId: buyPet
-      parameters: [{name: pet_uuid, in: path, example: rex}, {name: shop, in: query}]
+      parameters: [{name: pet_uuid, in: path, example: rex}, {name: shop, in: query, required: true, example: a b}]
       x-samples: {foyer: pet buy rex, go: 'pet, _, err := c.Buy(ctx, "rex")'}
       responses: {'200': {$ref: '#/components/responses/Pets'}}
 components:
@@ -124,12 +126,12 @@ components:
 		`<a href="#Pet">Pet</a> or null`,
 		`list of <a href="#Pet">Pet</a>`,
 		`&#34;name&#34;: &#34;Rex&#39;\&#39;&#39;s&#34;`,
-		`<code>curl &#34;{base_url}/shops/42/rex&#34;</code>`,
+		`<code>curl &#34;{base_url}/shops/42/rex?shop=a&#43;b&#34;</code>`,
 		"<code>foyer pet buy rex \\\n  --url &#34;{base_url}&#34;</code>",
 		"\tpet, _, err := c.Buy(ctx, &#34;rex&#34;)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfmt.Printf(&#34;%&#43;v\\n&#34;, pet)\n}</code>",
-		`<code>const response = await fetch(&#34;{base_url}/shops/42/rex&#34;);`,
+		`<code>const response = await fetch(&#34;{base_url}/shops/42/rex?shop=a&#43;b&#34;);`,
 		`<p class="in foyer note">The command line has no command for this.</p>`,
-		"\tresponse, err := http.Post(&#34;{base_url}/pets&#34;",
+		"os.Getenv(&#34;FOYER_KEY&#34;))\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\terr = c.CreatePet(",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %s", want)

@@ -1,7 +1,9 @@
 package openapi
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -11,6 +13,7 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 	for _, requirement := range op.Security {
 		v.Scopes = append(v.Scopes, requirement["apiKey"]...)
 	}
+	query := url.Values{}
 	for _, p := range slices.Concat(shared, op.Parameters) {
 		p, err := d.resolveParameter(p)
 		if err != nil {
@@ -23,9 +26,15 @@ func (d *document) operation(method, path string, shared []parameter, op *operat
 		v.Parameters = append(v.Parameters, fieldView{
 			Name: p.Name, Place: p.In, Description: p.Description, Required: p.Required, Type: described,
 		})
-		if p.In == "path" {
+		switch {
+		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", p.pasted())
+		case p.In == "query" && p.Required:
+			query.Set(p.Name, p.pasted())
 		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
 	}
 	for _, r := range op.Responses {
 		if err := d.answer(&v, r.Key, r.Value); err != nil {
@@ -42,7 +51,7 @@ func (d *document) resolveParameter(p parameter) (parameter, error) {
 	return d.Components.Parameters.named(p.Ref)
 }
 
-// pasted is what stands for p in the path of a sample.
+// pasted is what stands for p in a sample.
 func (p parameter) pasted() string {
 	if p.Name == "organization_id" {
 		return organizationPath
@@ -71,6 +80,9 @@ func (d *document) request(v *operationView, path string, op *operation) error {
 			return err
 		}
 		body = string(example)
+	}
+	if op.Samples.Go == "" && len(op.Security) > 0 {
+		return errors.New("x-samples has no call in Go")
 	}
 	var err error
 	v.Samples, err = call{samples: op.Samples, Method: v.Method, Path: path, Key: len(op.Security) > 0, Body: body, Answer: v.answers}.views()

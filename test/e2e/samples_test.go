@@ -1,0 +1,370 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/infra/upstream/upstreamtest"
+)
+
+// sample is how the reference has an operation called in one language.
+type sample struct{ id, language, text string }
+
+var sampleText = regexp.MustCompile(`(?s)<pre id="(\w+)-(curl|foyer|go|typescript)" tabindex="0"><code>(.*?)</code></pre>`)
+
+// samplesOf returns the samples of a server's reference in one language.
+func samplesOf(t *testing.T, browser *http.Client, address, language string) []sample {
+	t.Helper()
+	response, err := browser.Get(address + "/docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []sample
+	for _, found := range sampleText.FindAllStringSubmatch(string(page), -1) {
+		if found[2] == language {
+			all = append(all, sample{found[1], found[2], html.UnescapeString(found[3])})
+		}
+	}
+	if len(all) < 50 {
+		t.Fatalf("there are %d samples for %s", len(all), language)
+	}
+	return all
+}
+
+// Each sample, as it stands in the reference, asks for its operation: of a server that answers all of
+// them with the examples of the document.
+func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one language after the other asks for
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	asked := &pretender{operations: map[string]operation{}}
+	server := httptest.NewServer(asked)
+	t.Cleanup(server.Close)
+	s["BASE_URL"] = server.URL // which the samples name
+	i := launch(t, s)
+	asked.learn(t, i.url)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "banner", "site.ts"), "export function inject() {}\n")
+	writeFile(t, filepath.Join(dir, "people.csv"), "target_email\nada@example.com\n")
+	run := func(t *testing.T, name string, args ...string) {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), name, args...)
+		command.Dir = dir
+		command.Env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "FOYER_KEY=foy_example"}
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	t.Run("foyer", func(t *testing.T) {
+		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {
+			run(t, "sh", "-eu", "-c", sample.text+" --yes")                 // it asks where there is a terminal
+			if got, _ := asked.forget(); !slices.Contains(got, sample.id) { // it sends more, or less, than the example
+				t.Errorf("%s asks for %v", sample.text, got)
+			}
+		}
+	})
+	for language, program := range map[string]func(*testing.T, *instance, []sample) []string{"go": goProgram, "typescript": typeScriptProgram} {
+		t.Run(language, func(t *testing.T) {
+			all := samplesOf(t, http.DefaultClient, i.url, language)
+			if len(all) != len(asked.operations) {
+				t.Errorf("there are %d samples of %d operations", len(all), len(asked.operations))
+			}
+			args := program(t, i, all)
+			run(t, args[0], args[1:]...)
+			var want []string
+			for _, sample := range all {
+				want = append(want, sample.id)
+			}
+			if got, wrong := asked.forget(); wrong != nil || !slices.Equal(got, want) {
+				t.Errorf("asks for %v, not %v; %v", got, want, wrong)
+			}
+		})
+	}
+}
+
+// goProgram makes one program of all samples, each of which is a program that compiles.
+func goProgram(t *testing.T, _ *instance, all []sample) []string {
+	t.Helper()
+	var imports, bodies strings.Builder
+	seen, files := map[string]bool{}, token.NewFileSet()
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", exported(t))}
+	for _, sample := range all {
+		file, err := parser.ParseFile(files, sample.id+".go", sample.text, parser.SkipObjectResolution)
+		if err == nil {
+			_, err = config.Check("main", files, []*ast.File{file}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range file.Imports {
+			if !seen[i.Path.Value] {
+				seen[i.Path.Value] = true
+				fmt.Fprintf(&imports, "import %s\n", i.Path.Value)
+			}
+		}
+		_, body, _ := strings.Cut(sample.text, "\nfunc main() ")
+		fmt.Fprintf(&bodies, "func() %s()\n", body)
+	}
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := t.TempDir()
+	writeFile(t, filepath.Join(module, "main.go"), "package main\n\n"+imports.String()+"\nfunc main() {\n"+bodies.String()+"}\n")
+	writeFile(t, filepath.Join(module, "go.mod"), "module samples\n\ngo 1.26\n\nrequire foyer v0.0.0\n\nreplace foyer => "+checkout+"\n")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "samples", ".")
+	build.Dir, build.Env = module, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return []string{filepath.Join(module, "samples")}
+}
+
+// exported finds what packages export, of the client and all that it imports.
+func exported(t *testing.T) importer.Lookup {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", "foyer/client", "log")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, place, _ := strings.Cut(strings.TrimSpace(line), "=")
+		places[name] = place
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(places[path]) }
+}
+
+// typeScriptProgram makes one module of all samples, which is checked strictly.
+func typeScriptProgram(t *testing.T, i *instance, all []sample) []string {
+	t.Helper()
+	var source strings.Builder
+	source.WriteString("export {};\n")
+	for _, sample := range all {
+		fmt.Fprintf(&source, "{\n%s\n}\n", sample.text)
+	}
+	return []string{"node", filepath.Join(buildTypeScript(t, i.url, map[string]string{"samples.ts": source.String()}), "samples.js")}
+}
+
+// pretender answers each operation with the example of the document.
+type pretender struct {
+	http.ServeMux
+	operations map[string]operation
+
+	mu    sync.Mutex
+	asked []string
+	wrong error
+}
+
+// operation is what the test needs of one.
+type operation struct {
+	ID        string            `json:"operationId"`
+	Security  []json.RawMessage `json:"security"`
+	Body      reference         `json:"requestBody"`
+	Responses map[int]reference `json:"responses"`
+
+	bodies []json.RawMessage // one of which is sent
+}
+
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+// name is that of what is referred to.
+func (r reference) name() string { return filepath.Base(r.Ref) }
+
+// content is that of a body or an answer.
+type content struct {
+	Content map[string]struct {
+		Example  json.RawMessage `json:"example"`
+		Examples map[string]struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"examples"`
+	} `json:"content"`
+}
+
+// learn reads the document of a server.
+func (p *pretender) learn(t *testing.T, address string) {
+	t.Helper()
+	response, err := http.Get(address + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var document struct {
+		Paths      map[string]map[string]json.RawMessage `json:"paths"`
+		Components struct {
+			RequestBodies map[string]content `json:"requestBodies"`
+			Responses     map[string]content `json:"responses"`
+		} `json:"components"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range document.Paths {
+		for method, text := range methods {
+			if method == "parameters" {
+				continue
+			}
+			var o operation
+			if err := json.Unmarshal(text, &o); err != nil {
+				t.Fatal(err)
+			}
+			for _, example := range document.Components.RequestBodies[o.Body.name()].Content["application/json"].Examples {
+				o.bodies = append(o.bodies, example.Value)
+			}
+			status := slices.Min(slices.Collect(maps.Keys(o.Responses)))
+			answer := document.Components.Responses[o.Responses[status].name()].Content["application/json"].Example
+			p.operations[o.ID] = o
+			p.HandleFunc(strings.ToUpper(method)+" "+path, func(w http.ResponseWriter, r *http.Request) {
+				p.note(o, r)
+				w.WriteHeader(status)
+				_, _ = w.Write(answer)
+			})
+		}
+	}
+}
+
+// note keeps which operation a request is for, and what is wrong with it.
+func (p *pretender) note(o operation, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, o.ID)
+	if key := r.Header.Get("Authorization"); len(o.Security) > 0 && key != "Bearer foy_example" {
+		err = fmt.Errorf("the key is %q", key)
+	}
+	same := func(example json.RawMessage) bool {
+		var want, got any
+		example = bytes.ReplaceAll(example, []byte(`"admin"`), []byte("8")) // which the client sends
+		sent := bytes.ReplaceAll(body, []byte(`"admin"`), []byte("8"))
+		return json.Unmarshal(example, &want) == nil && json.Unmarshal(sent, &got) == nil && reflect.DeepEqual(got, want)
+	}
+	if len(o.bodies) > 0 && !slices.ContainsFunc(o.bodies, same) {
+		err = fmt.Errorf("it sends %s", body)
+	}
+	if err != nil {
+		p.wrong = fmt.Errorf("%s: %w", o.ID, err)
+	}
+}
+
+// forget returns the operations that were asked for, and what was wrong with the last that was.
+func (p *pretender) forget() (asked []string, wrong error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked, wrong = p.asked, p.wrong
+	p.asked, p.wrong = nil, nil
+	return asked, wrong
+}
+
+// The samples with curl that change nothing are answered, as somebody who is signed in finds them,
+// with their own ids.
+func TestSamplesAreAnswered(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "banner")
+	for _, tag := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {
+		repo.Tag(t, tag, repo.Commit(t, map[string]string{"plugin.json": `{"name": "Banner"}`, "site.ts": "// " + tag}))
+	}
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
+	i := launch(t, s)
+	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := seeded(t, c.Organization(client.Current), i.url, repo.URL)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	response, err := browser.PostForm(i.url+"/console/session", url.Values{"key": {s["BOOTSTRAP_KEY"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	for _, sample := range samplesOf(t, browser, i.url, "curl") {
+		if strings.Contains(sample.text, "-X ") {
+			continue
+		}
+		if strings.Contains(sample.text, client.Current) {
+			t.Errorf("the organization is not filled in: %s", sample.text)
+		}
+		shell := exec.CommandContext(t.Context(), "sh", "-eu", "-c", "curl() { command curl -sS --fail-with-body \"$@\"; }\n"+own.Replace(sample.text))
+		shell.Env = append(os.Environ(), "FOYER_KEY="+s["BOOTSTRAP_KEY"])
+		if out, err := shell.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s\n%s", err, sample.text, out)
+		}
+	}
+}
+
+// seeded makes what the samples are about, and replaces its ids in the document by its own.
+func seeded(t *testing.T, o *client.Organization, address, repository string) *strings.Replacer {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginCustom, URL: repository, Tag: "v1.0.0"})
+	must(err)
+	_, err = o.UpgradeApp(ctx, app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.1.0")}})
+	must(err)
+	source, err := o.GetSource(ctx, app.ID)
+	must(err)
+	site, err := o.CreateSite(ctx, client.SitePatch{Name: new("Shop")})
+	must(err)
+	_, err = o.PlaceApp(ctx, site.ID, client.PlacementDraft{AppID: app.ID})
+	must(err)
+	hook, err := o.CreateWebhook(ctx, client.WebhookPatch{URL: new("http://127.0.0.1:9/"), Events: []string{"app.*"}})
+	must(err)
+	invite, err := o.CreateInvite(ctx, client.InviteDraft{TargetEmail: "ada@example.com"})
+	must(err)
+	link, err := o.LinkInvite(ctx, invite.ID)
+	must(err)
+	try, err := o.PreviewApp(ctx, site.ID, app.ID, client.PreviewDraft{URL: address + "/sites/" + site.Token + "/try"})
+	must(err)
+	tried, err := url.Parse(try.URL)
+	must(err)
+	members, err := o.ListMembers(ctx, client.Range{})
+	must(err)
+	number := func(id int64) string { return strconv.FormatInt(id, 10) }
+	return strings.NewReplacer(
+		"apps/42", "apps/"+number(app.ID), "sites/3", "sites/"+number(site.ID), "webhooks/4", "webhooks/"+number(hook.ID), "sessions/7", "sessions/1",
+		"WyJ0cnkiXQ", url.QueryEscape(tried.Query().Get("t")), "/apps/KJ2UVQ7XN4MZ3AEWTB6RYCD5HP/", "/apps/"+strings.Split(source.Bundle.URL, "/")[4]+"/", "KJ2UVQ7XN4MZ3AEWTB6RYCD5HP", site.Token,
+		"AZgfEAKqfB2LU51vTw9-IHs0cV8q4jv2n1p0r2Xk7b9aJm3QyZtLwEoUiSdFgHjK", filepath.Base(link.URL),
+		"01981f12-77d1-7be0-a1c5-02f6c3e9d417", members.Results[0].User.UUID,
+	)
+}
