@@ -141,3 +141,20 @@ func TestSignInWhileTheProviderIsDown(t *testing.T) {
 	none.want(403, "no identity provider", none.get("/console/session/oidc"))
 	none.want(400, "begin again", none.get("/console/session/oidc/callback?code=x&state=y"))
 }
+
+// A provider that is slow is given up, with a page that helps, and nothing half-made.
+func TestSignInWhileTheProviderIsSlow(t *testing.T) {
+	t.Parallel()
+	s, p := withProvider(t, "")
+	p.Behave(oidctest.Behaviour{Silent: "/token"})
+	v := visit(t, s, "")
+	slow := v.get("/console/session/oidc")
+	v.want(504, "does not answer in time: try again later, or sign in another way", slow)
+	v.want(504, `href="/console">Go to the sign-in page`, slow)
+	v.want(401, "Sign in with", v.get("/console"))
+	p.Behave(oidctest.Behaviour{})
+	v.want(200, "overview", v.get("/console/session/oidc"))
+	if n := strings.Count(v.get("/console/sessions").body, "identity provider"); n != 1 {
+		t.Errorf("%d sessions by the provider", n)
+	}
+}

@@ -292,6 +292,31 @@ func TestByProvider(t *testing.T) {
 	})
 }
 
+// Whoever signs in for the first time in two browsers at once is known by one account, and gets in.
+func TestByProviderAtOnce(t *testing.T) {
+	each(t, func(r *rig) {
+		for i := range 8 {
+			email := "user" + strconv.Itoa(i) + "@x.example"
+			r.join(email, false, false)
+			results := make(chan error)
+			for _, subject := range []string{"one", "one", "one", "other", "other"} {
+				go func() {
+					_, err := r.ByProvider(t.Context(), person(subject+email, email), access.SessionDraft{})
+					results <- err
+				}()
+			}
+			for range 5 {
+				if err := <-results; err != nil && !strings.Contains(err.Error(), "another account") {
+					t.Error(err)
+				}
+			}
+			if n := r.count("identities"); n != i+1 {
+				t.Fatalf("%d accounts of %d users", n, i+1)
+			}
+		}
+	})
+}
+
 // Who was made by a link that was passed on by hand may be somebody else, until the address
 // is proven for the first time.
 func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {

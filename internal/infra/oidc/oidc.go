@@ -204,7 +204,11 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 		return nil, err
 	}
 	endpoint := provider.Endpoint()
-	for _, address := range []string{endpoint.AuthURL, endpoint.TokenURL, also.Keys} {
+	addresses := []string{endpoint.AuthURL, endpoint.TokenURL, also.Keys}
+	if provider.UserInfoEndpoint() != "" {
+		addresses = append(addresses, provider.UserInfoEndpoint())
+	}
+	for _, address := range addresses {
 		if !safe(address) {
 			return nil, fmt.Errorf("it names the address %q, which is neither https nor on this machine", address)
 		}

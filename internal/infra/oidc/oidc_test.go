@@ -159,9 +159,10 @@ func TestDiscoveryIsKept(t *testing.T) {
 func TestProviderIsDown(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]oidctest.Behaviour{
-		"failing":        {Status: http.StatusInternalServerError},
-		"redirecting":    {Status: http.StatusFound},
-		"unsafe address": {TokenEndpoint: "http://login.example/token"},
+		"failing":       {Status: http.StatusInternalServerError},
+		"redirecting":   {Status: http.StatusFound},
+		"unsafe tokens": {Discovery: map[string]any{"token_endpoint": "http://login.example/token"}},
+		"unsafe users":  {Discovery: map[string]any{"userinfo_endpoint": "http://login.example/userinfo"}},
 	} {
 		server := oidctest.Start(t)
 		server.Behave(b)

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -25,16 +26,16 @@ import (
 
 // Behaviour is how a provider answers.
 type Behaviour struct {
-	Claims        map[string]any // of the next tokens, over those that are right
-	Algorithm     string         // RS256 ("" too), ES256, HS256 or none
-	Key           string         // the name of the key to sign with, made if it is new; "": "first"
-	HideKeys      bool           // publish no keys
-	UserInfo      map[string]any // what the userinfo endpoint says; nil: there is none
-	Error         string         // sent back in place of a code
-	Status        int            // of every answer, if not 0
-	Silent        string         // the path that is never answered; "all"
-	TokenEndpoint string         // what discovery names; "": ours
-	PostSecret    bool           // take the client's secret in the body alone
+	Claims     map[string]any // of the next tokens, over those that are right
+	Algorithm  string         // RS256 ("" too), ES256, HS256 or none
+	Key        string         // the name of the key to sign with, made if it is new; "": "first"
+	HideKeys   bool           // publish no keys
+	UserInfo   map[string]any // what the userinfo endpoint says; nil: there is none
+	Error      string         // sent back in place of a code
+	Status     int            // of every answer, if not 0
+	Silent     string         // the path that is never answered; "all"
+	Discovery  map[string]any // what the provider says about itself, over what is right
+	PostSecret bool           // take the client's secret in the body alone
 }
 
 // Provider is a running identity provider with one client.
@@ -127,15 +128,13 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 		"id_token_signing_alg_values_supported": []string{"RS256", "ES256", "HS256", "none"},
 	}
-	if b.TokenEndpoint != "" {
-		body["token_endpoint"] = b.TokenEndpoint
-	}
 	if b.UserInfo != nil {
 		body["userinfo_endpoint"] = p.URL + "/userinfo"
 	}
 	if b.PostSecret {
 		body["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
 	}
+	maps.Copy(body, b.Discovery)
 	answer(w, body)
 }
 
