@@ -156,9 +156,6 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.minuteOf(s.ID, now)
-	if len(r.Apps) > 0 {
-		m.n++
-	}
 	told := map[int64]bool{}
 	for _, a := range r.Apps {
 		key := versionKey{a.ID, a.Version}
@@ -176,6 +173,9 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 			told[a.ID] = true // twice in one view is junk
 			c.views[viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}] += int64(m.sample)
 		}
+	}
+	if len(told) > 0 {
+		m.n++
 	}
 	for _, e := range r.Errors {
 		if key := (versionKey{e.ID, e.Version}); ran[key] {

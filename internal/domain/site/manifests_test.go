@@ -247,6 +247,23 @@ func TestSample(t *testing.T) {
 	})
 }
 
+// What counts nothing is no view either: it does not have fewer of the others reported.
+func TestJunkIsNoView(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		now := time.Date(2026, 1, 1, 10, 30, 0, 0, time.UTC)
+		r.DB.Now = func() time.Time { return now }
+		for range quiet + 1 {
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":7,"state":"running","ms":5}]}`, p.ID)
+		}
+		now = now.Add(time.Minute)
+		if m, err := r.Manifest(r.Context(), s.Token); err != nil || !strings.Contains(string(m.Body), `"sample":1,`) {
+			r.Errorf("%s, %v", m.Body, err)
+		}
+	})
+}
+
 // Whatever an app says is stored without an address, and fits.
 func FuzzClean(f *testing.F) {
 	for _, text := range []string{"x is not a function", "GET https://shop.example/me failed", "a@b.example\x00\n", "\xff\xfe", "x://", "@@"} {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -88,9 +89,7 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 			return err
 		}
 		p.hash, p.userID, p.expires = hashOf(token), c.UserID, s.DB.Now().Add(previewTime)
-		query := page.Query()
-		query.Set("foyer_preview", token)
-		page.RawQuery = query.Encode()
+		page.RawQuery = withParameter(page.RawQuery, "foyer_preview", token)
 		made = Preview{URL: page.String(), ExpiresAt: p.expires}
 		if err := insertPreview(ctx, tx, p); err != nil {
 			return err
@@ -123,15 +122,24 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		return nil, fault.Field(fault.Invalid, "url", "Must be the url of a page, like https://shop.example.com/.")
 	}
 	if u.Scheme+"://"+u.Host+u.Path == s.BaseURL()+"/sites/"+site.Token+"/try" {
-		query := u.Query()
-		query.Set("t", s.Tries.Seal(site.Token, s.DB.Now()))
-		u.RawQuery = query.Encode()
+		u.RawQuery = withParameter(u.RawQuery, "t", s.Tries.Seal(site.Token, s.DB.Now()))
 		return u, nil
 	}
 	if len(site.Origins) > 0 && !slices.Contains(site.Origins, u.Scheme+"://"+u.Host) {
 		return nil, fault.Field(fault.Invalid, "url", "Must be on one of the site's origins, or the site's try page.")
 	}
 	return u, nil
+}
+
+// withParameter is a query with a parameter, and all others as they were written.
+func withParameter(query, name, value string) string {
+	var all []string
+	for other := range strings.SplitSeq(query, "&") {
+		if other != "" && other != name && !strings.HasPrefix(other, name+"=") {
+			all = append(all, other)
+		}
+	}
+	return strings.Join(append(all, name+"="+value), "&")
 }
 
 // preview checks what a draft wants to preview.

@@ -108,6 +108,10 @@ func TestPreviewPages(t *testing.T) {
 			r.Fatal(err)
 		}
 		key := u.Query().Get("t")
+		kept, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/a?foyer_preview=old&x=%20&y;z&q#part")})
+		if before, after, ok := strings.Cut(kept.URL, "&foyer_preview="); err != nil || !ok || before != "https://shop.example/a?x=%20&y;z&q" || !strings.HasSuffix(after, "#part") {
+			r.Errorf("the page is another: %s, %v", kept.URL, err)
+		}
 		if _, err := r.Try(r.Context(), s.Token, key); err != nil {
 			r.Errorf("the try page: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,13 +95,13 @@ func isOrigin(text string) bool {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>"'\|^{}*`, r) }) {
 		return false
 	}
-	switch u.Scheme {
-	case "https":
-		return u.Port() != "443" && !strings.HasSuffix(u.Host, ":")
-	case "http":
-		return u.Port() != "80" && !strings.HasSuffix(u.Host, ":")
+	switch usual := map[string]string{"https": "443", "http": "80"}[u.Scheme]; u.Port() {
+	case "":
+		return usual != "" && !strings.HasSuffix(u.Host, ":")
+	default:
+		n, err := strconv.ParseUint(u.Port(), 10, 16)
+		return usual != "" && u.Port() != usual && err == nil && strconv.FormatUint(n, 10) == u.Port()
 	}
-	return false
 }
 
 // takes reports whether what comes from an origin counts; "" and "null" are none.

@@ -66,7 +66,7 @@ func TestOrigins(t *testing.T) {
 		"": false, "null": false, "*": false, "shop.example.com": false, "https://": false, "https://Shop.example.com": false,
 		"https://shop.example.com/": false, "https://shop.example.com:443": false, "http://a.example:80": false, "https://a.example:": false,
 		"https://me@a.example": false, "https://*.example.com": false, "https://bücher.example": false, "ftp://a.example": false,
-		"https://a.example?x": false, "https://a b": false, "https://a.example\x00": false, `https://a"b`: false,
+		"https://a.example?x": false, "https://a b": false, "https://a.example:0443": false, "https://a.example:99999": false, "https://a.example:0": true, "ftp://a.example:21": false, "https://a.example\x00": false, `https://a"b`: false,
 	} {
 		if isOrigin(origin) != want {
 			t.Errorf("%q: %t, want %t", origin, !want, want)
