@@ -145,6 +145,7 @@ type AppFilter struct {
 	Update     string // available
 	State      string // disabled, broken or edited
 	Site       int64  // on which they are placed
+	IDs        []int64
 	Ordering   string // name, created_at or updated_at, with - before it for the other way round; "": by id
 }
 
@@ -158,6 +159,12 @@ func (f AppFilter) addTo(query url.Values) url.Values {
 	set(query, "state", f.State)
 	if f.Site != 0 {
 		set(query, "site", strconv.FormatInt(f.Site, 10))
+	}
+	for i, id := range f.IDs {
+		if i > 0 {
+			query.Set("id", query.Get("id")+",")
+		}
+		query.Set("id", query.Get("id")+strconv.FormatInt(id, 10))
 	}
 	set(query, "ordering", f.Ordering)
 	return query

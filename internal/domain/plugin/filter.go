@@ -22,7 +22,16 @@ type Filter struct {
 	Update bool // a newer tag is known
 	State  State
 	SiteID int64 // on which they are placed
+	IDs    []int64
 	Order  page.Order
+}
+
+// MaxIDs is how many ids a filter has at most.
+const MaxIDs = 100
+
+// plain reports whether the filter leaves what List shows.
+func (f Filter) plain() bool {
+	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
 }
 
 // State is what may be wrong with a plugin.
@@ -53,7 +62,7 @@ func ParseState(text string) (State, error) {
 
 // Find returns a page of the plugins that the caller's organization sees and a filter leaves.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (found page.Found[Plugin], err error) {
-	if f == (Filter{}) {
+	if f.plain() {
 		return s.List(ctx, c, p)
 	}
 	if err := MayRead(c); err != nil {
@@ -128,6 +137,14 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	}
 	if f.SiteID != 0 {
 		and(`id IN (SELECT app_id FROM placements WHERE site_id = ? AND organization_id = $1)`, f.SiteID)
+	}
+	if len(f.IDs) > 0 {
+		among := make([]string, len(f.IDs))
+		for i, id := range f.IDs {
+			args = append(args, id)
+			among[i] = "$" + strconv.Itoa(len(args))
+		}
+		condition += ` AND id IN (` + strings.Join(among, ", ") + `)`
 	}
 	if f.Global.Set {
 		condition += map[bool]string{true: ` AND is_global = TRUE`, false: ` AND is_global = FALSE`}[f.Global.Value]

@@ -102,6 +102,7 @@ var filters = []struct {
 	{"state=broken", "plugins_broken", false, Filter{State: IsBroken}},
 	{"state=edited", "plugins_edited", false, Filter{State: IsEdited}},
 	{"site", "placements USING", true, Filter{SiteID: 7}},
+	{"id", "plugins", true, Filter{IDs: []int64{20_001, 20_003}}},
 	{"ordering=name", "plugins_name", false, Filter{Order: page.Order{By: "name"}}},
 	{"ordering=-name", "plugins_name", false, Filter{Order: page.Order{By: "name", Descending: true}}},
 	{"ordering=created_at", "plugins_created", false, Filter{Order: page.Order{By: "created_at"}}},

@@ -75,9 +75,25 @@ func readAppFilter(r *http.Request) (f plugin.Filter, err error) {
 		f.SiteID, err = number("site", "the id of a site, a whole number", query.Get("site"))
 		faults.Add(err)
 	}
+	if query.Has("id") {
+		f.IDs, err = readIDs(query.Get("id"))
+		faults.Add(err)
+	}
 	f.Order, err = readOrder(query)
 	faults.Add(err)
 	return f, faults.Err()
+}
+
+// readIDs reads the ids of apps, with commas between them.
+func readIDs(text string) (ids []int64, err error) {
+	for _, part := range strings.Split(text, ",") {
+		id := patch.ID(part)
+		if id == 0 || len(ids) == plugin.MaxIDs {
+			return nil, fault.Field(fault.Invalid, "id", "Must be at most %d ids of apps, with commas between them.", plugin.MaxIDs)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // maxSearch bounds what lists are searched for, in bytes.

@@ -65,27 +65,29 @@ func TestFindApps(t *testing.T) {
 		r.send(r.key, "POST", apps+ids["banner"]+"/disable", `{"reason":"why not"}`)
 		byName := []string{"banner", "Beacon", "broken", "Ｆｕｌｌ", "Zebra", "ärger"}
 		for query, want := range map[string][]string{
-			"ordering=name":                            byName,
-			"ordering=-name":                           {"ärger", "Zebra", "Ｆｕｌｌ", "broken", "Beacon", "banner"},
-			"ordering=-updated_at&limit=1&search=a":    nil, // the first is compared below
-			"ordering=name&search=B":                   {"banner", "Beacon", "broken", "Zebra"},
-			"search=ÄRGER":                             {"ärger"},
-			"search=full":                              {"Ｆｕｌｌ"},
-			"search=" + url.QueryEscape(`100% \O_`):    {"ärger"},
-			"search=_":                                 {"ärger"},
-			"search=stripes":                           {"Zebra"},
-			"search=stripes%0Azebra":                   nil,
-			"plugin_type=inline":                       {"banner"},
-			"is_global=true&ordering=name":             {"Beacon", "Ｆｕｌｌ"},
-			"is_global=false&ordering=name":            {"banner", "broken", "Zebra", "ärger"},
-			"update=available":                         nil,
-			"state=disabled":                           {"banner"},
-			"state=broken":                             {"broken"},
-			"state=edited":                             nil,
-			"site=" + site:                             {"banner"},
-			"site=" + site + "&state=broken":           nil,
-			"site=" + site + "&plugin_type=inline":     {"banner"},
-			"plugin_type=local&is_global=false&search": {"Zebra", "ärger"},
+			"ordering=name":                         byName,
+			"ordering=-name":                        {"ärger", "Zebra", "Ｆｕｌｌ", "broken", "Beacon", "banner"},
+			"ordering=-updated_at&limit=1&search=a": nil, // the first is compared below
+			"ordering=name&search=B":                {"banner", "Beacon", "broken", "Zebra"},
+			"search=ÄRGER":                          {"ärger"},
+			"search=full":                           {"Ｆｕｌｌ"},
+			"search=" + url.QueryEscape(`100% \O_`): {"ärger"},
+			"search=_":                              {"ärger"},
+			"search=stripes":                        {"Zebra"},
+			"search=stripes%0Azebra":                nil,
+			"plugin_type=inline":                    {"banner"},
+			"is_global=true&ordering=name":          {"Beacon", "Ｆｕｌｌ"},
+			"is_global=false&ordering=name":         {"banner", "broken", "Zebra", "ärger"},
+			"update=available":                      nil,
+			"state=disabled":                        {"banner"},
+			"state=broken":                          {"broken"},
+			"state=edited":                          nil,
+			"site=" + site:                          {"banner"},
+			"id=" + ids["Zebra"] + "," + ids["banner"] + ",999": {"Zebra", "banner"},
+			"state=broken&id=" + ids["Zebra"]:                   nil,
+			"site=" + site + "&state=broken":                    nil,
+			"site=" + site + "&plugin_type=inline":              {"banner"},
+			"plugin_type=local&is_global=false&search":          {"Zebra", "ärger"},
 		} {
 			for _, limit := range []string{"", "&limit=1", "&limit=2"} {
 				got := r.found(apps + "?" + query + limit)
@@ -103,7 +105,7 @@ func TestFindApps(t *testing.T) {
 		}
 		for query, attr := range map[string]string{
 			"ordering=id": "ordering", "ordering=": "ordering", "ordering=--name": "ordering", "plugin_type=": "plugin_type", "plugin_type=Local": "plugin_type",
-			"is_global=1": "is_global", "update=": "update", "state=on": "state", "site=0": "site", "site=1000000": "site", "search=%00": "search",
+			"is_global=1": "is_global", "update=": "update", "state=on": "state", "site=0": "site", "id=": "id", "id=1,,2": "id", "id=x": "id", "site=1000000": "site", "search=%00": "search",
 			"ordering=name&after=0.7": "after",
 		} {
 			if got := r.send(r.key, "GET", apps+"?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"foyer/client"
-	"foyer/internal/base/page"
 	"foyer/internal/face/console/markup"
 )
 
@@ -68,24 +67,30 @@ func showApps(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	if shown.Disabled, err = v.inState("disabled"); err != nil {
+	if shown.Disabled, err = v.inState("disabled", shown.Items); err != nil {
 		return markup.Page{}, err
 	}
-	if shown.Broken, err = v.inState("broken"); err != nil {
+	if shown.Broken, err = v.inState("broken", shown.Items); err != nil {
 		return markup.Page{}, err
 	}
 	shown.Updates = slices.ContainsFunc(shown.Items, shown.Upgrades)
 	return markup.Fill("apps.html", shown), nil
 }
 
-// inState are the apps in a state: the first of them, if they are very many.
-func (v *visit) inState(state string) (map[int64]bool, error) {
-	found, err := v.organization.FindApps(v.ctx(), client.AppFilter{State: state}, client.Range{Limit: page.MaxLimit})
-	ids := map[int64]bool{}
-	for _, app := range found.Results {
-		ids[app.ID] = true
+// inState are those of some apps that are in a state.
+func (v *visit) inState(state string, apps []client.App) (map[int64]bool, error) {
+	filter, are := client.AppFilter{State: state}, map[int64]bool{}
+	for _, app := range apps {
+		filter.IDs = append(filter.IDs, app.ID)
 	}
-	return ids, err
+	if len(apps) == 0 {
+		return are, nil
+	}
+	found, err := v.organization.FindApps(v.ctx(), filter, client.Range{Limit: perPage})
+	for _, app := range found.Results {
+		are[app.ID] = true
+	}
+	return are, err
 }
 
 // upgradeApps upgrades those that are chosen, each to the newest tag that was shown.
