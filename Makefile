@@ -59,6 +59,7 @@ measure: # what takes too long, or needs too much, for each run of the tests; Fi
 	go test -count 1 -run '^TestRelease$$' -timeout 1h ./test/e2e -targets '$(TARGETS)'
 	go test -count 1 -run '^TestStreamOfManyEntries$$' -v -timeout 1h ./internal/face/api -streamed 1000000
 	go test -count 1 -run '^TestSignInTakesTheSameTime$$' -v ./internal/face/api -requested 1000
+	go test -count 1 -run '^TestLists$$' -v -parallel 1 -timeout 1h ./internal/server -lists
 	go test -count 1 -run '^TestGeneratedRequests$$' -v -timeout 1h ./internal/face/api -generated 100000
 
 bench:

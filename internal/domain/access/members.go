@@ -99,22 +99,26 @@ func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organiz
 func (k *MemberKey) fields() []any { return append(k.Key.fields(), &k.UserUUID, &k.UserLevel) }
 
 // ofMembers selects the keys that see an organization, of members up to a level.
-const ofMembers = ` FROM memberships m JOIN users u ON u.id = m.user_id
-	JOIN keys k ON k.user_id = m.user_id AND (k.organization_id IS NULL OR k.organization_id = m.organization_id)
+const ofMembers = ` FROM memberships m JOIN keys k ON k.user_id = m.user_id AND (k.organization_id IS NULL OR k.organization_id = m.organization_id)
 	WHERE m.organization_id = $1 AND m.level <= $2`
 
-const memberKeyColumns = `k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,
-	CASE WHEN k.organization_id IS NULL THEN NULL ELSE k.last_used_at END, u.uuid, m.level`
+// selectMemberKeys is the query for those that another one names by id and level.
+func selectMemberKeys(which string) string {
+	return `
+		SELECT k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,
+			CASE WHEN k.organization_id IS NULL THEN NULL ELSE k.last_used_at END, u.uuid, found.level
+		FROM (` + which + `) found JOIN keys k ON k.id = found.id JOIN users u ON u.id = k.user_id ORDER BY k.id`
+}
 
 func countMemberKeys(ctx context.Context, q db.Querier, c Caller) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofMembers, c.Organization.ID, c.Level)
 }
 
 func listMemberKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]MemberKey, error) {
-	return db.All(ctx, q, (*MemberKey).fields, `SELECT `+memberKeyColumns+ofMembers+` ORDER BY k.id LIMIT $3 OFFSET $4`,
+	return db.All(ctx, q, (*MemberKey).fields, selectMemberKeys(`SELECT k.id, m.level`+ofMembers+` ORDER BY k.id LIMIT $3 OFFSET $4`),
 		c.Organization.ID, c.Level, p.Limit, p.Offset)
 }
 
 func findMemberKey(ctx context.Context, q db.Querier, c Caller, id int64) (MemberKey, error) {
-	return db.One(ctx, q, (*MemberKey).fields, `SELECT `+memberKeyColumns+ofMembers+` AND k.id = $3`, c.Organization.ID, c.Level, id)
+	return db.One(ctx, q, (*MemberKey).fields, selectMemberKeys(`SELECT k.id, m.level`+ofMembers+` AND k.id = $3`), c.Organization.ID, c.Level, id)
 }

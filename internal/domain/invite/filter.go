@@ -52,14 +52,15 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if f.plain() {
 		return s.List(ctx, c, p)
 	}
-	from, args := f.from(c.Organization.ID, s.DB.Now())
+	now := s.DB.Now()
 	return db.Page(ctx, s.DB, p,
 		func(q db.Querier) (int, error) {
-			return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+from, args...)
+			query, args := f.count(c.Organization.ID, now)
+			return db.One(ctx, q, db.Value[int], query, args...)
 		},
 		func(q db.Querier) ([]Invite, error) {
-			window := ` ORDER BY i.created_at DESC, i.id DESC LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
-			return db.All(ctx, q, (*Invite).foundFields, `SELECT `+columns+`, i.accepted_at`+from+window, append(slices.Clone(args), p.Limit, p.Offset)...)
+			query, args := f.query(c.Organization.ID, now, p)
+			return db.All(ctx, q, (*Invite).foundFields, query, args...)
 		})
 }
 
@@ -77,16 +78,47 @@ func (i *Invite) foundFields() []any {
 const stored = `id, organization_id, target_email, first_name, emailing_attempt_made, level, message, created_by,
 	created_at, updated_at, expires_at, issue, mail_state, mail_reason, mail_attempts, mail_at, search`
 
-// from is where the invites are that a filter leaves, with the users who made them. Each of
-// the tables is narrowed down by itself, so that each can use its index.
-func (f Filter) from(organizationID string, now time.Time) (text string, args []any) {
-	args = []any{organizationID}
+// count is the query for how many the filter leaves.
+func (f Filter) count(organizationID string, now time.Time) (query string, args []any) {
+	tables, args := f.tables([]any{organizationID}, now)
+	for i, t := range tables {
+		tables[i] = `(SELECT COUNT(*) FROM ` + t + `)`
+	}
+	return `SELECT ` + strings.Join(tables, ` + `), args
+}
+
+// query is that for a page. The newest of each table are found in the order of an index: all there are
+// would have to be sorted.
+func (f Filter) query(organizationID string, now time.Time, p page.Page) (query string, args []any) {
+	const newest = ` ORDER BY i.created_at DESC, i.id DESC LIMIT `
+	tables, args := f.tables([]any{organizationID, p.Limit, p.Offset}, now)
+	for i, t := range tables {
+		acceptedAt := `CAST(NULL AS TIMESTAMPTZ) AS accepted_at`
+		if strings.HasPrefix(t, acceptedTable) {
+			acceptedAt = `accepted_at`
+		}
+		tables[i] = `SELECT * FROM (SELECT ` + stored + `, ` + acceptedAt + ` FROM ` + t + newest + `CAST($2 AS BIGINT) + $3) AS newest`
+	}
+	return `SELECT ` + columns + `, i.accepted_at FROM (` + strings.Join(tables, ` UNION ALL `) + `) i JOIN users u ON u.id = i.created_by` +
+		newest + `$2 OFFSET $3`, args
+}
+
+// acceptedTable holds the invites that were accepted, the others do not.
+const acceptedTable = `accepted_invites i`
+
+// tables are those where the invites are that the filter leaves, each narrowed down by itself. The first of args is the
+// organization's id.
+func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 	arg := func(v any) string {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
 	}
 	condition := ` WHERE organization_id = $1`
-	if f.Delivery != "" {
+	switch f.Delivery {
+	case "":
+	case Failed: // written out, these have an index
+		condition += ` AND mail_state = 'failed'`
+	default:
 		condition += ` AND mail_state = ` + arg(f.Delivery)
 	}
 	if f.Search != "" {
@@ -102,10 +134,9 @@ func (f Filter) from(organizationID string, now time.Time) (text string, args []
 	if len(statuses) == 0 {
 		statuses = []Status{IsPending, IsExpired}
 	}
-	var tables []string
 	pending, expired := slices.Contains(statuses, IsPending), slices.Contains(statuses, IsExpired)
 	if pending || expired {
-		open := `SELECT ` + stored + `, NULL AS accepted_at FROM invites` + condition
+		open := `invites i` + condition
 		switch {
 		case !expired:
 			open += ` AND expires_at > ` + arg(now)
@@ -115,7 +146,7 @@ func (f Filter) from(organizationID string, now time.Time) (text string, args []
 		tables = append(tables, open)
 	}
 	if slices.Contains(statuses, IsAccepted) {
-		tables = append(tables, `SELECT `+stored+`, accepted_at FROM accepted_invites`+condition)
+		tables = append(tables, acceptedTable+condition)
 	}
-	return ` FROM (` + strings.Join(tables, ` UNION ALL `) + `) i JOIN users u ON u.id = i.created_by`, args
+	return tables, args
 }
