@@ -98,12 +98,18 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 	if err != nil {
 		return err
 	}
+	taken, err := bytesOfSites(ctx, tx, sites)
+	if err != nil {
+		return err
+	}
 	var changed []Placement
 	for _, p := range placements {
 		before := p
-		if err := w.resolve(ctx, byID[p.SiteID], &p); err != nil {
+		others := taken[p.SiteID] - p.bytes()
+		if err := w.resolve(ctx, byID[p.SiteID], &p, others); err != nil {
 			return err
 		}
+		taken[p.SiteID] = others + p.bytes()
 		if p.Running != before.Running || p.kept != before.kept || p.Held != before.Held || p.Values != before.Values {
 			changed = append(changed, p)
 		}

@@ -198,7 +198,7 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 			return err
 		}
 	}
-	return w.resolve(ctx, site, p)
+	return w.resolve(ctx, site, p, otherBytes)
 }
 
 // Change changes how an app is placed.

@@ -200,6 +200,10 @@ func TestLargeSchemas(t *testing.T) {
 		}
 		r.patch(r.caller, q.ID, plugin.Draft{ConfigSchema: patch.Of(strings.Replace(big, "xx", strings.Repeat("x", 100<<10), 1))})
 		r.held("a default that is too large", s, q, 1, "at most 262144 bytes")
+		small := r.app(r.caller, "small", `[{"key": "text", "site": true}]`)
+		r.place(r.caller, s, small)
+		r.patch(r.caller, small.ID, plugin.Draft{ConfigSchema: patch.Of(big)})
+		r.held("a default that is too large beside the others", s, small, 1, "at most 262144 bytes")
 		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
 	})
 }

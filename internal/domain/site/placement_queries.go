@@ -91,6 +91,21 @@ func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID stri
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
 }
 
+// bytesOfSites is what the values on some sites take, by site.
+func bytesOfSites(ctx context.Context, q db.Querier, sites []Site) (map[int64]int, error) {
+	type sum struct {
+		siteID int64
+		bytes  int
+	}
+	all, err := db.All(ctx, q, func(s *sum) []any { return []any{&s.siteID, &s.bytes} },
+		`SELECT p.site_id, CAST(SUM(p.config_size) AS BIGINT) FROM placements p WHERE`+ofBatch+` GROUP BY p.site_id`, idsOf(sites)...)
+	bytes := map[int64]int{}
+	for _, s := range all {
+		bytes[s.siteID] = s.bytes
+	}
+	return bytes, err
+}
+
 // room is what a site's placements take.
 type room struct {
 	placements  int

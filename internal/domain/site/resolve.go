@@ -107,8 +107,8 @@ func (v *version) usable(number int64) string {
 }
 
 // resolve finds out which version of its app a placement runs, and with which values: never one
-// that they do not satisfy.
-func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
+// that they do not satisfy. The values of the others on the site take so many bytes.
+func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
 	}
 	given := readValues(p.Config)
 	p.Running, p.Held, p.Values = 0, "", checked.shown(given)
-	if len(p.Values) > maxConfigBytes {
+	if others+len(p.Values) > maxConfigBytes {
 		p.Values = "{}" // no page gets them
 	}
 	if !p.Enabled || !s.Enabled || s.access < readable {
@@ -133,7 +133,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
 	if p.Held = cmp.Or(sees(s.OrganizationID, a), v.usable(wanted)); p.Held != "" {
 		return nil
 	}
-	faults := v.schema.unfit(given)
+	faults := v.schema.unfit(given, others)
 	if len(faults) == 0 {
 		p.Running, p.kept = wanted, wanted
 		return nil
@@ -143,7 +143,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement) error {
 	if err != nil {
 		return err
 	}
-	if last.usable(p.kept) == "" && len(last.schema.unfit(given)) == 0 {
+	if last.usable(p.kept) == "" && len(last.schema.unfit(given, others)) == 0 {
 		p.Running, p.Values = p.kept, last.schema.shown(given)
 	}
 	return nil

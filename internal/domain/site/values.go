@@ -116,10 +116,10 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 	return faults
 }
 
-// unfit is why a page cannot run with values.
-func (s schema) unfit(v values) fault.List {
+// unfit is why a page cannot run with values, beside those of others that take so many bytes.
+func (s schema) unfit(v values, others int) fault.List {
 	faults := s.faults(v, true)
-	if n := len(s.shown(v)); n > maxConfigBytes {
+	if n := others + len(s.shown(v)); n > maxConfigBytes {
 		faults.Add(tooManyBytes(n))
 	}
 	return faults
