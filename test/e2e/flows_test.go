@@ -158,7 +158,7 @@ func firstSteps(d *desk) {
 	d.sees("Sites", []string{"There are no sites yet."}, follow("Sites"))
 	d.sees("Shop", []string{"Shop is there.", "<script async src="}, fill("name", "Shop"), press("Make the site"))
 	d.sees("Hello", []string{"Hello is on the site, and runs."}, press("Put it on the site"))
-	d.sees("My organization", []string{"✓ Add a site, whose pages run apps"}, follow("Overview"))
+	d.sees("My organization", []string{"Add a site, whose pages run apps\n(done)"}, follow("Overview"))
 }
 
 func edit(d *desk) {

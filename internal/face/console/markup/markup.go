@@ -33,6 +33,8 @@ type Templates struct {
 	policy string
 }
 
+//go:generate ../../../../scripts/icons templates/icons.html
+
 //go:embed templates
 var files embed.FS
 

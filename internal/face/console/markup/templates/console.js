@@ -5,18 +5,18 @@ const each = (selector, act) => document.querySelectorAll(selector).forEach(act)
 
 // Buttons that copy the text of the element they name.
 each('button[data-copy]', button => {
-  const label = button.textContent
+  const text = button.lastChild, label = text.data
   button.hidden = false
   button.addEventListener('click', async () => {
     const source = document.getElementById(button.dataset.copy)
     try {
       await navigator.clipboard.writeText((source.value ?? source.textContent).trim())
-      button.textContent = 'Copied'
+      text.data = 'Copied'
     } catch { // no https, or not allowed: the browser's own way is left
       getSelection().selectAllChildren(source)
-      button.textContent = 'Selected'
+      text.data = 'Selected'
     }
-    setTimeout(() => { button.textContent = label }, 2000)
+    setTimeout(() => { text.data = label }, 2000)
   })
 })
 
@@ -68,14 +68,14 @@ addEventListener('submit', event => {
   const button = event.submitter
   if (!button?.dataset.busy) return
   setTimeout(() => { // once the form is read: what is disabled is not sent
-    button.dataset.idle ??= button.textContent
-    button.textContent = button.dataset.busy
+    button.dataset.idle ??= button.lastChild.data
+    button.lastChild.data = button.dataset.busy
     button.setAttribute('aria-busy', 'true')
     button.disabled = true
   })
 })
 addEventListener('pageshow', () => each('button[aria-busy]', button => {
-  button.textContent = button.dataset.idle
+  button.lastChild.data = button.dataset.idle
   button.removeAttribute('aria-busy')
   button.disabled = false
 }))
