@@ -57,7 +57,7 @@ func TestGuides(t *testing.T) {
 			t.Error(policy)
 		}
 	}
-	if body := get(t, acme, "/docs/api", nobody).Body.String(); !strings.Contains(body, "export ORG=https://acme.example/api") || strings.Contains(body, "127.0.0.1:8000") {
+	if body := get(t, acme, "/docs/api", nobody).Body.String(); !strings.Contains(body, "export FOYER_URL=https://acme.example FOYER_KEY=") || strings.Contains(body, "127.0.0.1:8000") {
 		t.Error("the samples name another server")
 	}
 	if w := get(t, acme, "/docs/none", nobody); w.Code != http.StatusNotFound {

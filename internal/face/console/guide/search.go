@@ -67,11 +67,16 @@ func around(text, word string) string {
 	if at := strings.Index(strings.ToLower(text), word); at > 0 {
 		from = max(0, len([]rune(text[:min(at, len(text))]))-before)
 	}
-	part := string(letters[min(from, len(letters)):min(from+shown, len(letters))])
+	end := min(from+shown, len(letters))
+	part := string(letters[min(from, end):end])
 	if from > 0 {
-		part = "…" + part
+		_, part, _ = strings.Cut(part, " ")
+		part = "… " + part
 	}
-	return plaintext.VisibleLine(part, shown+1)
+	if end < len(letters) {
+		part = part[:max(strings.LastIndexByte(part, ' '), 0)] + " …"
+	}
+	return plaintext.VisibleLine(part, shown+2)
 }
 
 // read are all that can be found: the sections of the guides, and the operations of the reference.
@@ -96,7 +101,7 @@ func read(reference []byte) []entry {
 				Description string `json:"description"`
 			}
 			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // parameters of a path are none
-				all = append(all, entry{ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + operation.Description})
+				all = append(all, entry{ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + strings.ReplaceAll(operation.Description, "`", "")})
 			}
 		}
 	}
