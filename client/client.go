@@ -26,6 +26,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,15 +66,14 @@ func WithUserAgent(name string) Option {
 	return func(c *Client) { c.userAgent = name }
 }
 
+var errBaseURL = errors.New("the url of a server is like https://foyer.example.com: http:// or https:// and a host, without ? and #")
+
 // New returns a client of the server at baseURL, such as
 // https://foyer.example.com, that calls with the given API key.
 func New(baseURL, key string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
-	if err != nil {
-		return nil, fmt.Errorf("base url: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.ContainsAny(baseURL, "?#") {
-		return nil, fmt.Errorf("base url %q: want http:// or https:// and a host, without ? and #", u.Redacted())
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.ContainsAny(baseURL, "?#") {
+		return nil, errBaseURL
 	}
 	c := &Client{
 		base:      strings.TrimRight(baseURL, "/"),

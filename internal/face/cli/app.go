@@ -27,6 +27,8 @@ type adminAppCommands struct {
 type appShared struct {
 	List     appList     `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
 	Get      appGet      `cmd:"" help:"Show one app."`
+	Catalog  appCatalog  `cmd:"" help:"List the apps that can be installed by name."`
+	Unused   appUnused   `cmd:"" help:"List the apps that no page has loaded in the last 30 days."`
 	Install  appInstall  `cmd:"" help:"Install an app from a git repository, or by its name from the catalog."`
 	Set      appSet      `cmd:"" help:"Change an app."`
 	Push     appPush     `cmd:"" help:"Send a folder as one version of an app: exit status 1 if something does not compile."`
@@ -69,10 +71,10 @@ var apps = terminal.View[client.App]{
 
 type appList struct {
 	Search string `placeholder:"TEXT" help:"Those with this in the name or the description."`
-	Type   string `placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
+	Type   string `enum:",local,custom,repository,source,inline" default:"" placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
 	Global *bool  `help:"Those that all organizations see, or those that only their own does."`
 	Update bool   `help:"Those for which a newer tag is known."`
-	State  string `placeholder:"STATE" help:"Those that are disabled, broken or edited."`
+	State  string `enum:",disabled,broken,edited" default:"" placeholder:"STATE" help:"Those that are disabled, broken or edited."`
 	Site   string `placeholder:"ID" help:"Those on a site, by its id or name."`
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
 }

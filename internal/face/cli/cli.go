@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -115,20 +116,41 @@ func lines(err error) []string {
 		}
 		return all
 	}
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		if at, parseErr := url.Parse(asked.URL); parseErr == nil {
+			return []string{at.Scheme + "://" + at.Host + " cannot be asked: " + asked.Err.Error()}
+		}
+	}
 	return strings.Split(err.Error(), "\n")
 }
 
 // errorObject is err as the API has errors.
 func errorObject(err error) []byte {
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok || len(refused.Errors) == 0 {
-		refused = &client.Error{}
-		for _, line := range lines(err) {
-			refused.Errors = append(refused.Errors, client.Fault{Type: "command_error", Code: "failed", Detail: line})
-		}
-		refused.Fault = refused.Errors[0]
+	type object struct {
+		Type   string  `json:"type"`
+		Code   string  `json:"code"`
+		Detail string  `json:"detail"`
+		Attr   *string `json:"attr"`
 	}
-	text, err := json.Marshal(refused)
+	var all []object
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		for _, f := range refused.Errors {
+			o := object{Type: f.Type, Code: f.Code, Detail: f.Detail}
+			if f.Attr != "" {
+				o.Attr = &f.Attr
+			}
+			all = append(all, o)
+		}
+	}
+	if all == nil {
+		for _, line := range lines(err) {
+			all = append(all, object{Type: "command_error", Code: "failed", Detail: line})
+		}
+	}
+	text, err := json.Marshal(struct {
+		object
+		Errors []object `json:"errors"`
+	}{all[0], all})
 	if err != nil {
 		return []byte(err.Error())
 	}
@@ -165,7 +187,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		return nil
 	}
 	if err != nil {
-		return terminal.Misused(err)
+		return terminal.Misused(errors.New(strings.Replace(err.Error(), `one of "",`, `one of `, 1))) // "" is that a flag is not given
 	}
 	e.command, e.flags = parsed.Command(), flagValues(parsed)
 	defer func() { err = errors.Join(err, e.close()) }()

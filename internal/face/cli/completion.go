@@ -68,7 +68,7 @@ func (c completeCommand) Run(model *kong.Application, out *terminal.Output) erro
 	return nil
 }
 
-// complete lists the commands and flags that begin as the last word does.
+// complete lists the commands, flags and values of flags that begin as the last word does.
 func complete(model *kong.Application, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -95,10 +95,43 @@ func complete(model *kong.Application, words []string) []string {
 			all = append(all, "--"+f.Name+"=")
 		}
 	}
+	if values, ok := completeValue(flags, words); ok {
+		return values
+	}
 	last := words[len(words)-1]
 	found := slices.DeleteFunc(all, func(word string) bool {
 		return !strings.HasPrefix(word, last) || last == "" && strings.HasPrefix(word, "-")
 	})
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// completeValue lists the values of a flag, if the last word is one. Bash makes three words of
+// --flag=value.
+func completeValue(flags []*kong.Flag, words []string) (values []string, ok bool) {
+	var name, given, before string
+	last := words[len(words)-1]
+	flag, value, joined := strings.Cut(last, "=")
+	switch n := len(words); {
+	case joined && flag != "":
+		name, given, before = flag, value, flag+"="
+	case n > 1 && last == "=":
+		name = words[n-2]
+	case n > 2 && words[n-2] == "=":
+		name, given = words[n-3], last
+	case n > 1:
+		name, given = words[n-2], last
+	}
+	i := slices.IndexFunc(flags, func(f *kong.Flag) bool {
+		return !f.IsBool() && (name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short))
+	})
+	if i < 0 {
+		return nil, false
+	}
+	for _, value := range flags[i].EnumSlice() {
+		if value != "" && strings.HasPrefix(value, given) {
+			values = append(values, before+value)
+		}
+	}
+	return values, true
 }

@@ -20,6 +20,16 @@ func TestComplete(t *testing.T) {
 		"__":                  "",
 		"nonsense --pro":      "",
 		"invite create --no-": "",
+
+		"app list --state=":          "--state=disabled --state=broken --state=edited",
+		"app list --state = b":       "broken",
+		"app list --state =":         "disabled broken edited",
+		"member list --level o":      "owner",
+		"app list -o ":               "table wide json csv",
+		"app list --search=":         "",
+		"app list --yes ":            "",
+		"invite create --level=x":    "",
+		"invite create --level=admi": "--level=admin",
 	} {
 		var model commands
 		parser, err := model.parser(nil)

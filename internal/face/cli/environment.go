@@ -128,7 +128,7 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 	}
 	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
 	if err != nil {
-		return nil, err
+		return nil, terminal.Misused(err)
 	}
 	id := at.Organization
 	if given := e.flags["organization"]; given != "" {

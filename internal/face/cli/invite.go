@@ -63,8 +63,8 @@ var invites = terminal.View[client.Invite]{
 // warnUnmailed says that an invite was to be mailed, and is not.
 func warnUnmailed(i client.Invite, to terminal.Log) {
 	if i.Delivery.State == "none" {
-		fmt.Fprintln(to, "foyer: warning: no mail goes out, since FOYER_SMTP is not set where the invite was made: set it and run `foyer invite resend`,"+
-			" or pass the link on by hand with `foyer invite link`.")
+		fmt.Fprintln(to, "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand"+
+			" with `foyer invite link`, or run `foyer invite resend` once it has one.")
 	}
 }
 

@@ -46,7 +46,7 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	for batch := range slices.Chunk(drafts, batchSize) {
 		some, err := o.CreateInvites(ctx, batch)
 		if err != nil {
-			return errors.Join(invites.All(out, made), c.refused(err, len(made)))
+			return errors.Join(shown(out, made), c.refused(err, len(made), batch))
 		}
 		made = append(made, some...)
 	}
@@ -60,7 +60,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 	for batch := range slices.Chunk(drafts, batchSize) {
 		outcomes, err := o.CreateInvitesPartly(ctx, batch)
 		if err != nil {
-			return errors.Join(invites.All(out, made), refusedOrNil(refused), err)
+			return errors.Join(shown(out, made), refusedOrNil(refused), err)
 		}
 		for i, became := range outcomes {
 			if became.Error == nil {
@@ -73,7 +73,15 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 			}
 		}
 	}
-	return errors.Join(invites.All(out, made), refusedOrNil(refused))
+	return errors.Join(shown(out, made), refusedOrNil(refused))
+}
+
+// shown shows the invites that were made: no table, if there are none.
+func shown(out *terminal.Output, made []client.Invite) error {
+	if len(made) == 0 && out.Format != terminal.JSON {
+		return nil
+	}
+	return invites.All(out, made)
 }
 
 // refusedOrNil is nil if there is nothing wrong.
@@ -149,15 +157,16 @@ func readCSV(content io.Reader) ([]client.InviteDraft, error) {
 }
 
 // refused says which of all drafts are wrong: the server counts those of a batch.
-func (c inviteBulk) refused(err error, before int) error {
+func (c inviteBulk) refused(err error, before int, batch []client.InviteDraft) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
 	}
 	for i, f := range refused.Errors {
 		index, field, _ := strings.Cut(f.Attr, ".")
-		if n, err := strconv.Atoi(index); err == nil {
+		if n, err := strconv.Atoi(index); err == nil && n < len(batch) {
 			refused.Errors[i].Attr = fmt.Sprintf("%d.%s", n+before, field)
+			refused.Errors[i].Detail = batch[n].TargetEmail + ": " + f.Detail
 		}
 	}
 	return refused

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -34,9 +35,15 @@ Examples:
 
 // Run keeps a server and a key.
 func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log) error {
+	if _, err := client.New(c.URL, ""); err != nil { // before a key is asked for
+		return terminal.Misused(err)
+	}
 	key, err := c.key(ctx, in, to)
 	if err != nil {
 		return err
+	}
+	if key == "" {
+		return errors.New("no key was given")
 	}
 	at, err := client.New(c.URL, key, client.WithUserAgent("foyer/"+Version()))
 	if err != nil {

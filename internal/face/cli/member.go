@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/face/cli/terminal"
@@ -11,6 +13,7 @@ import (
 
 type memberCommands struct {
 	List   memberList   `cmd:"" help:"List the members of an organization."`
+	Get    memberGet    `cmd:"" help:"Show one member."`
 	Set    memberSet    `cmd:"" help:"Change a member's level."`
 	Remove memberRemove `cmd:"" help:"End a membership. The keys of the user lose the organization within 2 seconds."`
 }
@@ -60,15 +63,34 @@ type aMember struct {
 }
 
 func (a aMember) find(ctx context.Context, o *client.Organization) (client.Member, error) {
-	for m, err := range o.AllMembers(ctx) {
-		if err != nil {
+	if id, err := uuid.Parse(a.Member); err == nil {
+		m, err := o.GetMember(ctx, id.String())
+		if client.IsNotFound(err) {
+			err = a.missing()
+		}
+		return m, err
+	}
+	for m, err := range o.AllFoundMembers(ctx, client.MemberFilter{Search: a.Member}) {
+		if err != nil || strings.EqualFold(m.User.Email, a.Member) {
 			return m, err
 		}
-		if strings.EqualFold(m.User.Email, a.Member) || strings.EqualFold(m.User.UUID, a.Member) {
-			return m, nil
-		}
 	}
-	return client.Member{}, fault.New(fault.NotFound, "%s is not a member of the organization.", a.Member)
+	return client.Member{}, a.missing()
+}
+
+func (a aMember) missing() error {
+	return fault.New(fault.NotFound, "%s is not a member of the organization.", a.Member)
+}
+
+type memberGet struct{ aMember }
+
+// Run shows one member.
+func (c memberGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	m, err := c.find(ctx, o)
+	if err != nil {
+		return err
+	}
+	return members.One(out, m)
 }
 
 type memberSet struct {

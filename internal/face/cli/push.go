@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -73,10 +74,13 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle}); err != nil {
 		return err
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%d of the files do not compile: they are stored, and pages go on with the last version that did", wrong)
+	switch wrong {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("one file does not compile: it is stored, and pages go on with the last version that did")
 	}
-	return nil
+	return fmt.Errorf("%d files do not compile: they are stored, and pages go on with the last version that did", wrong)
 }
 
 var pushes = terminal.View[pushed]{

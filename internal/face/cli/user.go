@@ -17,6 +17,9 @@ type userCommands struct {
 	Invites userInvites `cmd:"" help:"List the invites to you, if your address is verified."`
 	Accept  userAccept  `cmd:"" help:"Accept one of them."`
 	Decline userDecline `cmd:"" help:"Decline one of them."`
+
+	Sessions userSessions `cmd:"" help:"List where you are signed in to the console."`
+	SignOut  userSignOut  `cmd:"" help:"End a session, or all of yours."`
 }
 
 // Help gives examples.
@@ -121,4 +124,46 @@ func noInvite(err error, id string) error {
 		return fault.New(fault.NotFound, "There is no invite %s to your address, or the address is not verified.", id)
 	}
 	return err
+}
+
+var sessions = terminal.View[client.Session]{
+	Columns: "ID METHOD SIGNED-IN LAST-USED EXPIRES ADDRESS BROWSER",
+	Row: func(s client.Session) []any {
+		return []any{s.ID, s.Method, s.CreatedAt, s.LastUsedAt, s.ExpiresAt, s.Address, s.UserAgent}
+	},
+}
+
+type userSessions struct{}
+
+// Run lists sessions.
+func (userSessions) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
+	all, err := collect(to.AllSessions(ctx))
+	if err != nil {
+		return err
+	}
+	return sessions.All(out, all)
+}
+
+type userSignOut struct {
+	Session int64 `arg:"" optional:"" help:"Its id. Without it, all."`
+}
+
+// Run ends a session, or all.
+func (c userSignOut) Run(ctx context.Context, to *client.Client, out *terminal.Output, in terminal.Input) error {
+	if c.Session == 0 {
+		if err := in.Confirm("Sign out everywhere?"); err != nil {
+			return err
+		}
+		if err := to.DeleteSessions(ctx); err != nil {
+			return err
+		}
+		return out.Say(map[string]any{}, "Signed out everywhere.")
+	}
+	if err := to.DeleteSession(ctx, c.Session); err != nil {
+		if client.IsNotFound(err) {
+			return fault.New(fault.NotFound, "You have no session %d.", c.Session)
+		}
+		return err
+	}
+	return out.Say(map[string]any{"id": c.Session}, "Signed out in session %d.", c.Session)
 }
