@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"foyer/client"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
@@ -65,6 +67,51 @@ func TestDocs(t *testing.T) {
 				t.Errorf("%d requests are refused, want %d:\n%s", n, page.refused, shown)
 			}
 		})
+	}
+}
+
+// The first app of the guide for authors compiles, and is placed with values.
+func TestGuideForAuthors(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide-app-authors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(language string) string {
+		_, block, _ := strings.Cut(string(text), "```"+language+"\n")
+		block, _, _ = strings.Cut(block, "```")
+		return block
+	}
+	s := newSettings(t, "sqlite", "")
+	i := launch(t, s)
+	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Organization(client.Current)
+	app, err := o.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Source: client.Files{
+		"plugin.json": first("json"), "site.ts": first("ts"), "banner.css": ".my-banner { padding: 1rem }\n",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := o.GetSource(t.Context(), app.ID)
+	if err != nil || source.Bundle == nil || !source.Bundle.Inject {
+		t.Fatalf("%+v, %v", source, err)
+	}
+	for _, file := range source.SourceFiles {
+		if file.Error != "" || file.Warning != "" {
+			t.Errorf("%s: %s%s", file.Filename, file.Error, file.Warning)
+		}
+	}
+	site, err := o.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]json.RawMessage{"text": json.RawMessage(`"Good morning"`), "color": json.RawMessage(`"teal"`)}
+	placed, err := o.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{Config: values}})
+	if err != nil || placed.Running == nil {
+		t.Errorf("%+v, %v", placed, err)
 	}
 }
 

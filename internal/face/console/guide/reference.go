@@ -19,7 +19,9 @@ import (
 func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	page, err := g.anybody()
 	if organization := g.Organization(r); organization.ID != "" {
-		page, err = g.fill(organization)
+		if page, err = g.fill(organization); err == nil {
+			err = wire.Hold(w, len(page.Plain()))
+		}
 	}
 	if err != nil {
 		g.Report(w, r, err)
