@@ -94,6 +94,9 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 		if err := insertPreview(ctx, tx, p); err != nil {
 			return err
 		}
+		if err := access.KeepSecret(ctx, tx); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, c, site, activity.Preview, []activity.Change{
 			activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
 		})

@@ -138,8 +138,9 @@ func TestIdempotencyAsksForRights(t *testing.T) {
 // A secret is shown once.
 func TestIdempotencyOfSecrets(t *testing.T) {
 	each(t, func(r *rig) {
-		invite := invites + r.invite("a@x.example")
+		invite, app := invites+r.invite("a@x.example"), r.built("null")
 		for i, c := range [][2]string{
+			{sites + r.site("shop") + "/apps/" + app + "/preview", `{"url":"https://shop.example"}`},
 			{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`},
 			{invite + "/link", ``},
 			{"/webhooks", `{"url":"https://hooks.example.com","events":["app.*"]}`},

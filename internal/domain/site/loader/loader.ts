@@ -82,7 +82,7 @@ function matches(glob: string, path: string): boolean {
 		}
 		reached = next;
 	}
-	return reached[path.length] || (glob.slice(-3) === "/**" && matches(glob.slice(0, -3), path));
+	return reached[path.length] || (glob.endsWith("/**") && matches(glob.slice(0, -3), path));
 }
 
 function isHere({ paths }: App): boolean {
@@ -99,7 +99,7 @@ try {
 } catch {}
 
 function add(element: HTMLElement, { integrity }: App, how: object) {
-	document.head.appendChild(Object.assign(element, { crossOrigin: "anonymous", integrity, nonce }, how));
+	document.head.append(Object.assign(element, { crossOrigin: "anonymous", integrity, nonce }, how));
 }
 
 /** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
@@ -201,7 +201,7 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 
 /** Sends once how the apps fare, and once more, when the page is left, what has failed since. */
 async function beacon(leaving?: boolean) {
-	if (!sampled || !runs.length || preview || beacons > 1 || (beacons && !(leaving && faults.length)) || location.href.indexOf(root + "try") === 0) return;
+	if (!sampled || !runs.length || preview || beacons > 1 || (beacons && !(leaving && faults.length)) || location.href.startsWith(root + "try")) return;
 	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
 	const body = () => JSON.stringify({ revision: page.revision, apps, errors: faults });
 	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
@@ -221,11 +221,11 @@ function tellReady() {
 
 let preview = "", bar: HTMLElement | undefined;
 
-/** Takes the preview out of the address before an app sees it; it is this tab's from now on. */
+/** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
-	let token: string | undefined;
-	const search = location.search.replace(/([?&])foyer_preview=([^&]*)&?/, (_, mark, found) => ((token = found), mark)).replace(/[?&]$/, "");
+	const [, token] = /foyer_preview=([\w-]*)/.exec(location.href + JSON.stringify(performance.getEntriesByType("navigation"))) || [];
 	preview = stored("sessionStorage", token) || token || "";
+	const search = location.search.replace(/([?&])foyer_preview=[^&]*(&|$)/, (_, mark, more) => more && mark);
 	if (token) history.replaceState(history.state, "", location.href.replace(location.search, () => search));
 }
 
@@ -234,8 +234,8 @@ function showBar() {
 	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:2147483647;padding:8px;background:#222;color:#fff;font:14px sans-serif";
 	bar.textContent = "foyer preview: only this tab shows it. ";
 	const onclick = () => (endPreview(), location.reload());
-	bar.appendChild(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
-	document.body.appendChild(bar);
+	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
+	document.body.append(bar);
 }
 
 function endPreview() {

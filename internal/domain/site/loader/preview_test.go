@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,21 @@ func testPreviewEnds(t *testing.T, b *browser) {
 	want(t, "log", []string{"one", "undone"}, got.Log)
 	want(t, "bar", any(""), got.Value)
 	want(t, "log of the next page", []string{"one"}, b.open(t, f, page{script: "await ready"}).Log)
+}
+
+// A preview of the second site on a page is seen, though the first one's loader takes it out of the address.
+func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
+	f, g := newFoyer(t), newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	g.publish(1, g.logging(2, "two"))
+	g.preview("abc", g.document(1, g.app(3, "tried", `export function inject() { log.push("tried " + location.search.includes("preview")) }`)))
+	got := b.open(t, f, page{
+		query: "&foyer_preview=abc", element: strings.ReplaceAll(f.element()+g.element(), "async ", ""), script: "await until(() => log.length > 1); return bar()",
+	})
+	slices.Sort(got.Log)
+	want(t, "log", []string{"one", "tried false"}, got.Log)
+	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	clean(t, got)
 }
 
 type beacon struct {
