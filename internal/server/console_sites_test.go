@@ -166,6 +166,12 @@ func TestConsoleKeepsValues(t *testing.T) {
 	if got := save(`"1"`); got != strings.Replace(given, ":1", `:"1"`, 1) {
 		t.Errorf("another choice: %s", got)
 	}
+	long := strings.Repeat("ж", 20_000) // which takes 120 KB in a form
+	v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", long))
+	if got := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)); !strings.Contains(string(got.Config), long) {
+		t.Errorf("a long text is not saved: %.100s", got.Config)
+	}
+	v.want(404, "It is gone", v.post("/console/@current/sites/"+itoa(made.ID)+"/apps/99", "do", "save", "config.text", long))
 	v.want(400, "must be one of the choices", v.post(placed, "do", "save", "config.n", "one"))
 }
 

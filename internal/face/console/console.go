@@ -108,7 +108,7 @@ func screens() map[string]screen {
 		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "move": moveApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
 		aSite + "/history":                      {show: showHistory, do: map[string]action{"restore": restoreSite}},
 		aSite + "/health":                       {show: showSiteHealth},
-		aSite + "/apps/{app}":                   {show: showPlacement, do: map[string]action{"save": savePlacement, "preview": previewPlacement, "remove": removePlacement}},
+		aSite + "/apps/{app}":                   {show: showPlacement, do: map[string]action{"save": savePlacement, "preview": previewPlacement, "remove": removePlacement}, bytes: maxPlacedForm},
 		organization + "/activity":              {show: showActivity},
 		organization + "/audit":                 {show: showAudit},
 		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites}},
@@ -132,6 +132,7 @@ func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 const (
 	maxForm       = 64 << 10
 	maxAppForm    = 4 * maxForm // a description twice, each character of which may take twelve bytes
+	maxPlacedForm = 2 << 20     // values of 256 KiB, each byte of which may take three, and paths
 	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
 )
 
@@ -226,8 +227,8 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	}
 	v, err := c.visit(w, r)
 	limit := int64(maxForm)
-	if err == nil && s.bytes > 0 { // a large form is read once the API has shown the app
-		if _, err = v.app(); err == nil { //nolint:contextcheck // it has the request's
+	if err == nil && s.bytes > 0 { // a large form is read once the API has shown what it is about
+		if err = v.see(); err == nil { //nolint:contextcheck // it has the request's
 			limit = s.bytes
 		}
 	}

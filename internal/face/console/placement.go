@@ -120,6 +120,19 @@ func (v *visit) placed() (site client.Site, appID int64, err error) {
 	return site, appID, err
 }
 
+// see asks the API for what the path names: an app on a site, or an app.
+func (v *visit) see() error {
+	if v.request.PathValue("site") == "" {
+		_, err := v.app()
+		return err
+	}
+	site, appID, err := v.placed()
+	if err == nil {
+		_, err = v.organization.GetPlacement(v.ctx(), site.ID, appID)
+	}
+	return err
+}
+
 func showPlacement(v *visit) (markup.Page, error) {
 	shown, err := v.placedPage()
 	return markup.Fill("placement.html", shown), err
