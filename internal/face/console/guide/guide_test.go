@@ -116,6 +116,21 @@ func TestSamplesKnowTheReader(t *testing.T) {
 	}
 }
 
+// Each sample can be copied, and reached by keys where it is wider than the page.
+func TestSamplesCanBeCopied(t *testing.T) {
+	t.Parallel()
+	body := get(t, acme, "/docs", nobody).Body.String()
+	all := regexp.MustCompile(`<pre id="(\w+-(?:curl|foyer|go|typescript))" tabindex="0">`).FindAllStringSubmatch(body, -1)
+	for _, sample := range all {
+		if strings.Count(body, `<button type="button" class="small quiet copy" data-copy="`+sample[1]+`" hidden>`) != 1 {
+			t.Errorf("%s has no button", sample[1])
+		}
+	}
+	if len(all) < 300 {
+		t.Errorf("there are %d samples", len(all))
+	}
+}
+
 // A page that reaches out would not work where there is no internet, and would
 // tell others who reads it.
 func TestReferenceNeedsNothingElse(t *testing.T) {
