@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,21 @@ func TestDocumentIsServed(t *testing.T) {
 				t.Errorf("another one: answered %d %s", other.Code, other.Body)
 			}
 		})
+	}
+}
+
+// Each anchor of the document has a name of its own: some readers of YAML take no second one.
+func TestAnchorsAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^[^#']*: &(\w+)`).FindAllStringSubmatch(getDocument(t, api.OpenAPIYAML(), http.Header{}).Body.String(), -1) {
+		if seen[m[1]] {
+			t.Errorf("&%s is there twice", m[1])
+		}
+		seen[m[1]] = true
+	}
+	if len(seen) == 0 {
+		t.Error("no anchors")
 	}
 }
 
