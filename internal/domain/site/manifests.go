@@ -182,6 +182,15 @@ func (s Service) Try(ctx context.Context, token, key string) (Site, error) {
 	return found.Site, nil
 }
 
+// IDOf returns the id of the site with a token.
+func (s Service) IDOf(ctx context.Context, token string) (int64, error) {
+	found, err := s.Manifests.site(ctx, token)
+	if err != nil {
+		return 0, err
+	}
+	return found.ID, nil
+}
+
 // Beacon counts what a page of the site with a token reports. What is wrong counts nothing.
 func (s Service) Beacon(ctx context.Context, token, origin string, body []byte) {
 	found, err := s.Manifests.site(ctx, token)

@@ -91,14 +91,24 @@ const (
 	beaconLimit = 600
 )
 
-// takeBeacon answers 204 whatever comes: nobody reads the answer.
+// reporter is who reports what a page of a site has seen.
+type reporter struct {
+	address string
+	siteID  int64
+}
+
+// takeBeacon answers 204 whatever comes: nobody reads the answer. Only who reports for a site that
+// there is takes memory.
 func (a *API) takeBeacon(w http.ResponseWriter, r *http.Request) {
 	openToPages(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	token := r.PathValue("token")
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
-	if err == nil && a.byPage.allow(clientAddress(r, a.TrustedProxies)+" "+token, a.Keys.Now()) {
-		a.Sites.Beacon(r.Context(), token, r.Header.Get("Origin"), body)
+	id, err := a.Sites.IDOf(r.Context(), token)
+	if err == nil && a.byPage.allow(reporter{clientAddress(r, a.TrustedProxies), id}, a.Keys.Now()) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
+		if err == nil {
+			a.Sites.Beacon(r.Context(), token, r.Header.Get("Origin"), body)
+		}
 	}
 	_ = wire.WriteNothing(w) // never fails
 }

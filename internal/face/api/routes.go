@@ -43,8 +43,8 @@ type API struct {
 	byUser    *limiter[int64]
 	byAddress *limiter[string] // requests without a valid key
 	streams   *slots
-	byPage    *limiter[string] // reports of pages, by address and site
-	untrusted *atomic.Bool     // that a proxy is not trusted was logged
+	byPage    *limiter[reporter]
+	untrusted *atomic.Bool // that a proxy is not trusted was logged
 }
 
 // handler answers one route; a returned error is written by wire.WriteError.
@@ -205,7 +205,7 @@ func (a *API) Handler(more func(*wire.Mux)) http.Handler {
 	a.untrusted = new(atomic.Bool)
 	a.byUser, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
 	a.streams = &slots{taken: map[int64]int{}}
-	a.byPage = newLimiter[string](beaconLimit)
+	a.byPage = newLimiter[reporter](beaconLimit)
 	to := wire.NewMux()
 	paths := map[string]wire.Methods{}
 	for _, route := range a.Routes() {

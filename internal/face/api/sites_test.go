@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 	"testing"
@@ -208,6 +209,16 @@ func TestBeaconAPI(t *testing.T) {
 			if got := r.send("", "POST", at, view, "Content-Type", "text/plain", "Origin", "https://any.example"); got.status != 204 || got.header.Get("Access-Control-Allow-Origin") != "*" {
 				r.t.Fatalf("%d %s", got.status, got.body)
 			}
+		}
+		for i := range 50 {
+			for _, none := range []string{strings.Repeat("A", i), "A" + rand.Text()[1:]} {
+				if got := r.send("", "POST", sites+none+"/beacon", view); got.status != 204 && none != "" {
+					r.t.Errorf("for %s: %d %s", none, got.status, got.body)
+				}
+			}
+		}
+		if n := r.api.Reporters(); n != 1 {
+			r.t.Errorf("%d reporters are remembered, of one", n)
 		}
 		for _, junk := range []string{"x", strings.Repeat(" ", 9000) + view} {
 			if got := r.send("", "POST", at, junk); got.status != 204 {
