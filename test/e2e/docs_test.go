@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,12 +75,9 @@ func TestDocs(t *testing.T) {
 // The first app of the guide for authors compiles, and is placed with values.
 func TestGuideForAuthors(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide-app-authors.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readText(t, filepath.Join("..", "..", "docs", "guide-app-authors.md"))
 	first := func(language string) string {
-		_, block, _ := strings.Cut(string(text), "```"+language+"\n")
+		_, block, _ := strings.Cut(text, "```"+language+"\n")
 		block, _, _ = strings.Cut(block, "```")
 		return block
 	}
@@ -118,11 +117,7 @@ func TestGuideForAuthors(t *testing.T) {
 // commandsIn returns the commands of a section of a page, as a script.
 func commandsIn(t *testing.T, file, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), heading+"\n")
+	_, section, _ := strings.Cut(readText(t, filepath.Join("..", "..", file)), heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, section, _ = strings.Cut(section, "```sh\n")
 	var script strings.Builder
@@ -131,4 +126,60 @@ func commandsIn(t *testing.T, file, heading string) string {
 		script.WriteString(commands)
 	}
 	return script.String()
+}
+
+var (
+	fenced   = regexp.MustCompile("(?s)```.*?```")
+	linkText = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headed   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unslug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// The links between the documents lead to files, and to headings in them.
+func TestLinksOfDocuments(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	var files []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		for _, found := range linkText.FindAllStringSubmatch(fenced.ReplaceAllString(readText(t, file), ""), -1) {
+			path, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			to := filepath.Join(filepath.Dir(file), path)
+			if path == "" {
+				to = file
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %v", file, err)
+			} else if anchor != "" && !slices.Contains(slugs(fenced.ReplaceAllString(readText(t, to), "")), anchor) {
+				t.Errorf("%s: %s has no heading #%s", file, to, anchor)
+			}
+		}
+	}
+}
+
+// slugs are the anchors of the headings in a text.
+func slugs(text string) []string {
+	var all []string
+	for _, heading := range headed.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.ReplaceAll(unslug.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -196,7 +196,7 @@ func TestLinks(t *testing.T) {
 			anchors[path+"#"+found[1]] = true
 		}
 	}
-	elsewhere := []string{"/console", "/openapi.yaml", "/openapi.json"}
+	elsewhere := []string{"/console", "/console/keys", "/openapi.yaml", "/openapi.json"}
 	for path, body := range pages {
 		at, err := url.Parse(path)
 		if err != nil {
