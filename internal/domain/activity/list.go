@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +83,8 @@ func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stor
 type index int
 
 const (
-	byScope index = iota // and time, as all but the last
-	byItem
-	byUser
-	byKey
+	byScope index = iota // and time
+	byItem               // likewise
 	byNumber
 	byWait // for a number
 )
@@ -94,10 +93,6 @@ func (f Filter) index() index {
 	switch {
 	case f.ItemID != "":
 		return byItem
-	case f.KeyID != 0:
-		return byKey
-	case f.UserID != 0 || f.UserEmail != "":
-		return byUser
 	case f.After != 0:
 		return byNumber
 	}
@@ -141,13 +136,13 @@ func (f Filter) where(by index, of []Scope) condition {
 		c.and(unless(by == byItem, `a.item_id`, noText)+` = ?`, f.ItemID)
 	}
 	if f.UserID != 0 {
-		c.and(unless(by == byUser, `a.user_id`, noNumber)+` = ?`, f.UserID)
+		c.and(`a.user_id = ?`, f.UserID)
 	}
 	if f.UserEmail != "" {
-		c.and(unless(by == byUser, `a.user_id`, noNumber)+` = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
+		c.and(`a.user_id = (SELECT id FROM users WHERE email = ?)`, f.UserEmail)
 	}
 	if f.KeyID != 0 {
-		c.and(unless(by == byKey, `a.key_id`, noNumber)+` = ?`, f.KeyID)
+		c.and(`a.key_id = ?`, f.KeyID)
 	}
 	if f.Verb != "" {
 		c.and(`a.activity = ?`, f.Verb)
@@ -172,9 +167,15 @@ func (f Filter) scopes() []Scope {
 	return f.Scopes
 }
 
+// onlyScopes reports whether nothing but scopes narrows the list, of which there are counts.
+func (f Filter) onlyScopes() bool {
+	f.OrganizationID, f.Scopes = "", nil
+	return reflect.ValueOf(f).IsZero()
+}
+
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	c := f.where(f.index(), f.scopes())
-	if f.index() == byScope && f.Verb == "" && f.Since.IsZero() && f.Until.IsZero() {
+	if f.onlyScopes() {
 		return db.One(ctx, q, db.Value[int], `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+c.text, c.args...)
 	}
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM activity a`+c.text, c.args...)
