@@ -19,46 +19,35 @@ import (
 	"foyer/internal/config"
 )
 
-// documentedCache is nginx's configuration of a cache in docs/operating.md, cut where another block
-// begins.
-func documentedCache(t *testing.T) (outside, inside string) {
+// documentedNginx is the configuration of nginx in docs/operating.md that begins with a word.
+func documentedNginx(t *testing.T, begin string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```nginx\n(proxy_cache_path .*?)# in server:\n(.*?)```").FindStringSubmatch(string(text))
+	block := regexp.MustCompile("(?s)```nginx\n(" + begin + " .*?)```").FindStringSubmatch(string(text))
 	if block == nil {
-		t.Fatal("no cache is documented")
+		t.Fatalf("nothing that begins with %s is documented", begin)
 	}
-	return block[1], block[2]
+	return block[1]
 }
 
-// startCache starts an nginx that keeps what it may, and returns its url, and the socket on which it
-// asks a server.
-func startCache(t *testing.T) (url, socket string) {
+// startNginx starts an nginx with a configuration, in which ADDRESS is where it listens and SOCKET where it
+// asks a server, and returns its url, the socket and its folder.
+func startNginx(t *testing.T, text string) (url, socket, dir string) {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, dir := ln.Addr().String(), t.TempDir()
+	address := ln.Addr().String()
 	ln.Close()
-	socket = socketPath(t)
-	outside, inside := documentedCache(t)
-	text := fmt.Sprintf(`
-		daemon off; master_process off; pid nginx.pid; error_log error.log; events {}
+	socket, dir = socketPath(t), t.TempDir()
+	text = `daemon off; master_process off; pid nginx.pid; error_log error.log; events {}
 		http {
 			access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-			%s
-			upstream foyer { server unix:%s; keepalive 16; }
-			server {
-				listen %s; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header X-Forwarded-For $remote_addr;
-				add_header X-Cache $upstream_cache_status always;
-				location / { proxy_pass http://foyer; }
-				%s
-			}
-		}`, strings.Replace(outside, "/var/cache/nginx/foyer", filepath.Join(dir, "cache"), 1), socket, address, inside)
+			` + strings.NewReplacer("ADDRESS", address, "SOCKET", "unix:"+socket).Replace(text) + "\n}"
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +64,45 @@ func startCache(t *testing.T) (url, socket string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	return "http://" + address, socket
+	until(t, 30*time.Second, func() bool {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address, socket, dir
+}
+
+// Behind nginx as it is documented, no log of its own has a token, while the server is down neither.
+func TestProxyLogsNoTokens(t *testing.T) {
+	t.Parallel()
+	config := documentedNginx(t, "map")
+	config = regexp.MustCompile(`(?m)^ *(ssl_|server_name).*$`).ReplaceAllString(config, "")
+	config = regexp.MustCompile(`server 127\.0\.0\.1:8000;.*`).ReplaceAllString(config, "server SOCKET;")
+	config = strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443 ssl", "listen ADDRESS").Replace(config)
+	url, _, dir := startNginx(t, config)
+	const token = "a-token-that-is-secret"
+	for _, path := range []string{
+		"/invite/" + token, "//invite/" + token, "/api/signup/" + token, "/signin/" + token, "/address/" + token,
+		"/sites/X/manifest.json?preview=" + token, "/sites/X/try?t=" + token, "/sites/X/try?x=1&t=" + token,
+	} {
+		if got := browse(t, http.MethodGet, url+path, nil); got.status != http.StatusBadGateway {
+			t.Errorf("%s: %d", path, got.status)
+		}
+	}
+	until(t, 30*time.Second, func() bool { // it writes after it has answered
+		browse(t, http.MethodGet, url+"/the-end", nil)
+		return strings.Contains(string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, "access.log")))), "/the-end")
+	})
+	for _, name := range []string{"access.log", "error.log"} {
+		text := string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, name))))
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, token) && (name == "access.log" || !strings.Contains(line, "/sites/")) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
 }
 
 // manifest asks for the manifest of a site, through the cache.
@@ -89,7 +116,15 @@ func (s *shop) manifest(t *testing.T, header http.Header) answer {
 func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is without the server
 	t.Parallel()
 	tab := newTab(t)
-	url, socket := startCache(t)
+	outside, inside, _ := strings.Cut(documentedNginx(t, "proxy_cache_path"), "# in server:")
+	url, socket, _ := startNginx(t, strings.Replace(outside, "/var/cache/nginx/foyer", t.TempDir()+"/cache", 1)+`
+		upstream foyer { server SOCKET; keepalive 16; }
+		server {
+			listen ADDRESS; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header X-Forwarded-For $remote_addr;
+			add_header X-Cache $upstream_cache_status always;
+			location / { proxy_pass http://foyer; }
+			`+inside+`
+		}`)
 	var still *shop
 	t.Run("while the server runs", func(t *testing.T) {
 		s := start(t, config.Config{Listen: "unix:" + socket, BaseURL: url})
