@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ type activityList struct {
 	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
 	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000, 100 unless told."`
 	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
-	Follow bool   `help:"Go on with what is done from now on, until interrupted: the oldest first, each as soon as it has its number."`
+	Follow bool   `help:"Show the last --limit entries, the oldest first, and go on with what is done from now on, until interrupted: each as soon as it has its number."`
 }
 
 // Validate refuses a window that shows nothing.
@@ -78,6 +79,9 @@ func (c activityList) Run(ctx context.Context, o *client.Organization, out *term
 			return err
 		}
 		return activities.All(out, found.Results)
+	}
+	if out.Format == terminal.CSV {
+		return terminal.Misused(errors.New("--follow answers in lines, or with --json in objects"))
 	}
 	head, err := o.ActivityHead(ctx)
 	if err != nil {
