@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"foyer/client"
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
@@ -84,17 +85,20 @@ func (c *Console) elsewhere(ctx context.Context, identity *access.Identity, chos
 }
 
 // Organization is the one that a browser is signed in to: that whose pages a link came from, or the
-// first; without an id, none.
-func (c *Console) Organization(r *http.Request) access.Organization {
+// first; without an id, none. A session that is none counts as wrong.
+func (c *Console) Organization(w http.ResponseWriter, r *http.Request) access.Organization {
 	session, err := c.sessionOf(r)
-	if err != nil {
+	if err != nil || c.Check(w, r) != nil {
 		return access.Organization{}
 	}
 	identity, err := c.Keys.IdentifySession(r.Context(), session)
-	if err != nil {
-		return access.Organization{}
+	if err == nil {
+		return c.elsewhere(r.Context(), identity, r.URL.Query().Get(in)).Organization
 	}
-	return c.elsewhere(r.Context(), identity, r.URL.Query().Get(in)).Organization
+	if !fault.IsOurs(err) {
+		_ = c.Limit(w, r) // what they ask for is for anybody
+	}
+	return access.Organization{}
 }
 
 func (v *visit) ctx() context.Context { return v.request.Context() }

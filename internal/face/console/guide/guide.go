@@ -37,7 +37,7 @@ type Guides struct {
 	Document  []byte        // of the API, as JSON
 	Reference compress.Text // what a page shows of it; see openapi.Page
 	// Organization is the one that a reader is signed in to; without an id, none.
-	Organization func(*http.Request) access.Organization
+	Organization func(http.ResponseWriter, *http.Request) access.Organization
 
 	entries func() []entry                // read when somebody first searches
 	anybody func() (compress.Text, error) // the reference for those who are not signed in

@@ -30,7 +30,7 @@ func get(t *testing.T, baseURL, path string, in access.Organization, headers ...
 	mux := wire.NewMux()
 	(&guide.Guides{
 		Host: markup.Host{BaseURL: baseURL}, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(),
-		Organization: func(*http.Request) access.Organization { return in },
+		Organization: func(http.ResponseWriter, *http.Request) access.Organization { return in },
 	}).Register(mux)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {

@@ -18,7 +18,7 @@ import (
 // reference shows all operations, with samples for this server and the organization of the reader.
 func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	page, err := g.anybody()
-	if organization := g.Organization(r); organization.ID != "" {
+	if organization := g.Organization(w, r); organization.ID != "" {
 		if page, err = g.fill(organization); err == nil {
 			err = wire.Hold(w, len(page.Plain()))
 		}

@@ -1,0 +1,69 @@
+package server_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/server"
+)
+
+// The samples are for the organization that a link of the console comes from, else for the first of
+// whoever is signed in; for others they name none.
+func TestDocsOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db")}
+	s := start(t, cfg)
+	ctx := context.WithoutCancel(t.Context())
+	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
+	defer d.Close()
+	var ids []string
+	for _, name := range []string{"First", "Second", "Closed"} {
+		o := must[org.Organization](t)(d.Organizations.Create(ctx, name))
+		if ids = append(ids, o.ID); name != "Closed" {
+			must[org.Membership](t)(d.Invites.AddMember(ctx, access.Caller{}, o.ID, "ada@x.example", access.Member))
+		}
+	}
+	ada := must[org.User](t)(d.Organizations.UserByEmail(ctx, "ada@x.example"))
+	_, key, err := d.Keys.Create(ctx, access.Draft{UserID: ada.ID, Scope: access.All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, stranger := visit(t, s, key), visit(t, s, "")
+	if help := "/docs?in=" + ids[1]; !strings.Contains(v.get("/console/"+ids[1]).body, `href="`+help+`"`) {
+		t.Errorf("the console does not lead to %s", help)
+	}
+	for path, want := range map[string]string{"/docs": ids[0], "/docs?in=" + ids[1]: ids[1], "/docs?in=" + ids[2]: ids[0], "/docs?in=x": ids[0]} {
+		if got := v.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/"+want+"/sites") {
+			t.Errorf("%s: %d, not for %s", path, got.status, want)
+		}
+		if got := stranger.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/@current/sites") || strings.Contains(got.body, ids[1]) {
+			t.Errorf("%s: %d for a stranger", path, got.status)
+		}
+	}
+}
+
+// Sessions that are guessed there count as wrong.
+func TestDocsLimit(t *testing.T) {
+	t.Parallel()
+	v := visit(t, start(t, config.Config{}), "")
+	const asked, tries = 20, 200 // alone, the console would have to be asked 600 times
+	for range tries {
+		for range asked {
+			if got := v.send(http.MethodHead, "/docs", "", "Cookie", "foyer=guess"); got.status != http.StatusOK {
+				t.Fatal(got.status)
+			}
+		}
+		if v.get("/console").status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("there is no limit")
+}
