@@ -1,4 +1,4 @@
-// Foyer is the front door of an organization: its frontend apps and its invites.
+// Foyer is the front door of an organization: its frontend apps, its sites and its people.
 package main
 
 import (

@@ -60,7 +60,7 @@ type commands struct {
 	Complete     completeCommand                     `cmd:"" name:"__complete" hidden:"" passthrough:""`
 }
 
-const description = `Foyer keeps an organization's frontend apps and its invites behind an HTTP API.
+const description = `Foyer keeps an organization's frontend apps, its sites and its people behind an HTTP API.
 
 To try it, run "foyer serve" with no setting at all. "foyer login URL" keeps the address of a server and a key; the other
 commands then work there. --url or FOYER_URL with FOYER_KEY name another. "foyer admin" has the commands of operators, which
