@@ -187,6 +187,13 @@ func TestEraseOrganization(t *testing.T) {
 		bound := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}, OrganizationID: id}))
 		visit(t, s, bound.APIKey).get("/console")
 		kept := ownerElsewhere(t, cfg)
+		elsewhere := must[*client.Client](t)(client.New(s.URL, kept)).Organization(client.Current)
+		theirs := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
+		global := s.withSite(t, "export const n = 1")
+		must[client.App](t)(s.UpdateApp(t.Context(), global.ID, client.AppPatch{IsGlobal: &shared}))
+		if placed := must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), theirs.ID, client.PlacementDraft{AppID: global.ID})); placed.Running == nil {
+			t.Errorf("elsewhere: %+v", placed)
+		}
 
 		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 		defer d.Close()
@@ -208,8 +215,17 @@ func TestEraseOrganization(t *testing.T) {
 		if got := browse(t, "GET", s.URL+"/api/organizations/"+id, map[string][]string{"Authorization": {"Bearer " + s.key}}); got.status != 404 {
 			t.Errorf("%d: %s", got.status, got.body)
 		}
-		other := must[*client.Client](t)(client.New(s.URL, kept)).Organization(client.Current)
-		if n := must[client.Page[client.App]](t)(other.ListApps(t.Context(), client.Range{})).Count; n != 0 {
+		orphan := must[client.Placement](t)(elsewhere.GetPlacement(t.Context(), theirs.ID, global.ID))
+		if orphan.Running != nil || orphan.Held == nil || *orphan.Held != "The app is gone." {
+			t.Errorf("an app of the organization elsewhere: %+v", orphan)
+		}
+		if got := browse(t, "GET", s.URL+"/sites/"+theirs.Token+"/manifest.json", nil); !strings.HasSuffix(got.body, `"apps":[]}`) {
+			t.Errorf("a site elsewhere: %s", got.body)
+		}
+		if err := elsewhere.DeletePlacement(t.Context(), theirs.ID, global.ID); err != nil {
+			t.Error(err)
+		}
+		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.Range{})).Count; n != 0 {
 			t.Errorf("%d apps elsewhere", n)
 		}
 		verifyAll(t, d)

@@ -11,10 +11,11 @@ import (
 // EraseUser implements org.Holder: what is kept here names users by their ids alone.
 func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
 
-// EraseOrganization implements org.Holder: its apps go, also from the sites of others that
-// they are shared with.
+// EraseOrganization implements org.Holder: its apps go. The sites of others that they are shared with
+// have followed that before.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	defer s.Bundles.forget()
+	s.Follow = nil
 	if err := lockContents(ctx, tx); err != nil {
 		return err
 	}

@@ -11,9 +11,13 @@ import (
 // EraseUser implements org.Holder: what is kept here names users by their ids alone.
 func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
 
-// EraseOrganization implements org.Holder: the tokens of its sites answer 404.
+// EraseOrganization implements org.Holder: the tokens of its sites answer 404, and where others have
+// placed its apps they are held. The apps are to be erased after that.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	defer s.Manifests.forget()
+	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
+		return err
+	}
 	sites, err := db.All(ctx, tx, (*Site).fields, `SELECT `+columns+` FROM sites WHERE organization_id = $1 ORDER BY id`+tx.ForUpdate, organizationID)
 	if err != nil {
 		return err
@@ -26,5 +30,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 			return err
 		}
 	}
-	return nil
+	w := newWorld(tx)
+	w.erased = organizationID
+	return s.followOrganization(ctx, tx, w, organizationID)
 }

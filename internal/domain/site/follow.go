@@ -74,7 +74,10 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	w := newWorld(tx)
+	return s.followOrganization(ctx, tx, newWorld(tx), organizationID)
+}
+
+func (s Service) followOrganization(ctx context.Context, tx *db.Tx, w *world, organizationID string) error {
 	for after := int64(0); ; {
 		sites, err := lockSitesOfOrganization(ctx, tx, organizationID, after)
 		if err != nil || len(sites) == 0 {

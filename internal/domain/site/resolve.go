@@ -14,6 +14,7 @@ import (
 // world is what placements depend on, read once for all of them.
 type world struct {
 	q        db.Querier
+	erased   string // an organization whose apps are going to be gone; "": none is
 	apps     map[int64]plugin.Runnable
 	versions map[versionKey]*version
 }
@@ -38,6 +39,9 @@ func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 	a, err := plugin.FindRunnable(ctx, w.q, id)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return plugin.Runnable{}, err
+	}
+	if a.OrganizationID == w.erased {
+		a = plugin.Runnable{}
 	}
 	w.apps[id] = a
 	return a, nil
