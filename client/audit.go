@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,7 +111,7 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 			Errors []Fault `json:"errors"` // it is the last line, and says why
 		}
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return fmt.Errorf("stream: %w", err)
+			return fmt.Errorf("stream: %w", cmp.Or(lines.Err(), err)) // a line is cut off where a connection breaks
 		}
 		if line.Errors != nil {
 			return newError(response, lines.Bytes())

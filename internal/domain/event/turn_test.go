@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 )
 
@@ -141,6 +142,18 @@ func TestManyThatAreNotWanted(t *testing.T) {
 		}
 		if head, err := position(r.Context(), r.DB, ours); err != nil || found.position != head || found.leaseUntil.After(r.DB.Now()) || len(r.deliveries(w.ID)) > 0 {
 			r.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+func TestLimitOfWebhooks(t *testing.T) {
+	each(t, func(r rig) {
+		for range maxWebhooks {
+			r.webhook("https://hooks.example.com/", "app.*")
+		}
+		_, err := r.Create(r.Context(), r.caller, Draft{URL: patch.Of("https://hooks.example.com/"), Events: patch.Of([]string{"app.*"})})
+		if !fault.Is(err, fault.Invalid) {
+			r.Errorf("one more than there may be: %v", err)
 		}
 	})
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -71,7 +74,7 @@ func who(e client.AuditEntry) string {
 }
 
 // Run lists activity.
-func (c activityList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+func (c activityList) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	f := client.AuditFilter{Scope: c.Scope, ItemID: c.Item, User: c.User}
 	if !c.Follow {
 		found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
@@ -87,38 +90,63 @@ func (c activityList) Run(ctx context.Context, o *client.Organization, out *term
 	if err != nil {
 		return err
 	}
-	return follow(ctx, o, f, max(0, head.Number-int64(c.Limit)), out)
+	f.After = max(0, head.Number-int64(c.Limit))
+	return follow(ctx, o, f, out, to)
 }
 
 // followEvery is how often a server is asked for what was done meanwhile.
 const followEvery = 2 * time.Second
 
-// follow shows what comes after an entry, until ctx is done.
-func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, after int64, out *terminal.Output) error {
+// follow shows what comes after an entry, until ctx is done, also after a server was away.
+func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output, to terminal.Log) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
+	away := false
 	for {
-		f.After = after
-		for e, err := range o.StreamAudit(ctx, f) {
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case err != nil:
-				return err
-			case e.Number == nil: // it comes again with its number
-				continue
-			}
-			after = *e.Number
-			if err := showLine(out, e); err != nil {
-				return err
-			}
+		var err error
+		f.After, err = showAfter(ctx, o, f, out)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !passes(err):
+			return err
+		case err != nil && !away:
+			fmt.Fprintf(to, "foyer: note: %s; it is asked again until it answers.\n", strings.Join(lines(err), " "))
 		}
+		away = err != nil
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// showAfter shows what there is after an entry, and returns the number of the last one.
+func showAfter(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output) (last int64, err error) {
+	last = f.After
+	for e, err := range o.StreamAudit(ctx, f) {
+		switch {
+		case err != nil:
+			return last, err
+		case e.Number == nil: // it comes again with its number
+			continue
+		}
+		if err := showLine(out, e); err != nil {
+			return last, err
+		}
+		last = *e.Number
+	}
+	return last, nil
+}
+
+// passes reports whether it may help to ask again: the server was away, or is busy.
+func passes(err error) bool {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return refused.Status >= http.StatusInternalServerError || refused.Type == "server_error" || client.IsThrottled(err)
+	}
+	_, broken := errors.AsType[net.Error](err)
+	return broken || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // showLine shows an entry in a line, without knowing how wide others will be.

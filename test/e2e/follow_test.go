@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"bufio"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/infra/db/dbtest"
+)
+
+// The activity is followed on after the server was away, which is said once; each entry comes once.
+func TestFollowAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	i := launch(t, s)
+	server, err := url.Parse(i.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := dbtest.StartRelay(t, "tcp", server.Host)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), "activity", "--follow", "--scope=Plugin")
+	cmd.Env = append(os.Environ(), "FOYER_URL=http://"+relay.Address, "FOYER_KEY="+s["BOOTSTRAP_KEY"])
+	shown, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	next := func(lines *bufio.Scanner, want string) {
+		t.Helper()
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+			t.Errorf("%q (%v), want %s", lines.Text(), lines.Err(), want)
+		}
+	}
+	create := func(name string) {
+		i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"name":"`+name+`"}`, 201)
+	}
+	entries := bufio.NewScanner(shown)
+	create("Before")
+	for entries.Scan() && !strings.HasSuffix(entries.Text(), "  Before") { // after those of the demo
+	}
+	relay.Cut()
+	next(bufio.NewScanner(notes), "it is asked again until it answers.")
+	create("Meanwhile")
+	relay.Mend()
+	next(entries, "  Meanwhile")
+	create("Afterwards")
+	next(entries, "  Afterwards")
+}
