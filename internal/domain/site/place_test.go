@@ -123,6 +123,33 @@ func TestPositions(t *testing.T) {
 	})
 }
 
+// A site has at most 200 apps, and one that is full can be changed.
+func TestFullSite(t *testing.T) {
+	each(t, func(r rig) {
+		s := r.site(r.caller, "shop")
+		for i := range maxPlacements + 1 {
+			p, err := r.plugins.Create(r.Context(), r.caller, plugin.Draft{Name: patch.Of(fmt.Sprint("app ", i))})
+			if err != nil {
+				r.Fatal(err)
+			}
+			if i < maxPlacements {
+				r.place(r.caller, s, p)
+				continue
+			}
+			if _, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID)}); blames(err) != "app_id invalid" {
+				r.Errorf("one more: %v", err)
+			}
+		}
+		found, err := r.Apps(r.Context(), r.caller, s.ID, page.Page{Limit: 1})
+		if err != nil || found.Count != maxPlacements {
+			r.Fatalf("%d apps, %v", found.Count, err)
+		}
+		if _, err := r.Change(r.Context(), r.caller, s.ID, found.Items[0].AppID, PlacementDraft{Enabled: patch.Of(false)}); err != nil {
+			r.Error(err)
+		}
+	})
+}
+
 // The values on one site are bounded.
 func TestConfigBytes(t *testing.T) {
 	each(t, func(r rig) {

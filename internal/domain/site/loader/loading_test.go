@@ -235,4 +235,9 @@ func testSandbox(t *testing.T, b *browser) {
 	got := b.open(t, f, page{policy: "sandbox allow-scripts", query: "&foyer_preview=gone", script: "await ready"})
 	want(t, "log", []string{"SecurityError"}, got.Log)
 	clean(t, got)
+	f.preview("abc", f.document(1, f.logging(2, "tried")))
+	got = b.open(t, f, page{policy: "sandbox allow-scripts", query: "&foyer_preview=abc", script: "await ready; return bar()"})
+	want(t, "log of a preview", []string{"tried"}, got.Log)
+	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	clean(t, got)
 }
