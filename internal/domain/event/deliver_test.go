@@ -244,6 +244,33 @@ func TestRotate(t *testing.T) {
 	})
 }
 
+// Where the server has lost its secret, a webhook fails until its own is rotated, and no longer.
+func TestRotateUnderAnotherSecret(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		other, err := r.WithSecret("another secret for tests, not for you")
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.happen(1)
+		r.send(other)
+		if d := r.deliveries(w.ID)[0]; d.Error != "internal" || len(to.seen()) > 0 {
+			r.Errorf("%+v", d)
+		}
+		rotated, err := other.Rotate(r.Context(), r.caller, w.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		to.secrets = []string{rotated.Secret}
+		r.pass(time.Minute)
+		r.send(other)
+		if len(to.seen()) != 1 {
+			r.Errorf("%+v", r.deliveries(w.ID))
+		}
+	})
+}
+
 // verifyFails says what is wrong if an old secret is still good.
 func verifyFails(r rig, id int64, secret string) string {
 	w, err := findWebhook(r.Context(), r.DB, ours, id, "")

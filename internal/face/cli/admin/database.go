@@ -42,7 +42,7 @@ func (c Backup) Run(ctx context.Context, settings config.Config, out *terminal.O
 	}
 	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
 The secret is not in it: keep %s too, apart from the backup. Without it, everybody is signed out of the console, the links of invites stop working,
-and apps installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
+webhooks fail until their secrets are rotated, and apps installed from urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
 }
 
 // Restore is the command that puts a backup in place.
