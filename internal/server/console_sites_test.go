@@ -166,6 +166,8 @@ func TestConsoleKeepsValues(t *testing.T) {
 	if got := save(`"1"`); got != strings.Replace(given, ":1", `:"1"`, 1) {
 		t.Errorf("another choice: %s", got)
 	}
+	member := visit(t, s, join(t, s))
+	member.want(200, "<dt>n</dt><dd>1</dd>", member.get(placed))
 	long := strings.Repeat("ж", 20_000) // which takes 120 KB in a form
 	v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", long))
 	if got := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)); !strings.Contains(string(got.Config), long) {

@@ -38,8 +38,8 @@ type pair struct{ Name, Value string }
 func (p App) ValuesOf(placed client.SitePlacement) []pair {
 	var all []pair
 	for _, s := range settings(p.ConfigSchema, placed.Values) {
-		if s.Key != "" && s.Given != "" {
-			all = append(all, pair{s.Title(), s.Given})
+		if value := s.Shown(); s.Key != "" && value != "" {
+			all = append(all, pair{s.Title(), value})
 		}
 	}
 	return all

@@ -39,6 +39,9 @@ func (s setting) Title() string { return cmp.Or(line(s.Name()), s.Key) }
 // Otherwise is the default, as it is shown.
 func (s setting) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
 
+// Shown is what was given, as it is read; "": the default.
+func (s setting) Shown() string { return asTyped(s.given) }
+
 // Lines reports whether a text may have several.
 func (s setting) Lines() bool {
 	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")

@@ -37,21 +37,27 @@ func (p Upgrade) Waits() bool {
 // fieldChanges are the fields that one schema has and the other has not.
 func fieldChanges(before, after json.RawMessage) []fieldChange {
 	was, is := plugin.SchemaFields(string(before)), plugin.SchemaFields(string(after))
-	in := func(all []plugin.SchemaField, f plugin.SchemaField) bool {
-		return f.Key == "" || slices.ContainsFunc(all, func(other plugin.SchemaField) bool { return other.Key == f.Key })
-	}
+	had, has := keysOf(was), keysOf(is)
 	var all []fieldChange
 	for _, f := range is {
-		if !in(was, f) {
+		if f.Key != "" && !had[f.Key] {
 			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Needs: f.Site && f.Required && f.Default == "" && !f.Secret})
 		}
 	}
 	for _, f := range was {
-		if !in(is, f) {
+		if f.Key != "" && !has[f.Key] {
 			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Gone: true})
 		}
 	}
 	return all
+}
+
+func keysOf(fields []plugin.SchemaField) map[string]bool {
+	keys := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		keys[f.Key] = true
+	}
+	return keys
 }
 
 func showUpgrade(v *visit) (markup.Page, error) {
