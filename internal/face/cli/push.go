@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -111,7 +112,22 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 		}
 		return o.GetSource(ctx, app.ID)
 	}
-	now, err := o.GetSource(ctx, id)
+	for try := 1; ; try++ {
+		source, err := c.replace(ctx, o, id, files)
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
+			return source, err
+		}
+	}
+}
+
+// maxTries is how often a push is sent that others come before.
+const maxTries = 5
+
+// replace makes the folder's files those of the app, unless somebody else changes it meanwhile: it
+// would keep what they add.
+func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, files client.Files) (client.AppSource, error) {
+	var etag string
+	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
 	if err != nil {
 		return now, orMissing(err, "app", c.wanted())
 	}
@@ -125,7 +141,7 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 	for name, text := range files {
 		patch.Source[name] = &text
 	}
-	return o.UpdateSource(ctx, id, patch)
+	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
 }
 
 // wanted is what the app is named by.
