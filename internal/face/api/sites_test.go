@@ -182,10 +182,10 @@ func TestPreviewAPI(t *testing.T) {
 		token := r.siteToken(id)
 		got := r.send(r.key, "POST", sites+id+"/apps/"+app+"/preview", `{"url":"`+baseURL+sites+token+`/try","config":{"color":"red"}}`)
 		link := between(got.body, `"url":"`+baseURL, `"`)
-		if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(link, sites+token+"/try?foyer_preview=") {
+		_, preview, found := strings.Cut(link, "&foyer_preview=")
+		if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(link, sites+token+"/try?t=") || !found {
 			r.t.Fatalf("%d %s", got.status, got.body)
 		}
-		preview := between(link, "foyer_preview=", "&")
 		m := r.send("", "GET", sites+token+"/manifest.json?preview="+preview, "")
 		if m.status != 200 || m.header.Get("Cache-Control") != "no-store" || !strings.Contains(m.body, `"config":{"color":"red","size":"M"}`) {
 			r.t.Errorf("%d %s %v", m.status, m.body, m.header)
