@@ -237,7 +237,7 @@ func Restore(ctx context.Context, c config.Config, path string, replace bool) er
 		if err := event.Hold(ctx, tx); err != nil {
 			return err
 		}
-		return job.Hold(ctx, tx, invite.MailJob, signin.MailJob, readdress.MailJob)
+		return job.Hold(ctx, tx, mailJobs...)
 	})
 }
 

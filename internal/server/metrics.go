@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"foyer/internal/domain/invite"
+	"foyer/internal/domain/readdress"
+	"foyer/internal/domain/signin"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
@@ -31,6 +33,9 @@ type metrics struct {
 	mails    *prometheus.CounterVec
 }
 
+// mailJobs are the kinds of jobs that hand over a mail.
+var mailJobs = []string{invite.MailJob, signin.MailJob, readdress.MailJob}
+
 func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -45,7 +50,7 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 		}, []string{"code"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foyer_mails_total",
-			Help: "Tries to send a mail, by result: sent, deferred (to be tried again) or failed.",
+			Help: "Tries to mail an invite, by result: sent, deferred (to be tried again) or failed.",
 		}, []string{"result"}),
 	}
 	for _, result := range []invite.MailState{invite.Sent, invite.Deferred, invite.Failed} {
@@ -57,11 +62,11 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 	build.Set(1)
 	m.registry.MustRegister(build, m.requests, m.refusals, m.mails, jobsWaiting(ctx, jobs),
 		gauge("foyer_mails_under_way", "Mails that this server is handing over.", func() int {
-			n, _ := jobs.UnderWay(invite.MailJob)
+			n, _ := jobs.UnderWay(mailJobs...)
 			return n
 		}),
 		gauge("foyer_mails_oldest_seconds", "How long the oldest of them has taken.", func() int {
-			_, oldest := jobs.UnderWay(invite.MailJob)
+			_, oldest := jobs.UnderWay(mailJobs...)
 			return int(oldest.Seconds())
 		}),
 		gauge("foyer_db_waiting", "Queries and transactions that wait for their turn: on SQLite for the connection that writes, on PostgreSQL for any.", func() int {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,14 +38,14 @@ type try struct {
 	since time.Time
 }
 
-// UnderWay is how many jobs of a kind this server does now, and for how long it has done the
+// UnderWay is how many jobs of some kinds this server does now, and for how long it has done the
 // oldest.
-func (q *Queue) UnderWay(kind string) (n int, oldest time.Duration) {
+func (q *Queue) UnderWay(kinds ...string) (n int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.db.Now()
 	for _, t := range q.underWay {
-		if t.kind == kind {
+		if slices.Contains(kinds, t.kind) {
 			n++
 			oldest = max(oldest, now.Sub(t.since))
 		}

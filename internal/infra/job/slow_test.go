@@ -45,7 +45,7 @@ func TestSlowJobsHoldUpNobody(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Error("silent ones hold up the others")
 		}
-		if n, oldest := q.UnderWay("slow"); n < silent/2 || oldest <= 0 {
+		if n, oldest := q.UnderWay("count", "slow"); n < silent/2 || oldest <= 0 {
 			t.Errorf("%d are under way, the oldest since %v", n, oldest)
 		}
 		cancel()
