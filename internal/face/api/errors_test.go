@@ -71,6 +71,7 @@ func TestErrors(t *testing.T) {
 			{"activity of an app by another spelling", r.key, "GET", apps + "activity?app=01", "", 400, validation("invalid_input", "Must be the id of an app, a whole number.", "app")},
 			{"activity of an app by a sign", r.key, "GET", apps + "activity?app=%2B1", "", 400, validation("invalid_input", "Must be the id of an app, a whole number.", "app")},
 			{"version that is empty", r.key, "POST", apps + "1/upgrade", `{"version":""}`, 400, validation("invalid_input", "Must be the number of a version.", "version")},
+			{"end before all times", r.key, "POST", "/api/users/@me/keys", `{"scopes":["*"],"expires_at":"0001-01-01T00:00:00Z"}`, 400, validation("invalid_input", "Must be a time like 2030-01-31T12:00:00Z.", "expires_at")},
 			{"end that is empty", r.key, "POST", "/api/users/@me/keys", `{"scopes":["*"],"expires_at":""}`, 400, validation("invalid_input", "Must be a time like 2030-01-31T12:00:00Z.", "expires_at")},
 			{"version by another spelling", r.key, "POST", apps + "1/upgrade", `{"version":"+1"}`, 400, validation("invalid_input", "Must be the number of a version.", "version")},
 			{"unknown invite", r.key, "DELETE", invites + "x", "", 404, notFound},

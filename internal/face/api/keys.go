@@ -85,7 +85,7 @@ const lastYear = 9999
 func readTime(text string) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	at = at.UTC()
-	return at, err == nil && at.Year() >= 1 && at.Year() <= lastYear
+	return at, err == nil && at.Year() >= 1 && at.Year() <= lastYear && !at.IsZero() // which stands for none
 }
 
 func readKey(o wire.Object) (access.OwnDraft, error) {
