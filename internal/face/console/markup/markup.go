@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ func New(own fs.FS, funcs template.FuncMap) Templates {
 	if more, err := fs.ReadFile(own, "templates/style.css"); err == nil {
 		style += string(more)
 	}
+	style = dense.Replace(strings.Join(strings.Fields(style), " "))
 	return Templates{sync.OnceValue(func() *template.Template {
 		all := template.New("").Funcs(template.FuncMap{
 			"style": func() template.CSS { return template.CSS(style) }, "time": Time,
@@ -55,6 +57,9 @@ func New(own fs.FS, funcs template.FuncMap) Templates {
 		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
 	}), policy(style)}
 }
+
+// dense leaves out the spaces of a style that mean nothing, as those within quotes do: each page has it.
+var dense = strings.NewReplacer(`": "`, `": "`, ": ", ":", " { ", "{", "; } ", "}", "} ", "}", "; ", ";", ", ", ",")
 
 func mustRead(name string) string {
 	b, err := files.ReadFile(name)

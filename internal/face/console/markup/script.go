@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strings"
 	"time"
 
 	"foyer/internal/base/compress"
@@ -20,7 +21,18 @@ type Script struct {
 }
 
 // Enhancements is what all pages can do besides with a script.
-var Enhancements = NewScript([]byte(mustRead("templates/console.js")))
+var Enhancements = NewScript(withoutComments(mustRead("templates/console.js")))
+
+// withoutComments leaves out indentation, and the lines that are comments: each page loads the script.
+func withoutComments(script string) []byte {
+	var short []byte
+	for line := range strings.Lines(script) {
+		if line = strings.TrimLeft(line, " "); !strings.HasPrefix(line, "//") {
+			short = append(short, line...)
+		}
+	}
+	return short
+}
 
 // NewScript returns the script of a text.
 func NewScript(text []byte) Script {
