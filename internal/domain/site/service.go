@@ -27,6 +27,9 @@ func (s Service) BaseURL() string { return s.Manifests.BaseURL }
 
 // Snippet is the element for the pages of a site.
 func (s Service) Snippet(site Site) string {
+	if site.Token == "" { // a dry run, which makes none
+		return ""
+	}
 	return `<script async src="` + s.BaseURL() + "/sites/" + site.Token + `/loader.js"></script>`
 }
 

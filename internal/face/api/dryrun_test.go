@@ -83,6 +83,7 @@ func TestDryRunMakesNothingUp(t *testing.T) {
 		for _, c := range [][4]string{
 			{"POST", apps, `{"name":"y"}`, `{"id":0,`},
 			{"POST", "/sites", `{"name":"t"}`, `{"id":0,"name":"t","token":"",`},
+			{"POST", "/sites", `{"name":"t"}`, `"snippet":"",`},
 			{"POST", invites, `{"target_email":"a@x.example"}`, `{"id":"00000000-0000-0000-0000-000000000000",`},
 			{"POST", invites + "bulk", `[{"target_email":"a@x.example"}]`, `[{"id":"00000000-0000-0000-0000-000000000000",`},
 			{"PATCH", app + "/update_source", `{"site.ts":"export {}"}`, `"bundle":null`},
