@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -198,6 +199,45 @@ func TestInstallTogether(t *testing.T) {
 			t.Errorf("%d installed", done.Load())
 		}
 	})
+}
+
+// The page of an app of the catalog says what it is before it is installed, in its own words, which are text.
+func TestCatalogEntry(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	broken := host.Repo(t, "broken")
+	broken.Commit(t, map[string]string{"plugin.json": "{}", "site.ts": "export const"})
+	repo := host.Repo(t, "listed")
+	for _, tag := range []string{"v1.0.0", "v1.10.0", "v1.9.0"} {
+		repo.Tag(t, tag, repo.Commit(t, map[string]string{
+			"plugin.json": `{"name": "Banner", "config": [{"key": "title", "name": "Title", "type": "string", "required": true, "site": true}]}`,
+			"README.md":   "# Banner\n" + hostile + strings.Repeat("é", 9000),
+			"site.ts":     "export function inject() { console.log('" + tag + "') }\n",
+		}))
+	}
+	catalog := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(catalog, []byte(`[{"name": "Listed", "url": "`+repo.URL+`", "description": "Puts a bar on top."}, {"name": "Other", "url": "`+broken.URL+`"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, config.Config{Catalog: catalog})
+	v := visit(t, s, s.key)
+	got := v.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL))
+	for _, text := range []string{"Install v1.10.0", "# Banner\n</title>", "It says more in its README.md.", "v1.10.0</bdi>, <bdi>v1.9.0</bdi>, <bdi>v1.0.0", "<dt>Needs</dt><dd><bdi>Title", "of 3 files"} {
+		v.want(200, text, got)
+	}
+	if strings.Contains(got.body, "<script>alert") || strings.Contains(got.body, "<img") || len(got.body) > maxBytes {
+		t.Errorf("%d bytes: %s", len(got.body), got.body)
+	}
+	if made := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})); made.Count != 0 {
+		t.Errorf("looking has installed %+v", made.Results)
+	}
+	v.want(200, "site.ts</bdi> does not compile", v.get("/console/@current/apps/catalog?name=Other&url="+url.QueryEscape(broken.URL)))
+	v.want(200, ">Listed<", v.get("/console/@current/apps/new?search=BAR"))
+	v.want(200, "The catalog has no app like that.", v.get("/console/@current/apps/new?search=bars"))
+	member := visit(t, s, join(t, s))
+	if got := member.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL)); got.status != 200 || strings.Contains(got.body, "# Banner") {
+		t.Errorf("%d: fetched for somebody who may not install:\n%s", got.status, got.body)
+	}
 }
 
 func TestCatalog(t *testing.T) {

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
@@ -50,4 +52,43 @@ func offer(c access.Caller, e upstream.Entry) Offer {
 		},
 		Verified: e.Verified,
 	}
+}
+
+// Offered is what installing an app of the catalog would make.
+type Offered struct {
+	Plugin
+	Tags   []string // of its newest versions
+	Readme string   // as it is written; "": it has none
+	Files  []File
+	Bundle Bundle // zero if there is none
+}
+
+// maxTags is how many of an app's versions are told before it is installed.
+const maxTags = 20
+
+// Look finds out what installing the app of the catalog with a url would make, without doing it: it is
+// fetched and compiled.
+func (s Service) Look(ctx context.Context, c access.Caller, url string) (Offered, error) {
+	if err := MayManage(c); err != nil {
+		return Offered{}, err
+	}
+	o := Offered{Plugin: Plugin{Type: Repository, OrganizationID: c.Organization.ID}}
+	remote, err := s.remote(ctx, &o.Plugin, url)
+	if err != nil {
+		return Offered{}, err
+	}
+	leave, err := s.Installs.Enter(ctx, c.Organization.ID)
+	if err != nil {
+		return Offered{}, err
+	}
+	defer leave()
+	repo, f, err := s.fetchInto(ctx, &o.Plugin, remote)
+	if err != nil {
+		return Offered{}, err
+	}
+	o.Tags, o.Files, o.Bundle = repo.Tags(maxTags), f.files, f.compiled()
+	if at := slices.IndexFunc(f.files, func(file File) bool { return strings.EqualFold(file.Name, "readme.md") }); at >= 0 {
+		o.Readme = f.files[at].Text
+	}
+	return o, nil
 }

@@ -50,28 +50,14 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 		return Plugin{}, err
 	}
 	defer leave()
-	repo, err := s.Upstream.Open(ctx, remote)
+	repo, f, err := s.fetchInto(ctx, &p, remote)
 	if err != nil {
 		return Plugin{}, err
 	}
-	v, err := repo.Resolve(p.Tag)
-	if err != nil {
-		return Plugin{}, err
-	}
-	f, err := s.fetch(ctx, p.OrganizationID, repo, v)
-	if err != nil {
-		return Plugin{}, err
-	}
-	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials}
-	describe(&p, f.manifest)
-	p.Tag, p.LatestTag, o.CheckedAt = f.tag, f.tag, repo.Learned
-	if newest, err := repo.Newest(); err == nil {
-		p.LatestTag = newest.Tag
-	}
+	o := origin{OrganizationID: p.OrganizationID, URLKey: remote.Key(), Credentials: credentials, CheckedAt: repo.Learned}
 	if p.Name == "" {
 		return Plugin{}, fault.Field(fault.Required, "name", "Must be given: the app's %s has none.", manifestName)
 	}
-	p.URL = remote.URL
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		return s.insertWith(ctx, tx, c, &p, o, f.version(), f.build)
 	})
@@ -79,6 +65,28 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 		return Plugin{}, errInstalled
 	}
 	return p, err
+}
+
+// fetchInto fills p with what its upstream has at its tag, or at the newest.
+func (s Service) fetchInto(ctx context.Context, p *Plugin, remote upstream.Remote) (*upstream.Repo, fetched, error) {
+	repo, err := s.Upstream.Open(ctx, remote)
+	if err != nil {
+		return nil, fetched{}, err
+	}
+	v, err := repo.Resolve(p.Tag)
+	if err != nil {
+		return nil, fetched{}, err
+	}
+	f, err := s.fetch(ctx, p.OrganizationID, repo, v)
+	if err != nil {
+		return nil, fetched{}, err
+	}
+	describe(p, f.manifest)
+	p.Tag, p.LatestTag, p.URL = f.tag, f.tag, remote.URL
+	if newest, err := repo.Newest(); err == nil {
+		p.LatestTag = newest.Tag
+	}
+	return repo, f, nil
 }
 
 // notInstalled fails if the organization has an app from the same place.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
 	"foyer/internal/face/console/markup"
 )
 
@@ -158,6 +160,7 @@ func showActivity(v *visit) (markup.Page, error) {
 // Install offers the ways to a new app, including the catalog.
 type Install struct {
 	List[client.CatalogApp]
+	Search       string // in the catalog
 	CatalogFault string // why there is none now; "" if there is
 }
 
@@ -176,11 +179,33 @@ func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
 func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
 
 func showInstall(v *visit) (markup.Page, error) {
-	l, err := list(v, "apps", ofApps(v.organization.ListRepository))
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadGateway {
-		return markup.Fill("install.html", Install{List: List[client.CatalogApp]{Frame: v.frame("apps")}, CatalogFault: refused.Detail}), nil
+	shown := Install{Search: strings.TrimSpace(v.request.URL.Query().Get("search"))}
+	read := ofApps(v.organization.ListRepository)
+	if shown.Search != "" {
+		read = v.inCatalog(shown.Search)
 	}
-	return markup.Fill("install.html", Install{List: l}), err
+	var err error
+	shown.List, err = list(v, "apps", read)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadGateway {
+		shown.Frame, shown.CatalogFault, err = v.frame("apps"), refused.Detail, nil
+	}
+	return markup.Fill("install.html", shown), err
+}
+
+// inCatalog reads the part of the catalog that has a text in its names and descriptions.
+func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
+	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
+		all, err := v.organization.ListRepository(ctx, client.Range{Limit: page.MaxLimit})
+		apps := slices.DeleteFunc(all.Results, func(app client.CatalogApp) bool {
+			return !strings.Contains(plaintext.Fold(app.Name+"\n"+app.Description), plaintext.Fold(text))
+		})
+		found.Count = len(apps)
+		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]
+		if part.Offset+part.Limit < len(apps) {
+			found.Next = "more"
+		}
+		return found, err
+	}
 }
 
 func installFromGit(v *visit) (next, error) {

@@ -1,8 +1,8 @@
 package console
 
 import (
-	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,12 +17,52 @@ import (
 type Entry struct {
 	Frame
 	client.CatalogApp
-	Would  client.App // what installing it would make
-	Fault  string     // why that is not known; "": it is
-	Fields []setting  // that can be set
+	Would  plugin.Offered // what installing it would make
+	Fault  string         // why that is not known; "": it is
+	Fields []setting      // that can be set
 }
 
-// showEntry rehearses installing an app of the catalog, to show what it is.
+// Bytes are those of all its files.
+func (p Entry) Bytes() (n int) {
+	for _, file := range p.Would.Files {
+		n += file.Size
+	}
+	return n
+}
+
+// Needs are the fields that need a value before it runs.
+func (p Entry) Needs() (all []setting) {
+	for _, field := range p.Fields {
+		if field.Required && field.Default == "" {
+			all = append(all, field)
+		}
+	}
+	return all
+}
+
+// Broken are the files that do not compile.
+func (p Entry) Broken() (all []plugin.File) {
+	for _, file := range p.Would.Files {
+		if file.Error != "" {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// maxReadme is how much of what an app says of itself is shown, in bytes.
+const maxReadme = 16 << 10
+
+// Readme is what the app says of itself.
+func (p Entry) Readme() string {
+	text := p.Would.Readme
+	return strings.ToValidUTF8(text[:min(len(text), maxReadme)], "")
+}
+
+// Cut reports whether it says more.
+func (p Entry) Cut() bool { return len(p.Would.Readme) > maxReadme }
+
+// showEntry has an app of the catalog fetched and compiled, to show what it is.
 func showEntry(v *visit) (markup.Page, error) {
 	shown := Entry{Frame: v.frame("apps")}
 	var err error
@@ -32,17 +72,18 @@ func showEntry(v *visit) (markup.Page, error) {
 	if !shown.Offer.ChangeApps || shown.Installed {
 		return markup.Fill("entry.html", shown), nil
 	}
-	draft := client.AppDraft{PluginType: client.PluginRepository, Name: shown.Name, URL: shown.URL}
-	shown.Would, err = v.organization.With(client.DryRun()).CreateApp(v.ctx(), draft)
-	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
-		shown.Fault, err = refused.Detail, nil
+	shown.Would, err = v.console.Look(v.ctx(), v.caller, shown.URL)
+	if fault.IsOurs(err) {
+		return markup.Page{}, err
+	} else if err != nil {
+		shown.Fault = fault.Of(err)[0].Detail
 	}
-	for _, field := range plugin.SchemaFields(string(shown.Would.ConfigSchema)) {
+	for _, field := range plugin.SchemaFields(shown.Would.ConfigSchema) {
 		if field.Key != "" {
 			shown.Fields = append(shown.Fields, setting{SchemaField: field})
 		}
 	}
-	return markup.Fill("entry.html", shown), err
+	return markup.Fill("entry.html", shown), nil
 }
 
 // entry is the app of the catalog that the query names.

@@ -38,6 +38,8 @@ type Console struct {
 	Tries         site.Tries
 	// Preview writes the mail that an invite would become.
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
+	// Look finds out what installing an app of the catalog would make.
+	Look func(ctx context.Context, c access.Caller, url string) (plugin.Offered, error)
 	// Compare lists the differences between two sets of files.
 	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]plugin.FileDiff, error)
 

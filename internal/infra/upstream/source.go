@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -81,6 +82,18 @@ func (s *Source) Open(ctx context.Context, r Remote) (*Repo, error) {
 // Newest returns the highest version tag (semver; a pre-release only if there is
 // nothing else), else the head of the default branch, whose commit is its tag.
 func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
+
+// Tags are those of the highest versions, the newest first, so many at most.
+func (r *Repo) Tags(most int) []string {
+	var all []string
+	for tag := range r.versions.tags {
+		if semantic(tag) != "" {
+			all = append(all, tag)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return compareTags(b, a) })
+	return all[:min(len(all), most)]
+}
 
 // Resolve returns the version with the tag, or Newest for "". A tag that does
 // not exist is an Invalid fault on "tag".
