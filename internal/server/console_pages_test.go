@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -134,6 +137,9 @@ func TestConsolePagesAreSmall(t *testing.T) {
 			} else if weight > heaviest {
 				heaviest, heaviestPath = weight, path
 			}
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(pages)), func(path string) bool { return strings.HasSuffix(path, "/apps?state=update") }) {
+			t.Error("the overview does not lead to the apps that can be upgraded")
 		}
 		most := asks()
 		for pattern, n := range most {

@@ -66,7 +66,7 @@ func numbers(home string, there client.Overview) []Number {
 		list := home + "/apps"
 		all = append(all,
 			Number{a.Count, "Apps", list, parts(
-				Part{a.Updates, "to upgrade", list + "?update=available", false}, Part{a.Broken, "broken", list + "?state=broken", true},
+				Part{a.Updates, "to upgrade", list + "?state=update", false}, Part{a.Broken, "broken", list + "?state=broken", true},
 				Part{a.Disabled, "disabled", list + "?state=disabled", true},
 			)},
 			Number{Count: *there.Sites, What: "Sites", Path: home + "/sites"})
