@@ -33,9 +33,15 @@ func TestConsoleSearch(t *testing.T) {
 		if got := v.get("/console/@current/search?q=" + s.key); strings.Contains(got.body, s.key) {
 			t.Error("the page has a key")
 		}
+		made := must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, s.key)).CreateKey(t.Context(), client.KeyDraft{Name: "Nightly reports", Scopes: []string{"plugin:read"}}))
+		search(v, "REPORTS", "Nightly reports", made.APIKey[:12]+"…", "/keys")
 		search(v, "%25_nothing", "Nothing is called like that.")
 		search(v, "", "By a part of a name")
 		search(v, strings.Repeat("x", 500), "Nothing is called like that.")
+		ada := visit(t, s, member)
+		if got := ada.get("/console/@current/search?q=reports"); strings.Contains(got.body, "Nightly") {
+			t.Error("a member finds another's key")
+		}
 		reader := visit(t, s, must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, member)).CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}})).APIKey)
 		search(reader, "zebra", "Zebra shop")
 		if got := reader.get("/console/@current/search?q=zebra"); strings.Contains(got.body, "zebra@x.example") {

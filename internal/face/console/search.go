@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/page"
 	"foyer/internal/base/plaintext"
+	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 )
 
@@ -40,7 +42,7 @@ func showSearch(v *visit) (markup.Page, error) {
 		return markup.Fill("search.html", found), nil
 	}
 	found.add(v.pages(found.Query))
-	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites}
+	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites, findKeys}
 	if strings.HasPrefix(found.Query, keyPrefix) {
 		kinds = []func(*visit, string) (Group, error){findKeys}
 		found.Query = found.Query[:min(len(found.Query), shownOfKey)] // of one that is pasted, no more comes back
@@ -121,25 +123,30 @@ const (
 	shownOfKey = len(keyPrefix) + 8
 )
 
+// findKeys finds those whose names have a text in them, or that begin so: among all that admins see, or one's own. The
+// API does not search them, and a page asks it four times at most.
 func findKeys(v *visit, q string) (Group, error) {
-	g := Group{Kind: "Keys"}
-	add := func(prefix, note, path string) {
-		if strings.HasPrefix(prefix, q) {
-			g.Found = append(g.Found, Found{prefix + "…", note, path})
-			g.Count++
+	g, most, folded := Group{Kind: "Keys"}, page.Page{Limit: page.MaxLimit}, plaintext.Fold(q)
+	add := func(key access.Key, note, path string) {
+		if !strings.HasPrefix(key.Prefix, q) && !strings.Contains(plaintext.Fold(key.Name), folded) {
+			return
+		}
+		if g.Count++; g.Count <= foundOfEach {
+			g.Found = append(g.Found, Found{cmp.Or(line(key.Name), key.Prefix), strings.TrimSpace(key.Prefix + "… " + note), path})
 		}
 	}
-	most := client.Range{Limit: page.MaxLimit}
 	if offer(v.caller).SeeKeys {
-		keys, err := v.organization.ListKeys(v.ctx(), most)
-		for _, key := range keys.Results {
-			add(key.Prefix, line(key.Name)+" "+plaintext.Address(key.User.Email), v.home+"/keys")
+		g.All = v.home + "/keys"
+		found, err := v.console.Keys.OfMembers(v.ctx(), v.caller, most)
+		for _, key := range found.Items {
+			add(key.Key, plaintext.Address(key.UserEmail), g.All)
 		}
 		return g, err
 	}
-	keys, err := v.client.ListKeys(v.ctx(), most)
-	for _, key := range keys.Results {
-		add(key.Prefix, line(key.Name), v.console.root()+"/keys")
+	g.All = v.console.root() + "/keys"
+	found, err := v.console.Keys.Own(v.ctx(), v.caller, most)
+	for _, key := range found.Items {
+		add(key, "", g.All)
 	}
 	return g, err
 }
