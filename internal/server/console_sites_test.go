@@ -67,7 +67,7 @@ func TestConsoleSaysOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
 	v := visit(t, s, s.key)
-	const said = `role="status">Shop <b>& "co"</b> is there. Put its element`
+	const said = `</svg><span>Shop <b>& "co"</b> is there. Put its element`
 	made := v.post("/console/@current/sites", "do", "create", "name", `Shop <b>& "co"</b>`)
 	v.want(200, said, made)
 	if again := v.get(made.path); strings.Contains(again.body, `role="status"`) {
@@ -191,7 +191,7 @@ func TestConsoleWithdraws(t *testing.T) {
 		withdrawn := v.post(version, "do", "withdraw", "reason", "It <b>leaks</b>", "version", "1")
 		v.want(200, "Version 2 is withdrawn", withdrawn)
 		v.want(200, "It <b>leaks</b>", withdrawn)
-		v.want(200, `<span class="tag bad">withdrawn</span>`, v.get("/console/@current/apps/"+itoa(app.ID)))
+		v.want(200, `</svg>withdrawn</span>`, v.get("/console/@current/apps/"+itoa(app.ID)))
 		v.want(200, "Version 2 may run again.", v.post(version, "do", "unwithdraw"))
 		v.want(200, "Banner is at version 2 now.", v.post(version, "do", "return"))
 		both := "/console/@current/apps/" + itoa(app.ID) + "/compare?version=1&against=2"

@@ -44,7 +44,7 @@ func TestConsoleManyFiles(t *testing.T) {
 			t.Errorf("%d versions", n)
 		}
 		both := v.get(page + "?file=site.ts&file=lib/a.ts")
-		v.want(200, `<summary><bdi>lib</bdi></summary>`, both)
+		v.want(200, `</svg><bdi>lib</bdi></summary>`, both)
 		hashes := both.hidden("sha256")
 		if len(hashes) != 2 {
 			t.Fatal(hashes)
