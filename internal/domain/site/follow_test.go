@@ -249,7 +249,7 @@ func TestFollowWhileSitesChange(t *testing.T) {
 	})
 }
 
-// An app on 1,000 sites is upgraded within 100 MB, and with a few statements for 25 sites: in 2 s.
+// An app on 1,000 sites is upgraded within 100 MB, and with a few statements for 30 sites: in 2 s.
 func TestFollowThousandSites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes 1,000 sites")

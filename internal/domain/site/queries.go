@@ -79,7 +79,7 @@ func countSites(ctx context.Context, q db.Querier, organizationID string) (int, 
 }
 
 // batch is how many sites are published at a time, each with up to 256 KiB of values.
-const batch = 25
+const batch = 30
 
 // inBatch is the condition that a column is one of the ids that idsOf lists.
 func inBatch(column string) string {
