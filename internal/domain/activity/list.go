@@ -84,16 +84,12 @@ type index int
 
 const (
 	byScope index = iota // and time
-	byItem               // likewise
 	byNumber
 	byWait // for a number
 )
 
 func (f Filter) index() index {
-	switch {
-	case f.ItemID != "":
-		return byItem
-	case f.After != 0:
+	if f.After != 0 {
 		return byNumber
 	}
 	return byScope
@@ -133,7 +129,7 @@ func (f Filter) where(by index, of []Scope) condition {
 		c.text += ` AND ` + unless(by == byScope, `a.scope`, noText) + ` IN (` + strings.Join(names, ", ") + `)`
 	}
 	if f.ItemID != "" {
-		c.and(unless(by == byItem, `a.item_id`, noText)+` = ?`, f.ItemID)
+		c.and(`a.item_id = ?`, f.ItemID)
 	}
 	if f.UserID != 0 {
 		c.and(`a.user_id = ?`, f.UserID)

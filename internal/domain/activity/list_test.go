@@ -111,12 +111,12 @@ var filters = []Filter{
 }
 
 // Nothing is sorted but the few ids that each scope offers: else all entries would be
-// read. Whose entries and by which key is seen in that of the scopes, each entry of which is looked at.
+// read. Whose entries, of what and by which key is seen in that of the scopes, each entry of which is looked at.
 func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "sqlite:"+t.TempDir()+"/foyer.db")
 	indexes := map[index]string{ //nolint:exhaustive // byWait is asked by no filter
-		byScope: "activity_scope (organization_id=? AND scope=?", byItem: "activity_item (item_id=?", byNumber: "activity_number (organization_id=? AND number>?)",
+		byScope: "activity_scope (organization_id=? AND scope=?", byNumber: "activity_number (organization_id=? AND number>?)",
 	}
 	for _, f := range append(filters, Filter{OrganizationID: ours, After: 5}, Filter{OrganizationID: ours, After: 5, Scopes: []Scope{Invite, Key}, Verb: Created}) {
 		query, args := f.list(page.First)

@@ -57,8 +57,8 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	if p.Name != before.Name {
 		set(`name_key`, plaintext.Key(p.Name))
 	}
-	if search := p.search(); search != before.search() {
-		set(`search`, search)
+	if p.Name != before.Name || p.Description != before.Description {
+		set(`search`, p.search())
 	}
 	query = append(query, ` WHERE organization_id = $1 AND id = $2`...)
 	return db.Exec(ctx, tx, string(query), args...)
