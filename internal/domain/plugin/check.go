@@ -105,7 +105,7 @@ func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, lat
 
 // readable locks a plugin that the caller still may see, and reads its origin.
 func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, origin, error) {
-	p, err := find(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
+	p, err := find(ctx, tx, c.Organization, id, tx.ForUpdate)
 	if err != nil {
 		return Plugin{}, origin{}, access.OrNotFound(err)
 	}

@@ -118,7 +118,7 @@ func (s Service) get(ctx context.Context, q db.Querier, c access.Caller, id int6
 	if err := MayRead(c); err != nil {
 		return Plugin{}, err
 	}
-	p, err := find(ctx, q, c.Organization.ID, id, "")
+	p, err := find(ctx, q, c.Organization, id, "")
 	return p, access.OrNotFound(err)
 }
 
@@ -338,7 +338,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 // own returns a plugin that the caller is going to change: a global one of
 // another organization can be seen, but not changed.
 func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
-	p, err := find(ctx, q, c.Organization.ID, id, lock)
+	p, err := find(ctx, q, c.Organization, id, lock)
 	if err != nil {
 		return Plugin{}, access.OrNotFound(err)
 	}

@@ -106,7 +106,7 @@ func (s Service) checkUpdatesAt(ctx context.Context, url string) error {
 }
 
 func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
-	p, err := find(ctx, s.DB, o.OrganizationID, o.PluginID, "")
+	p, err := find(ctx, s.DB, access.Organization{ID: o.OrganizationID}, o.PluginID, "")
 	if err != nil {
 		return access.OrNotFound(err)
 	}
@@ -118,7 +118,7 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := find(ctx, tx, o.OrganizationID, o.PluginID, tx.ForUpdate)
+		p, err := find(ctx, tx, access.Organization{ID: o.OrganizationID}, o.PluginID, tx.ForUpdate)
 		if err != nil {
 			return access.OrNotFound(err)
 		}
