@@ -72,7 +72,11 @@ const pageOfShop = `<!doctype html>
 	const log = [], clock = Date.now
 	let away = 0
 	Date.now = () => clock() + away
-	const say = (when) => fetch("/saw?what=" + encodeURIComponent(when + ": " + log.join()))
+	let said
+	const say = (when) => {
+		const what = encodeURIComponent(when + ": " + log.join())
+		return said = Promise.resolve(said).then(() => fetch("/saw?what=" + what))
+	}
 	addEventListener("error", (e) => log.push("error " + e.message))
 	addEventListener("unhandledrejection", (e) => log.push("error " + e.reason))
 	addEventListener("securitypolicyviolation", (e) => log.push("violation " + e.violatedDirective + " " + e.blockedURI))
