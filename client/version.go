@@ -73,6 +73,18 @@ func (o *Organization) ListVersions(ctx context.Context, id int64, r Range) (Pag
 	return ask[Page[Version]](ctx, o.at, http.MethodGet, versionsPath(id), r.addTo(url.Values{}), nil)
 }
 
+// VersionWithSchema is a version, and what the values of apps that run it are checked against.
+type VersionWithSchema struct {
+	Version
+
+	ConfigSchema json.RawMessage `json:"config_schema"`
+}
+
+// GetVersion reads one version of an app.
+func (o *Organization) GetVersion(ctx context.Context, id, version int64) (VersionWithSchema, error) {
+	return ask[VersionWithSchema](ctx, o.at, http.MethodGet, versionPath(id, version), nil, nil)
+}
+
 // AllVersions reads an app's versions, newest first.
 func (o *Organization) AllVersions(ctx context.Context, id int64) iter.Seq2[Version, error] {
 	return all[Version](ctx, o.at, versionsPath(id), nil)
@@ -84,5 +96,5 @@ func (o *Organization) DiffVersions(ctx context.Context, id, version, against in
 	if against != 0 {
 		query.Set("against", strconv.FormatInt(against, 10))
 	}
-	return ask[Diffs](ctx, o.at, http.MethodGet, versionsPath(id)+"/"+strconv.FormatInt(version, 10)+"/diff", query, nil)
+	return ask[Diffs](ctx, o.at, http.MethodGet, versionPath(id, version)+"/diff", query, nil)
 }

@@ -38,12 +38,37 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 			func(q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
 		if plugin.OrganizationID != c.Organization.ID {
 			for i := range found.Items {
-				found.Items[i].CreatedBy, found.Items[i].Withdrawn.By, found.Items[i].Message = org.User{}, org.User{}, ""
+				found.Items[i].anonymize()
 			}
 		}
 		return err
 	})
 	return found, current, err
+}
+
+// Version returns one version of a plugin: one that Versions lists, or that the caller's sites have.
+func (s Service) Version(ctx context.Context, c access.Caller, id, number int64) (found Version, err error) {
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		plugin, err := s.get(ctx, q, c, id)
+		if err != nil {
+			return err
+		}
+		sees, err := versionsSeen(ctx, q, c, plugin)
+		if err != nil {
+			return err
+		}
+		found, err = sees.findForSites(ctx, q, c.Organization.ID, number)
+		if plugin.OrganizationID != c.Organization.ID {
+			found.anonymize()
+		}
+		return access.OrNotFound(err)
+	})
+	return found, err
+}
+
+// anonymize removes what only a plugin's own organization is told of its versions.
+func (v *Version) anonymize() {
+	v.CreatedBy, v.Withdrawn.By, v.Message = org.User{}, org.User{}, ""
 }
 
 // versionsSeen is which versions of a plugin the caller sees: of another organization's, the

@@ -129,6 +129,15 @@ func (s seen) list(ctx context.Context, q db.Querier, p page.Page) ([]Version, e
 		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.since, p.Limit, p.Offset)
 }
 
+// findForSites is find, with who made the version, for an organization whose sites may still have
+// one that it no longer sees: it was the current one when they got it.
+func (s seen) findForSites(ctx context.Context, q db.Querier, organizationID string, n int64) (Version, error) {
+	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+`
+		WHERE v.plugin_id = $1 AND v.number = $4 AND (v.number = $2 OR v.created_at >= $3 OR EXISTS (
+			SELECT 1 FROM placements p WHERE p.app_id = v.plugin_id AND p.organization_id = $5 AND (p.version = v.number OR p.running = v.number)))`,
+		s.pluginID, s.current, s.since, n, organizationID)
+}
+
 func (s seen) count(ctx context.Context, q db.Querier) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM plugin_versions v WHERE`+isSeen, s.pluginID, s.current, s.since)
 }

@@ -46,6 +46,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	"listVersions": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListVersions(ctx, 42, client.Range{Limit: 1})
 	},
+	"getVersion":   func(ctx context.Context, o *client.Organization) (any, error) { return o.GetVersion(ctx, 42, 2) },
 	"diffVersions": func(ctx context.Context, o *client.Organization) (any, error) { return o.DiffVersions(ctx, 42, 2, 1) },
 	"reviewUpgrade": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ReviewUpgrade(ctx, 42, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1.3.0")}})

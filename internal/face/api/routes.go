@@ -113,6 +113,7 @@ func (a *API) appRoutes() []Route {
 		{"GET", apps + "/{id}/sites", readApps, seeApps, a.listSitesOfApp},
 		{"GET", apps + "/{id}/health", readApps, seeApps, a.getHealth},
 		{"GET", versions, readApps, seeApps, a.listVersions},
+		{"GET", versions + "/{version}", readApps, seeApps, a.getVersion},
 		{"GET", versions + "/{version}/diff", readApps, seeApps, a.diffVersions},
 		{"POST", versions + "/{version}/withdraw", writeApps, changeApps, a.withdrawVersion},
 		{"POST", versions + "/{version}/restore", writeApps, changeApps, a.restoreVersion},

@@ -109,6 +109,17 @@ func AppendVersion(b []byte, v plugin.Version) []byte {
 	return append(appendOff(b, "withdrawn", v.Withdrawn), '}')
 }
 
+func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+	v, err := a.Plugins.Version(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")))
+	if err != nil {
+		return err
+	}
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+		b = AppendVersion(b, v)
+		return append(wire.AppendJSON(b[:len(b)-1], "config_schema", v.Schema), '}')
+	})
+}
+
 func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	against := int64(0)
 	if q := r.URL.Query(); q.Has("against") {

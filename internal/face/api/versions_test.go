@@ -35,11 +35,27 @@ func TestVersions(t *testing.T) {
 		r.want("GET", apps+id+"/versions/2/diff?against=1", "", 200, changed)
 		r.want("GET", apps+id+"/versions/2/diff?against=2", "", 200, `{"files":[]}`)
 		r.want("GET", apps+id+"/versions/3/diff", "", 404, notFound)
+		r.want("GET", apps+id+"/versions/3", "", 404, notFound)
+		r.want("GET", apps+id+"/versions/two", "", 404, notFound)
+		if got := r.send(r.key, "PATCH", apps+id, `{"config_schema":[{"key":"color"}]}`); got.status != 200 {
+			r.t.Errorf("another schema: %+v", got)
+		}
+		for path, wants := range map[string]string{
+			"/versions/2": `"message":"Two, not one","created_by":{"id":`,
+			"/versions/3": `"current":true,"withdrawn":null,"config_schema":[{"key":"color"}]}`,
+		} {
+			if got := r.send(r.key, "GET", apps+id+path, ""); got.status != 200 || !strings.Contains(got.body, wants) {
+				r.t.Errorf("%s: got %+v, want %s", path, got, wants)
+			}
+		}
+		if got := r.send(r.key, "GET", apps+id+"/versions/2", ""); !strings.HasSuffix(got.body, `"current":false,"withdrawn":null,"config_schema":null}`) {
+			r.t.Errorf("the schema of a version: got %+v", got)
+		}
 		r.want("GET", apps+id+"/versions/two/diff", "", 404, notFound)
 		invalid := func(detail, attr string) string {
 			return faultBody("validation_error", "invalid_input", detail, attr)
 		}
-		r.want("GET", apps+id+"/versions/2/diff?against=3", "", 400, invalid("The app has no such version, or it is no longer kept.", `"against"`))
+		r.want("GET", apps+id+"/versions/2/diff?against=4", "", 400, invalid("The app has no such version, or it is no longer kept.", `"against"`))
 		r.want("GET", apps+id+"/versions/2/diff?against=x", "", 400, invalid("Must be the number of a version.", `"against"`))
 		if got := r.send(r.key, "POST", apps+id+"/upgrade", `{"version":null}`); got.status != 200 {
 			r.t.Errorf("no version: %+v", got)

@@ -38,6 +38,7 @@ type appShared struct {
 	Review   appReview   `cmd:"" help:"Show what an upgrade would do, without doing it."`
 	Upgrade  appUpgrade  `cmd:"" help:"Move an app to another version."`
 	Versions appVersions `cmd:"" help:"List the versions of an app, the newest first."`
+	Version  appVersion  `cmd:"" help:"Show one version of an app, with -o json its config_schema, too."`
 	Diff     appDiff     `cmd:"" help:"Show what a version changes."`
 	Sites    appSites    `cmd:"" help:"List the sites that an app is on."`
 	Disable  appDisable  `cmd:"" help:"Stop an app on all pages of all organizations."`

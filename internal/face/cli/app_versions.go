@@ -41,6 +41,24 @@ func (c appVersions) Run(ctx context.Context, o *client.Organization, out *termi
 	return versions.All(out, all)
 }
 
+type appVersion struct{ aVersion }
+
+// Run shows one version.
+func (c appVersion) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	v, err := o.GetVersion(ctx, id, c.Version)
+	if err != nil {
+		return noVersion(err, c.App, c.Version)
+	}
+	if out.Format == terminal.JSON {
+		return out.Say(v, "")
+	}
+	return versions.One(out, v.Version)
+}
+
 type appDiff struct {
 	anApp
 	Version int64 `arg:"" optional:"" help:"The number of the version. Without it, the newest."`

@@ -57,6 +57,7 @@ async function driveApps(): Promise<number> {
 	check((await ok(api.GET(`${one}/upgrade`, { params: { ...at.params, query: { version: 2 } } }))).version === 2, "the review is of another version");
 	await ok(api.PATCH(`${one}/update_source`, { ...at, body: { source: { "site.ts": "export const inject = () => 2;" } } }));
 	const first = { params: { path: { ...current, id: app.id, version: 1 } } };
+	check((await ok(api.GET(`${one}/versions/{version}`, first))).config_schema === null, "it came with a config_schema");
 	await ok(api.POST(`${one}/versions/{version}/withdraw`, { ...first, body: { reason: "a test" } }));
 	check((await ok(api.POST(`${one}/versions/{version}/restore`, first))).withdrawn === null, "it is still withdrawn");
 	await ok(api.GET(`${one}/check_for_updates`, at));
