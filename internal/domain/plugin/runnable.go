@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"time"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -16,20 +17,27 @@ type Runnable struct {
 	ConfigSchema   string
 	Disabled       string // why; "": it is not
 	Current        int64  // number of the current version; 0: it has none
+	SharedAt       time.Time
 
 	// AppAccess is that of its organization.
 	AppAccess access.AppAccess
 }
 
 func (r *Runnable) fields() []any {
-	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, db.Null(&r.ConfigSchema), &r.Disabled, &r.Current, &r.AppAccess}
+	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, db.Null(&r.ConfigSchema), &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
+}
+
+// Shows reports whether an organization sees a version: of another organization's plugin, the current
+// one and those made since it was shared.
+func (r *Runnable) Shows(organizationID string, v Version) bool {
+	return r.OrganizationID == organizationID || v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt)
 }
 
 // FindRunnable returns a plugin of any organization, ErrNoRow if it is gone.
 func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error) {
 	return db.One(ctx, q, (*Runnable).fields, `
 		SELECT id, organization_id, name, is_global, config_schema, disabled_reason,
-			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0),
+			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0), shared_at,
 			COALESCE((SELECT access_level FROM organizations WHERE organizations.id = plugins.organization_id), 0)
 		FROM plugins WHERE id = $1`, id)
 }

@@ -88,6 +88,64 @@ func TestGlobalApp(t *testing.T) {
 	})
 }
 
+// What was there before an app was shared is nobody else's: it is neither pinned nor previewed, but what
+// a site has stays.
+func TestVersionsBeforeSharing(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", `[{"key":"text","site":true}]`)
+		r.save(r.caller, p.ID, "two")
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.place(r.other, s, p)
+		r.save(r.caller, p.ID, "three")
+		pin := func(number int64) error {
+			_, err := r.Change(r.Context(), r.other, s.ID, p.ID, PlacementDraft{Version: patch.Of(number), Config: given("text", `"x"`)})
+			return err
+		}
+		preview := func(number int64) error {
+			_, err := r.Preview(r.Context(), r.other, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example.com/"), Version: patch.Of(number)})
+			return err
+		}
+		read := func(number int64) error {
+			v, err := r.plugins.Version(r.Context(), r.other, p.ID, number)
+			if err == nil && (v.Number != number || v.CreatedBy.ID != 0 || v.Schema == "") {
+				r.Errorf("%+v", v)
+			}
+			return err
+		}
+		for number, want := range map[int64][]string{1: {"version invalid", "version invalid", " not found"}, 2: {"", "", ""}} {
+			for i, err := range []error{pin(number), preview(number), read(number)} {
+				if blames(err) != strings.TrimSpace(want[i]) {
+					r.Errorf("version %d: %v, want %s", number, err, want[i])
+				}
+			}
+		}
+		r.wants("pinned as it was", s, `app@2{"text":"x"}`)
+		if err := pin(3); err != nil {
+			r.Error(err)
+		}
+		if _, err := r.Place(r.Context(), r.other, r.site(r.other, "two").ID, PlacementDraft{AppID: patch.Of(p.ID), Version: patch.Of(int64(1))}); blames(err) != "version invalid" {
+			r.Errorf("placed: %v", err)
+		}
+	})
+}
+
+// A placement whose version is withdrawn can be changed otherwise.
+func TestChangeWithdrawn(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.save(r.caller, p.ID, "two")
+		r.place(r.caller, s, p)
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1))})
+		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 1, Reason: patch.Of("leaks")}); err != nil {
+			r.Fatal(err)
+		}
+		r.change(r.caller, s, p, PlacementDraft{Version: patch.Of(int64(1)), Enabled: patch.Of(false), Paths: patch.Of([]string{"/a"})})
+		if _, err := r.Change(r.Context(), r.caller, r.site(r.caller, "two").ID, p.ID, PlacementDraft{Version: patch.Of(int64(1))}); blames(err) != "not found" {
+			r.Error(err)
+		}
+	})
+}
+
 // Each row of the off switches takes an app out of the manifest, with a new revision, and its
 // opposite brings it back.
 func TestOffSwitches(t *testing.T) {

@@ -174,14 +174,8 @@ func (s Service) changed(ctx context.Context, tx *db.Tx, c access.Caller, site S
 // complete checks what a draft has made of a placement, and finds out what it runs.
 func (w *world) complete(ctx context.Context, site Site, p *Placement, d PlacementDraft, otherBytes int) error {
 	if d.Version.Set && p.Version != 0 {
-		v, err := w.version(ctx, p.AppID, p.Version)
-		switch {
-		case err != nil:
+		if err := w.mayPin(ctx, site, *p); err != nil {
 			return err
-		case v == nil:
-			return fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
-		case v.Withdrawn.Is():
-			return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)
 		}
 	}
 	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // off it can go whatever has become of its values
@@ -201,7 +195,28 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 	return w.resolve(ctx, site, p, otherBytes)
 }
 
-// Change changes how an app is placed.
+// mayPin refuses a version that a placement cannot be pinned to.
+func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
+	a, err := w.app(ctx, p.AppID)
+	if err != nil {
+		return err
+	}
+	v, err := w.version(ctx, p.AppID, p.Version)
+	switch {
+	case err != nil:
+		return err
+	case v == nil || !a.Shows(site.OrganizationID, v.Version):
+		return errNoVersion
+	case v.Withdrawn.Is():
+		return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)
+	}
+	return nil
+}
+
+var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
+
+// Change changes how an app is placed. A version that it is pinned to already is not asked for again: it
+// may have been withdrawn since.
 func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d PlacementDraft) (p Placement, err error) {
 	if err := plugin.MayManage(c); err != nil {
 		return Placement{}, err
@@ -212,33 +227,41 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 	}
 	defer s.Manifests.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		site, before, err := s.own(ctx, tx, c, id, appID)
-		if err != nil {
-			return err
-		}
-		p = before
-		d.apply(&p)
-		full, err := findRoom(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
-			return err
-		}
-		changes := placementChanges(before, p)
-		if len(changes) == 0 {
-			return nil
-		}
-		p.UpdatedAt = s.DB.Now()
-		if err := updatePlacement(ctx, tx, p); err != nil {
-			return err
-		}
-		if err := access.KeepAnswer(ctx, tx, p); err != nil {
-			return err
-		}
-		return s.changed(ctx, tx, c, site, activity.Updated, changes)
+		p, err = s.change(ctx, tx, c, id, appID, d)
+		return err
 	})
 	return p, err
+}
+
+func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PlacementDraft) (Placement, error) {
+	site, before, err := s.own(ctx, tx, c, id, appID)
+	if err != nil {
+		return Placement{}, err
+	}
+	p := before
+	d.apply(&p)
+	if p.Version == before.Version {
+		d.Version = PlacementDraft{}.Version
+	}
+	full, err := findRoom(ctx, tx, id)
+	if err != nil {
+		return Placement{}, err
+	}
+	if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
+		return Placement{}, err
+	}
+	changes := placementChanges(before, p)
+	if len(changes) == 0 {
+		return p, nil
+	}
+	p.UpdatedAt = s.DB.Now()
+	if err := updatePlacement(ctx, tx, p); err != nil {
+		return Placement{}, err
+	}
+	if err := access.KeepAnswer(ctx, tx, p); err != nil {
+		return Placement{}, err
+	}
+	return p, s.changed(ctx, tx, c, site, activity.Updated, changes)
 }
 
 // own returns a placement that the caller is going to change, its site being locked. The app need

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -159,6 +160,9 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	if err := w.mayPreview(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
+	if err := w.shows(ctx, site, a, number); err != nil {
+		return preview{}, err
+	}
 	checked, err := w.schema(ctx, p)
 	if err != nil {
 		return preview{}, err
@@ -173,6 +177,23 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 		return preview{}, tooManyBytes(len(shown))
 	}
 	return preview{siteID: site.ID, appID: appID, version: number, values: shown}, nil
+}
+
+// shows refuses a version that an organization does not see, unless its site is pinned to it: it was the
+// app's current one then.
+func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+	v, err := w.version(ctx, a.ID, number)
+	if err != nil || v == nil || a.Shows(site.OrganizationID, v.Version) {
+		return err
+	}
+	placed, err := findPlacement(ctx, w.q, site.ID, a.ID)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return err
+	}
+	if placed.Version != number {
+		return errNoVersion
+	}
+	return nil
 }
 
 // mayPreview refuses what must not run, now or when a page asks for it.
