@@ -9,6 +9,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // A site is made, gets an app, values, and is switched off, all by its pages.
@@ -175,6 +176,80 @@ func TestConsoleKeepsValues(t *testing.T) {
 	}
 	v.want(404, "It is gone", v.post("/console/@current/sites/"+itoa(made.ID)+"/apps/99", "do", "save", "config.text", long))
 	v.want(400, "must be one of the choices", v.post(placed, "do", "save", "config.n", "one"))
+}
+
+// The form of an app that is pinned asks for the values of that version, before and after it is sent, and
+// that of one that is no longer shared can still be used.
+func TestConsolePinned(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+			ConfigSchema: []byte(`[{"key":"old","type":"number","site":true},{"key":"both","type":"string","site":true}]`),
+		}))
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		pinned := client.PlacementPatch{Version: json.RawMessage("1"), Config: map[string]json.RawMessage{"old": json.RawMessage("1")}}
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{
+			ConfigSchema: []byte(`[{"key":"new","type":"string","site":true,"required":true},{"key":"both","type":"string","site":true}]`),
+		}))
+		config := func(want string) {
+			t.Helper()
+			if p := must[client.Placement](t)(s.GetPlacement(t.Context(), site.ID, app.ID)); string(p.Config) != want {
+				t.Errorf("config %s, want %s", p.Config, want)
+			}
+		}
+		v := visit(t, s, s.key)
+		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+		shows := func(a shown, status int, part, not string) {
+			t.Helper()
+			v.want(status, part, a)
+			if strings.Contains(a.body, not) {
+				t.Errorf("%q is asked for:\n%s", not, a.body)
+			}
+		}
+		const explained = "These are the values of version 1, not of the version that the app is at."
+		shows(v.get(placed), 200, explained, "config.new")
+		form := []string{"do", "save", "enabled", "on", "version", "1", "config.both", "Hello", "config.old"}
+		shows(v.post(placed, append(form, "x")...), 400, explained, "config.new")
+		v.want(400, `name="config.old" value="x"`, v.post(placed, append(form, "x")...))
+		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, append(form, "2")...))
+		config(`{"both":"Hello","old":2}`)
+
+		// Another version is typed: the form asks for its values, and what it lacks is not sent.
+		form[5] = ""
+		shows(v.post(placed, append(form, "2")...), 400, `name="config.new" value="" placeholder="" aria-invalid="true"`, "config.old")
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "version", "", "config.new", "x", "config.both", "Hello"))
+		config(`{"both":"Hello","new":"x","old":2}`)
+		shows(v.get(placed), 200, "config.new", "These are the values of version")
+		shows(v.post(placed, "do", "save", "enabled", "on", "version", "9"), 400, "The app has no such version", "config.old")
+
+		// What has become wrong keeps nobody from switching the app off.
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))
+		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "version", "", "config.new", "x", "paths", "/a"))
+		v.want(200, "Banner is off on Shop now.", v.post(placed, "do", "save", "version", "", "config.new", "x"))
+	})
+}
+
+// What is no longer shared can be taken off a site.
+func TestConsoleNotShared(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		app := s.withSite(t, "export const n = 1")
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		key := ownerElsewhere(t, cfg)
+		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		site := must[client.Site](t)(elsewhere.CreateSite(t.Context(), client.SitePatch{Name: new("Theirs")}))
+		must[client.Placement](t)(elsewhere.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
+		v := visit(t, s, key)
+		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+		v.want(200, "no longer shared", v.get(placed))
+		v.want(200, "is off on Theirs now.", v.post(placed, "do", "save", "version", "1"))
+		v.want(200, "is off Theirs.", v.post(placed, "do", "remove"))
+	})
 }
 
 // A version is withdrawn with a reason, and may run again.

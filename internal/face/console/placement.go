@@ -1,8 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +20,8 @@ type Placed struct {
 	Frame
 	client.Placement
 	Site    client.Site
+	App     client.App // without an id: it is no longer shared with the organization
+	Of      int64      // the version whose values the form asks for; 0: the one the app is at
 	Values  []setting
 	Health  client.Health
 	Try     string    // the path of the site's try page, for a frame
@@ -142,21 +146,61 @@ func showPlacement(v *visit) (markup.Page, error) {
 }
 
 func (v *visit) placedPage() (Placed, error) {
+	shown, err := v.placing()
+	if err != nil || shown.App.ID == 0 {
+		return shown, err
+	}
+	shown.Health, err = v.organization.GetHealth(v.ctx(), shown.AppID, shown.Site.ID, time.Time{})
+	return shown, err
+}
+
+// placing reads what the path names, with the values of the version that it is to run.
+func (v *visit) placing() (Placed, error) {
 	site, appID, err := v.placed()
 	if err != nil {
 		return Placed{}, err
 	}
-	shown := Placed{Frame: v.frame("sites"), Site: site, Try: v.tryPath(site.Token)}
-	if shown.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
+	p := Placed{Frame: v.frame("sites"), Site: site, Try: v.tryPath(site.Token)}
+	if p.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
 		return Placed{}, err
 	}
-	app, err := v.organization.GetApp(v.ctx(), appID)
-	if err != nil {
-		return Placed{}, err
+	p.App, err = v.organization.GetApp(v.ctx(), appID)
+	if client.IsNotFound(err) {
+		return p, nil
 	}
-	shown.schema, shown.Values = app.ConfigSchema, settings(app.ConfigSchema, shown.Config)
-	shown.Health, err = v.organization.GetHealth(v.ctx(), appID, site.ID, time.Time{})
-	return shown, err
+	if err == nil {
+		err = v.readSchema(&p)
+	}
+	p.Values = settings(p.schema, p.Config)
+	return p, err
+}
+
+// readSchema finds out which values the form asks for: those of the version that was typed, or else
+// that it is pinned to; if there is none, those of the version that the app is at.
+func (v *visit) readSchema(p *Placed) error {
+	p.schema = p.App.ConfigSchema
+	wanted := []string{p.PinnedTo()}
+	if v.request.PostForm.Has("version") {
+		wanted = []string{v.line("version"), p.PinnedTo()}
+	}
+	for _, text := range wanted {
+		n, err := number(text)
+		if err != nil {
+			if text == "" { // it follows the app
+				return nil
+			}
+			continue
+		}
+		version, err := v.organization.GetVersion(v.ctx(), p.AppID, n)
+		if client.IsNotFound(err) {
+			continue
+		}
+		if p.schema = version.ConfigSchema; !version.Current {
+			p.Of = n
+		}
+		return err
+	}
+	return nil
 }
 
 // previewPlacement shows the page with a preview of what was typed, which is not saved.
@@ -222,7 +266,7 @@ func (v *visit) placementPatch(schema, config json.RawMessage) (patch client.Pla
 		patch.Position = &n
 	}
 	for _, s := range settings(schema, config) {
-		if s.Key == "" {
+		if s.Key == "" || !v.request.PostForm.Has("config."+s.Key) { // the form was that of another version
 			continue
 		}
 		if patch.Config[s.Key], err = s.read(v.typed("config." + s.Key)); err != nil {
@@ -233,24 +277,31 @@ func (v *visit) placementPatch(schema, config json.RawMessage) (patch client.Pla
 }
 
 func savePlacement(v *visit) (next, error) {
-	site, appID, err := v.placed()
+	before, err := v.placing()
 	if err != nil {
 		return next{}, err
 	}
-	app, err := v.organization.GetApp(v.ctx(), appID)
+	patch, err := v.placementPatch(before.schema, before.Config)
 	if err != nil {
 		return next{}, err
 	}
-	before, err := v.organization.GetPlacement(v.ctx(), site.ID, appID)
-	if err != nil {
-		return next{}, err
+	if patch.Config = edited(patch.Config, before.Config); *patch.Enabled == before.Enabled {
+		patch.Enabled = nil // its values would be checked anew
 	}
-	patch, err := v.placementPatch(app.ConfigSchema, before.Config)
-	if err != nil {
-		return next{}, err
-	}
-	placed, err := v.organization.UpdatePlacement(v.ctx(), site.ID, appID, patch)
-	return next{said: sentence("%s "+state(placed)+" on %s now.", placed.Name, site.Name)}, err
+	placed, err := v.organization.UpdatePlacement(v.ctx(), before.Site.ID, before.AppID, patch)
+	return next{said: sentence("%s "+state(placed)+" on %s now.", placed.Name, before.Site.Name)}, err
+}
+
+// edited leaves out of a patch what is given already: others may have changed it since, and what has become
+// wrong must not keep an app from being switched off.
+func edited(patch map[string]json.RawMessage, config json.RawMessage) map[string]json.RawMessage {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(config, &given) // without values there are none
+	maps.DeleteFunc(patch, func(key string, value json.RawMessage) bool {
+		was, ok := given[key]
+		return bytes.Equal(value, was) || !ok && bytes.Equal(value, client.Null())
+	})
+	return patch
 }
 
 // state is how an app is on a site, in a sentence.

@@ -315,7 +315,7 @@ func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
 
 // Filled is what a field of the form is filled with: what was sent, if that was refused.
 func (f Frame) Filled(do, name, otherwise string) string {
-	if f.Sent(do) {
+	if f.Sent(do) && f.sent.Has(name) {
 		return strings.ToValidUTF8(f.sent.Get(name), "\uFFFD")
 	}
 	return otherwise
