@@ -231,6 +231,17 @@ func TestConsolePinned(t *testing.T) {
 	})
 }
 
+// A main that makes no bundle is told of, on the page of the app and on that of the file.
+func TestConsoleWarns(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Idle", Source: client.Files{"plugin.json": `{"main":"app.js"}`}}))
+	v := visit(t, s, s.key)
+	for _, path := range []string{"", "/source?file=plugin.json"} {
+		v.want(200, `"main" names "app.js", which makes no bundle`, v.get("/console/@current/apps/"+itoa(app.ID)+path))
+	}
+}
+
 // What is no longer shared can be taken off a site.
 func TestConsoleNotShared(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,10 @@ func TestVersions(t *testing.T) {
 		r.want("GET", apps+id+"/versions/2/diff?against=2", "", 200, `{"files":[]}`)
 		r.want("GET", apps+id+"/versions/3/diff", "", 404, notFound)
 		r.want("GET", apps+id+"/versions/3", "", 404, notFound)
+		idle := r.app(`{"name":"idle"}`)
+		if got := r.send(r.key, "PATCH", apps+idle+"/update_source", `{"plugin.json":"{\"main\":\"app.js\"}"}`); got.status != 200 || !strings.Contains(got.body, `"warning":"\"main\" names \"app.js\", which makes no bundle: `) {
+			r.t.Errorf("a main that makes no bundle: got %+v", got)
+		}
 		r.want("GET", apps+id+"/versions/two", "", 404, notFound)
 		if got := r.send(r.key, "PATCH", apps+id, `{"config_schema":[{"key":"color"}]}`); got.status != 200 {
 			r.t.Errorf("another schema: %+v", got)

@@ -14,8 +14,8 @@ import (
 )
 
 var sourceFiles = terminal.View[client.SourceFile]{
-	Columns: "FILE STATUS SIZE LINE COLUMN ERROR",
-	More:    "WARNING SHA256",
+	Columns: "FILE STATUS SIZE LINE COLUMN ERROR WARNING",
+	More:    "SHA256",
 	Row: func(f client.SourceFile) []any {
 		var line, column any = "", ""
 		if f.Line > 0 {

@@ -93,6 +93,10 @@ func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[s
 			result.Bundle = seal(answer)
 		}
 	}
+	if f, ok := status["plugin.json"]; ok {
+		f.Warning = idleMain(files, result.Site)
+		status[f.Name] = f
+	}
 	result.Files = slices.SortedFunc(maps.Values(status), func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return result, nil
 }
@@ -136,15 +140,45 @@ func Site[T any](files map[string]T, manifest string) string {
 // Main is the path that the text of a plugin.json names as main, empty if it names none
 // within the app.
 func Main(manifest string) string {
-	var fields map[string]json.RawMessage // a struct would take keys in any case
 	var main string
-	if json.Unmarshal([]byte(strings.TrimPrefix(manifest, "\ufeff")), &fields) != nil || json.Unmarshal(fields["main"], &main) != nil || main == "" {
+	if json.Unmarshal(rawMain(manifest), &main) != nil || main == "" {
 		return ""
 	}
 	if main = path.Clean(main); !fs.ValidPath(main) {
 		return ""
 	}
 	return main
+}
+
+// rawMain is what the text of a plugin.json has as main, nil if nothing.
+func rawMain(manifest string) json.RawMessage {
+	var fields map[string]json.RawMessage // a struct would take keys in any case
+	if json.Unmarshal([]byte(strings.TrimPrefix(manifest, "\ufeff")), &fields) != nil {
+		return nil
+	}
+	return fields["main"]
+}
+
+// idleMain is why the main of plugin.json does nothing for the bundle, which is made of site; empty if
+// it names none, or that of another program beside the site.
+func idleMain(files map[string]string, site string) string {
+	raw, main := rawMain(files["plugin.json"]), Main(files["plugin.json"])
+	_, there := files[main]
+	switch {
+	case raw == nil || string(raw) == "null" || string(raw) == `""` || main != "" && main == site:
+		return ""
+	case main == "":
+		return `"main" is not the path of a file of the app.`
+	case slices.Contains(sites, path.Base(main)) && site != "":
+		return fmt.Sprintf(`"main" names %.200q, but the bundle is made of %s: that comes first.`, main, site)
+	case site != "":
+		return ""
+	case !slices.Contains(sites, path.Base(main)):
+		return fmt.Sprintf(`"main" names %.200q, which makes no bundle: only a file named %s does, such as dist/site.js.`, main, strings.Join(sites, ", "))
+	case !there:
+		return fmt.Sprintf(`"main" names %.200q, which is not one of the app's files.`, main)
+	}
+	return ""
 }
 
 // compile has a child compile one entry.

@@ -176,6 +176,38 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A main that makes no bundle does not go unseen.
+func TestIdleMains(t *testing.T) {
+	t.Parallel()
+	const only = `, which makes no bundle: only a file named site.ts, site.tsx, site.js, site.jsx, site.mjs does, such as dist/site.js.`
+	for manifest, want := range map[string]string{
+		`{}`:                         "",
+		`not JSON`:                   "",
+		`{"main": null}`:             "",
+		`{"main": ""}`:               "",
+		`{"main": 7}`:                `"main" is not the path of a file of the app.`,
+		`{"main": "../a"}`:           `"main" is not the path of a file of the app.`,
+		`{"main": "lib.md"}`:         `"main" names "lib.md"` + only,
+		`{"main": "gone/app.js"}`:    `"main" names "gone/app.js"` + only,
+		`{"main": "./dist/site.js"}`: `"main" names "dist/site.js", which is not one of the app's files.`,
+		`{"main": "` + strings.Repeat("x", 1000) + "\\u0000" + `"}`: `"main" names "` + strings.Repeat("x", 200) + `"` + only,
+	} {
+		if got := mustCompile(t, sources{"plugin.json": manifest, "lib.md": ""}); got.Bundle != nil || got.Files[1].Warning != want {
+			t.Errorf("%.100s: %+v, want %q", manifest, got.Files, want)
+		}
+	}
+	for main, want := range map[string]string{
+		"site.ts":      "",
+		"index.ts":     "", // of another program
+		"dist/site.js": `"main" names "dist/site.js", but the bundle is made of site.ts: that comes first.`,
+	} {
+		got := mustCompile(t, sources{"plugin.json": `{"main": "` + main + `"}`, "site.ts": "export const a = 1", "dist/site.js": ""})
+		if got.Bundle == nil || got.Files[1].Warning != want {
+			t.Errorf("%s: %+v, want %q", main, got.Files, want)
+		}
+	}
+}
+
 func TestTopLevelAwait(t *testing.T) {
 	t.Parallel()
 	wantFiles(t, sources{"site.ts": "await fetch('/')\nexport {}"},
