@@ -93,13 +93,36 @@ func (s Service) followOrganization(ctx context.Context, tx *db.Tx, w *world, or
 // refresh finds out what becomes of the placements of an app, or of all if that is 0, on sites that
 // are locked, a batch at most, and publishes the sites.
 func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Caller, sites []Site, appID int64) error {
-	byID := make(map[int64]Site, len(sites))
-	for _, site := range sites {
-		byID[site.ID] = site
-	}
 	placements, err := listPlacementsOfSites(ctx, tx, sites, appID)
 	if err != nil {
 		return err
+	}
+	if err := s.settle(ctx, tx, w, sites, placements, false); err != nil {
+		return err
+	}
+	if err := s.resume(ctx, tx, w, sites); err != nil {
+		return err
+	}
+	return s.publish(ctx, tx, c, sites)
+}
+
+// resume lets placements that are held for lack of room go on, in their order, on sites that are locked,
+// a batch at most, and on which others may have made room. One that still does not fit is passed over. It
+// is enough to look at each once: what goes on takes room, and frees none.
+func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) error {
+	held, err := listHeld(ctx, tx, sites)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return s.settle(ctx, tx, w, sites, held, true)
+}
+
+// settle finds out what becomes of placements on sites that are locked, a batch at most. Of those that
+// were waiting, one takes more room only to run.
+func (s Service) settle(ctx context.Context, tx *db.Tx, w *world, sites []Site, placements []Placement, waiting bool) error {
+	byID := make(map[int64]Site, len(sites))
+	for _, site := range sites {
+		byID[site.ID] = site
 	}
 	taken, err := bytesOfSites(ctx, tx, sites)
 	if err != nil {
@@ -112,6 +135,9 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 		if err := w.resolve(ctx, byID[p.SiteID], &p, others); err != nil {
 			return err
 		}
+		if waiting && p.Running == before.Running {
+			p.Values = before.Values
+		}
 		taken[p.SiteID] = others + p.bytes()
 		if p.Running != before.Running || p.kept != before.kept || p.Held != before.Held || p.Values != before.Values {
 			changed = append(changed, p)
@@ -122,7 +148,7 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 			return err
 		}
 	}
-	return s.publish(ctx, tx, c, sites)
+	return nil
 }
 
 // publish makes the manifests of sites that are locked, and a revision of each that has changed.

@@ -160,11 +160,15 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
-	return p, s.changed(ctx, tx, c, site, activity.Added, placementChanges(Placement{Config: "{}"}, p))
+	return p, s.changed(ctx, tx, w, c, site, activity.Added, placementChanges(Placement{Config: "{}"}, p))
 }
 
-// changed publishes a site on which one placement was changed, and records that.
-func (s Service) changed(ctx context.Context, tx *db.Tx, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+// changed publishes a site on which one placement was changed, and records that. Others may have been
+// waiting for the room that it has left.
+func (s Service) changed(ctx context.Context, tx *db.Tx, w *world, c access.Caller, site Site, verb activity.Verb, changes []activity.Change) error {
+	if err := s.resume(ctx, tx, w, []Site{site}); err != nil {
+		return err
+	}
 	if err := s.publish(ctx, tx, c, []Site{site}); err != nil {
 		return err
 	}
@@ -247,7 +251,8 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if err != nil {
 		return Placement{}, err
 	}
-	if err := newWorld(tx).complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
+	w := newWorld(tx)
+	if err := w.complete(ctx, site, &p, d, full.configBytes-before.bytes()); err != nil {
 		return Placement{}, err
 	}
 	changes := placementChanges(before, p)
@@ -261,7 +266,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
-	return p, s.changed(ctx, tx, c, site, activity.Updated, changes)
+	return p, s.changed(ctx, tx, w, c, site, activity.Updated, changes)
 }
 
 // own returns a placement that the caller is going to change, its site being locked. The app need
@@ -292,7 +297,7 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 		if err := removePlacement(ctx, tx, id, appID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, c, site, activity.Removed, placementChanges(p, Placement{Config: "{}"}))
+		return s.changed(ctx, tx, newWorld(tx), c, site, activity.Removed, placementChanges(p, Placement{Config: "{}"}))
 	})
 }
 

@@ -82,6 +82,12 @@ func listPlacementsOfSites(ctx context.Context, q db.Querier, sites []Site, appI
 		WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1)+` ORDER BY p.site_id`, append(idsOf(sites), appID)...)
 }
 
+// listHeld lists the placements on some sites that wait for something, each site's in its order.
+func listHeld(ctx context.Context, q db.Querier, sites []Site) ([]Placement, error) {
+	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
+		WHERE`+ofBatch+` AND p.held <> '' ORDER BY p.site_id, p.position, p.app_id`, idsOf(sites)...)
+}
+
 func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64, p page.Page) ([]Placement, error) {
 	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
 		WHERE p.app_id = $2 AND p.organization_id = $1 ORDER BY p.site_id LIMIT $3 OFFSET $4`, organizationID, appID, p.Limit, p.Offset)

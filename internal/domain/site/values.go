@@ -119,8 +119,8 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 // unfit is why a page cannot run with values, beside those of others that take so many bytes.
 func (s schema) unfit(v values, others int) fault.List {
 	faults := s.faults(v, true)
-	if n := others + len(s.shown(v)); n > maxConfigBytes {
-		faults.Add(tooManyBytes(n))
+	if n := len(s.shown(v)); others+n > maxConfigBytes { // what is said holds whatever becomes of the others
+		faults.Add(fault.Field(fault.TooLong, "config", "The values on a site take at most %d bytes together, with defaults, and there is no room for the %d bytes of these.", maxConfigBytes, n))
 	}
 	return faults
 }

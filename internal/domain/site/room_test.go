@@ -1,0 +1,182 @@
+package site
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/plugin"
+)
+
+// takes is a config_schema whose default takes so many KiB of the room of a site.
+func takes(kib int) string {
+	return `[{"key": "text", "site": true, "default": "` + strings.Repeat("x", kib<<10) + `"}]`
+}
+
+// What waits for room goes on in the transaction that makes it, in the order of the placements, once.
+func TestRoomComes(t *testing.T) {
+	each(t, func(r rig) {
+		s := r.site(r.caller, "shop")
+		big, first, second, third := r.app(r.caller, "big", takes(150)), r.app(r.caller, "first", "[]"), r.app(r.caller, "second", "[]"), r.app(r.caller, "third", "[]")
+		for _, p := range []plugin.Plugin{big, third, second, first} {
+			r.place(r.caller, s, p)
+		}
+		for i, p := range []plugin.Plugin{first, second, third} {
+			r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(i + 10))})
+			r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(takes(120))})
+		}
+		wait := func(what string, running ...int64) {
+			r.Helper()
+			for i, p := range []plugin.Plugin{first, second, third} {
+				part := "at most 262144 bytes"
+				if running[i] > 1 {
+					part = ""
+				}
+				r.held(what, s, p, running[i], part)
+			}
+		}
+		wait("beside a big one", 1, 1, 1)
+		before := r.history(s)
+		r.patch(r.caller, big.ID, plugin.Draft{ConfigSchema: patch.Of(takes(10))})
+		wait("the big one is smaller", 2, 2, 1)
+		after := r.history(s)
+		if after[0].Number != before[0].Number+1 || after[0].User.ID != r.caller.UserID || after[0].RequestID != "request" {
+			r.Errorf("revision %+v after %d", after[0], before[0].Number)
+		}
+		r.change(r.caller, s, first, PlacementDraft{Version: patch.Of(int64(1))})
+		r.held("the first is pinned to a small version", s, first, 1, "")
+		r.held("the last goes on", s, third, 2, "")
+	})
+}
+
+// Room comes when an app is taken off, deleted, or given smaller values.
+func TestWaysToMakeRoom(t *testing.T) {
+	each(t, func(r rig) {
+		for name, free := range map[string]func(s Site, p plugin.Plugin) error{
+			"removed": func(s Site, p plugin.Plugin) error { return r.Remove(r.Context(), r.caller, s.ID, p.ID) },
+			"deleted": func(_ Site, p plugin.Plugin) error { return r.plugins.Delete(r.Context(), r.caller, p.ID) },
+			"smaller values": func(s Site, p plugin.Plugin) error {
+				_, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Config: given("text", `"short"`)})
+				return err
+			},
+		} {
+			s, p, q := r.site(r.caller, name), r.app(r.caller, "p", takes(200)), r.app(r.caller, "q", "[]")
+			r.place(r.caller, s, p)
+			r.place(r.caller, s, q)
+			r.patch(r.caller, q.ID, plugin.Draft{ConfigSchema: patch.Of(takes(100))})
+			r.held(name+": no room", s, q, 1, "at most 262144 bytes")
+			revision, _ := r.manifest(s)
+			if err := free(s, p); err != nil {
+				r.Fatal(err)
+			}
+			r.held(name+": room", s, q, 2, "")
+			if now, _ := r.manifest(s); now != revision+1 {
+				r.Errorf("%s: revision %d after %d", name, now, revision)
+			}
+		}
+	})
+}
+
+// Whatever is changed, the values fit, and nothing waits that could run.
+func TestNobodyStarves(t *testing.T) {
+	each(t, func(r rig) {
+		random := rand.New(rand.NewPCG(7, 7))
+		s := r.site(r.caller, "shop")
+		var apps []plugin.Plugin
+		for i := range 8 {
+			apps = append(apps, r.app(r.caller, fmt.Sprint("app ", i), takes(random.IntN(30))))
+			r.place(r.caller, s, apps[i])
+		}
+		resumed := 0
+		for step := range 100 {
+			p := apps[random.IntN(len(apps))]
+			waited := r.waiting(s)
+			revision, _ := r.manifest(s)
+			what, err := r.anything(random, s, p)
+			if _, refused := errors.AsType[fault.List](err); err != nil && !refused && fault.IsOurs(err) {
+				r.Fatalf("%d: %s: %v", step, what, err)
+			}
+			if now, _ := r.manifest(s); now > revision+1 {
+				r.Errorf("%d: %s: %d revisions", step, what, now-revision)
+			}
+			if r.checkRoom(s, fmt.Sprint(step, ": ", what)); r.waiting(s) < waited {
+				resumed++
+			}
+		}
+		if resumed < 3 {
+			r.Errorf("only %d changes let something go on", resumed)
+		}
+	})
+}
+
+// anything does something to an app or its placement.
+func (r rig) anything(random *rand.Rand, s Site, p plugin.Plugin) (what string, err error) {
+	switch random.IntN(20) {
+	case 0:
+		if err = r.Remove(r.Context(), r.caller, s.ID, p.ID); fault.Is(err, fault.NotFound) {
+			_, err = r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Position: patch.Of(random.Int64N(9))})
+		}
+		return "on or off the site", err
+	case 1, 2:
+		_, err = r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(random.IntN(9) > 0)})
+		return "switched", err
+	case 3, 4, 5:
+		_, err = r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Config: given("text", `"`+strings.Repeat("y", random.IntN(20_000))+`"`)})
+		return "a value", err
+	case 6, 7, 8, 9:
+		_, err = r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Config: given("text", "null")})
+		return "no value", err
+	default:
+		_, err = r.plugins.Update(r.Context(), r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(takes(random.IntN(80)))})
+		return "a version", err
+	}
+}
+
+func (r rig) placements(s Site) []Placement {
+	r.Helper()
+	found, err := r.Apps(r.Context(), r.caller, s.ID, page.First)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found.Items
+}
+
+// waiting is how many placements wait for something.
+func (r rig) waiting(s Site) (n int) {
+	for _, p := range r.placements(s) {
+		if p.Held != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (r rig) checkRoom(s Site, what string) {
+	r.Helper()
+	all := r.placements(s)
+	taken := 0
+	for _, p := range all {
+		taken += p.bytes()
+	}
+	if taken > maxConfigBytes {
+		r.Errorf("%s: the values take %d bytes", what, taken)
+	}
+	site, err := r.Get(r.Context(), r.caller, s.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, p := range all {
+		before := p
+		if err := newWorld(r.DB).resolve(r.Context(), site, &p, taken-p.bytes()); err != nil {
+			r.Fatal(err)
+		}
+		if p.Running != before.Running || p.Held != before.Held {
+			r.Errorf("%s: app %d runs %d, held %q; it could run %d, %q", what, p.AppID, before.Running, before.Held, p.Running, p.Held)
+		}
+	}
+}
