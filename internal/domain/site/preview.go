@@ -19,8 +19,10 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// previewTime is how long a preview works.
-const previewTime = time.Hour
+const (
+	previewTime = time.Hour // how long a preview works
+	maxPreviews = 200       // of a site, at a time
+)
 
 // MayPreview reports whether a caller may run what others do not see on the pages of a site.
 func MayPreview(c access.Caller) error {
@@ -74,35 +76,48 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 	}
 	token := rand.Text()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		site, err := findSite(ctx, tx, c.Organization.ID, id, "")
-		if err != nil {
-			return access.OrNotFound(err)
-		}
-		if _, err := access.Confirm(ctx, tx, c, s.DB.Now(), MayPreview); err != nil {
-			return err
-		}
-		page, err := s.pageOf(site, d.URL.Value)
-		if err != nil {
-			return err
-		}
-		p, err := newWorld(tx).preview(ctx, site, appID, d)
-		if err != nil {
-			return err
-		}
-		p.hash, p.userID, p.expires = hashOf(token), c.UserID, s.DB.Now().Add(previewTime)
-		page.RawQuery = withParameter(page.RawQuery, "foyer_preview", token)
-		made = Preview{URL: page.String(), ExpiresAt: p.expires}
-		if err := insertPreview(ctx, tx, p); err != nil {
-			return err
-		}
-		if err := access.KeepSecret(ctx, tx); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, c, site, activity.Preview, []activity.Change{
-			activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
-		})
+		made, err = s.makePreview(ctx, tx, c, id, appID, d, token)
+		return err
 	})
 	return made, err
+}
+
+func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PreviewDraft, token string) (Preview, error) {
+	site, err := findSite(ctx, tx, c.Organization.ID, id, "")
+	if err != nil {
+		return Preview{}, access.OrNotFound(err)
+	}
+	db.Lock(tx, "previews of site "+site.Token)
+	now := s.DB.Now()
+	if _, err := access.Confirm(ctx, tx, c, now, MayPreview); err != nil {
+		return Preview{}, err
+	}
+	page, err := s.pageOf(site, d.URL.Value)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, err := newWorld(tx).preview(ctx, site, appID, d)
+	if err != nil {
+		return Preview{}, err
+	}
+	n, err := countPreviews(ctx, tx, id, now)
+	if err != nil {
+		return Preview{}, err
+	}
+	if n >= maxPreviews {
+		return Preview{}, fault.New(fault.Invalid, "A site has at most %d previews at a time: wait until one is over, an hour after it was made.", maxPreviews)
+	}
+	p.hash, p.userID, p.expires = hashOf(token), c.UserID, now.Add(previewTime)
+	page.RawQuery = withParameter(page.RawQuery, "foyer_preview", token)
+	if err := insertPreview(ctx, tx, p); err != nil {
+		return Preview{}, err
+	}
+	if err := access.KeepSecret(ctx, tx); err != nil {
+		return Preview{}, err
+	}
+	return Preview{URL: page.String(), ExpiresAt: p.expires}, s.record(ctx, tx, c, site, activity.Preview, []activity.Change{
+		activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
+	})
 }
 
 func (d *PreviewDraft) check() error {

@@ -26,6 +26,11 @@ func findPreview(ctx context.Context, q db.Querier, siteToken, hash string, now 
 		hash, siteToken, now, access.InstallApps, access.Admin)
 }
 
+// countPreviews counts those of a site that are not over.
+func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Time) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
+}
+
 func removePreviews(ctx context.Context, tx *db.Tx, now time.Time) error {
 	return db.Exec(ctx, tx, `DELETE FROM site_previews WHERE expires_at < $1`, now)
 }

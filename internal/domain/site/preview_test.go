@@ -128,6 +128,42 @@ func TestPreviewPages(t *testing.T) {
 	})
 }
 
+// A site has a bounded number of previews at a time, however many are asked for at once.
+func TestManyPreviews(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		d := PreviewDraft{URL: patch.Of("https://shop.example/")}
+		made := func() error {
+			_, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, d)
+			return err
+		}
+		for range maxPreviews - 1 {
+			if err := made(); err != nil {
+				r.Fatal(err)
+			}
+		}
+		results := make(chan error)
+		for range 5 {
+			go func() { results <- made() }()
+		}
+		refused := 0
+		for range 5 {
+			if err := <-results; blames(err) == "invalid" {
+				refused++
+			} else if err != nil {
+				r.Error(err)
+			}
+		}
+		if refused != 4 {
+			r.Errorf("%d of 5 are refused, want 4", refused)
+		}
+		r.preview(r.site(r.caller, "another"), p, d)
+		later := r.DB.Now().Add(previewTime)
+		r.DB.Now = func() time.Time { return later }
+		r.preview(s, p, d)
+	})
+}
+
 // Each request asks again whether the preview may go on.
 func TestPreviewEnds(t *testing.T) {
 	each(t, func(r rig) {
