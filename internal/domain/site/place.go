@@ -141,7 +141,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	}
 	now := s.DB.Now()
 	p := Placement{
-		SiteID: id, SiteName: site.Name, SiteToken: site.Token, OrganizationID: c.Organization.ID, AppID: a.ID, Name: a.Name, Enabled: true, Position: full.last + 1,
+		SiteID: id, SiteName: site.Name, SiteToken: site.Token, OrganizationID: c.Organization.ID, AppID: a.ID, Name: a.Name, Enabled: true, Position: min(full.last+1, maxPosition),
 		Paths: []string{}, Config: "{}", CreatedAt: now, UpdatedAt: now,
 	}
 	if foreign && !d.Version.Set { // nobody else's new code runs on one's pages unasked

@@ -117,7 +117,11 @@ func TestPositions(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.wants("removed", s, "app0@1{} app1@1{}")
-		if got, err := r.Get(r.Context(), r.caller, s.ID); err != nil || got.AppsCount != 2 || got.Revision != 6 {
+		r.change(r.caller, s, apps[0], PlacementDraft{Position: patch.Of(int64(maxPosition))})
+		last := r.place(r.caller, s, apps[2])
+		r.change(r.caller, s, apps[2], PlacementDraft{Position: patch.Of(last.Position)}) // what is read can be sent
+		r.wants("after the last there can be", s, "app1@1{} app0@1{} app2@1{}")
+		if got, err := r.Get(r.Context(), r.caller, s.ID); err != nil || got.AppsCount != 3 || got.Revision != 8 {
 			r.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -54,8 +54,8 @@ const (
 	maxPlacements  = 200 // on a site
 	maxConfigBytes = 256 << 10
 	maxPaths       = 50
-	maxPath        = 1000    // characters
-	maxPosition    = 1 << 53 // what programs in JavaScript can tell apart
+	maxPath        = 1000                // characters
+	maxPosition    = 999_999_999_999_999 // programs in JavaScript tell these apart
 )
 
 // check finds what is wrong with a draft by itself.

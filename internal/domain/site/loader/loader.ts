@@ -107,7 +107,7 @@ function load(run: Run) {
 	return new Promise((done, refuse) => {
 		run.refuse = refuse;
 		const onload = () => done((run.loaded = true));
-		const onerror = () => refuse(Error("The bundle cannot be loaded, or is another."));
+		const onerror = () => refuse(Error("The bundle is gone, or another."));
 		after(10).then(() => refuse(Error("The bundle takes over 10 s.")));
 		add(document.createElement("script"), run.app, { type: "module", src: trusted(run.app.url), onload, onerror });
 	});
@@ -191,7 +191,7 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 	let name = "Error", message = "?";
 	try {
 		message = String((error && error.message) || error).slice(0, 300);
-		name = String((error && error.name) || name).slice(0, 100);
+		name = String((error && error.name) || name).slice(0, 300);
 		const at = String(error.stack).split(app.url + ":")[1];
 		if (!line && at) [line, column] = at.split(":").map((n) => parseInt(n) || 0);
 	} catch {}
@@ -231,7 +231,7 @@ function takePreview() {
 
 function showBar() {
 	bar = document.createElement("div");
-	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:2147483647;padding:8px;background:#222;color:#fff;font:14px sans-serif";
+	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:14px sans-serif";
 	bar.textContent = "foyer preview: only this tab shows it. ";
 	const onclick = () => (endPreview(), location.reload());
 	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
