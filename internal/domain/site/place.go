@@ -187,7 +187,8 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 		if err != nil {
 			return err
 		}
-		if n := otherBytes + max(len(p.Config), len(checked.shown(readValues(p.Config)))); n > maxConfigBytes {
+		p.Values = checked.shown(readValues(p.Config))
+		if n := otherBytes + p.bytes(); n > maxConfigBytes {
 			return tooManyBytes(n)
 		}
 		faults := checked.unknown(d.Config.Value)

@@ -53,6 +53,7 @@ type Value struct {
 const (
 	maxPlacements  = 200 // on a site
 	maxConfigBytes = 256 << 10
+	maxOffBytes    = 1 << 10 // of values that are shown of a placement that is off, and do not count
 	maxPaths       = 50
 	maxPath        = 1000                // characters
 	maxPosition    = 999_999_999_999_999 // programs in JavaScript tell these apart
@@ -126,8 +127,14 @@ func (v values) with(given []Value) values {
 	return all
 }
 
-// bytes is what the values of a placement take, as they were given or with defaults.
-func (p *Placement) bytes() int { return max(len(p.Config), len(p.Values)) }
+// bytes is what the values of a placement take, as they were given or with defaults, which no page gets
+// of one that is off.
+func (p *Placement) bytes() int {
+	if !p.Enabled {
+		return len(p.Config)
+	}
+	return max(len(p.Config), len(p.Values))
+}
 
 // apply sets the fields that the draft names.
 func (d *PlacementDraft) apply(p *Placement) {

@@ -128,7 +128,11 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	}
 	given := readValues(p.Config)
 	p.Running, p.Held, p.Values = 0, "", checked.shown(given)
-	if others+len(p.Values) > maxConfigBytes {
+	room := maxConfigBytes - others
+	if !p.Enabled {
+		room = max(len(p.Config), maxOffBytes)
+	}
+	if len(p.Values) > room {
 		p.Values = "{}" // no page gets them
 	}
 	if !p.Enabled || !s.Enabled || s.access < readable {

@@ -54,11 +54,18 @@ func TestRoomComes(t *testing.T) {
 	})
 }
 
-// Room comes when an app is taken off, deleted, or given smaller values.
+// Room comes when an app is taken off, switched off, deleted, or given smaller values.
 func TestWaysToMakeRoom(t *testing.T) {
 	each(t, func(r rig) {
 		for name, free := range map[string]func(s Site, p plugin.Plugin) error{
 			"removed": func(s Site, p plugin.Plugin) error { return r.Remove(r.Context(), r.caller, s.ID, p.ID) },
+			"disabled": func(s Site, p plugin.Plugin) error {
+				_, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(false)})
+				if _, again := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: patch.Of(true)}); blames(again) != "config long" {
+					r.Errorf("enabled without room: %v", again)
+				}
+				return err
+			},
 			"deleted": func(_ Site, p plugin.Plugin) error { return r.plugins.Delete(r.Context(), r.caller, p.ID) },
 			"smaller values": func(s Site, p plugin.Plugin) error {
 				_, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Config: given("text", `"short"`)})
