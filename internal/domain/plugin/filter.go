@@ -147,7 +147,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		condition += ` AND id IN (` + strings.Join(among, ", ") + `)`
 	}
 	if f.Global.Set {
-		condition += map[bool]string{true: ` AND is_global = TRUE`, false: ` AND is_global = FALSE`}[f.Global.Value]
+		condition += map[bool]string{true: ` AND is_global`, false: ` AND NOT is_global`}[f.Global.Value]
 	}
 	if f.Update {
 		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
@@ -156,8 +156,19 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	return condition, args
 }
 
-// count is how many the filter leaves.
+// count is how many the filter leaves. Few plugins are shared, which an index lists: those that are
+// not are all the others.
 func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, sees visibleNow) (int, error) {
+	if f.Global.Set && !f.Global.Value {
+		all, shared := f, f
+		all.Global, shared.Global = patch.Field[bool]{}, patch.Of(true)
+		n, err := all.count(ctx, q, organizationID, sees)
+		if err != nil {
+			return 0, err
+		}
+		others, err := shared.count(ctx, q, organizationID, sees)
+		return n - others, err
+	}
 	condition, args := f.where([]any{organizationID})
 	if condition == "" {
 		return sees.count(), nil

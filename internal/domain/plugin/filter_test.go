@@ -96,7 +96,7 @@ var filters = []struct {
 	{"search, nothing", "plugins_search", true, Filter{Search: "nothing of the kind"}},
 	{"plugin_type", "plugins_type", false, Filter{Type: Inline}},
 	{"is_global=true", "plugins_shared", true, Filter{Global: patch.Of(true)}},
-	{"is_global=false", "plugins_shared", true, Filter{Global: patch.Of(false)}},
+	{"is_global=false", "plugins_search", true, Filter{Global: patch.Of(false)}},
 	{"update=available", "plugins_update", false, Filter{Update: true}},
 	{"state=disabled", "plugins_disabled", false, Filter{State: IsDisabled}},
 	{"state=broken", "plugins_broken", false, Filter{State: IsBroken}},
