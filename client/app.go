@@ -143,7 +143,7 @@ type AppFilter struct {
 	PluginType string
 	IsGlobal   *bool
 	Update     string // available
-	State      string // disabled, broken or edited
+	State      string // disabled, broken, edited or failing
 	Site       int64  // on which they are placed
 	IDs        []int64
 	Ordering   string // name, created_at or updated_at, with - before it for the other way round; "": by id

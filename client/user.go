@@ -84,12 +84,13 @@ type Overview struct {
 }
 
 // AppCounts counts apps: all, those of which a newer tag is known, those with a file that does
-// not compile, and those that run nowhere.
+// not compile, those that run nowhere, and those of which pages reported errors within 24 hours.
 type AppCounts struct {
 	Count    int `json:"count"`
 	Updates  int `json:"updates"`
 	Broken   int `json:"broken"`
 	Disabled int `json:"disabled"`
+	Failing  int `json:"failing"`
 }
 
 // InviteCounts counts invites: all, those past their time, and those whose mail was refused.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -24,6 +25,8 @@ type Filter struct {
 	SiteID int64 // on which they are placed
 	IDs    []int64
 	Order  page.Order
+
+	now time.Time // Find sets it
 }
 
 // MaxIDs is how many ids a filter has at most.
@@ -37,11 +40,15 @@ func (f Filter) plain() bool {
 // State is what may be wrong with a plugin.
 type State string
 
+// lately is how long ago an error counts.
+const lately = 24 * time.Hour
+
 // The states that plugins are filtered by.
 const (
 	IsDisabled State = "disabled"
-	IsBroken   State = "broken" // a file of its current version does not compile
-	IsEdited   State = "edited" // it is installed, and its files are not as they came
+	IsBroken   State = "broken"  // a file of its current version does not compile
+	IsEdited   State = "edited"  // it is installed, and its files are not as they came
+	IsFailing  State = "failing" // the organization's pages reported errors of it lately
 )
 
 // ParseType reads a type.
@@ -54,8 +61,8 @@ func ParseType(text string) (Type, error) {
 
 // ParseState reads a state.
 func ParseState(text string) (State, error) {
-	if !slices.Contains([]State{IsDisabled, IsBroken, IsEdited}, State(text)) {
-		return "", fault.Field(fault.InvalidChoice, "state", "Must be disabled, broken or edited.")
+	if !slices.Contains([]State{IsDisabled, IsBroken, IsEdited, IsFailing}, State(text)) {
+		return "", fault.Field(fault.InvalidChoice, "state", "Must be disabled, broken, edited or failing.")
 	}
 	return State(text), nil
 }
@@ -75,6 +82,7 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if err != nil {
 		return found, err
 	}
+	f.now = s.DB.Now()
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		if err := f.check(ctx, q, c.Organization.ID); err != nil {
 			return err
@@ -151,6 +159,9 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	}
 	if f.Update {
 		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
+	}
+	if f.State == IsFailing {
+		and(`id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ?)`, f.now.Add(-lately))
 	}
 	condition += map[State]string{IsDisabled: ` AND disabled_at IS NOT NULL`, IsBroken: ` AND is_broken`, IsEdited: ` AND is_edited`}[f.State]
 	return condition, args

@@ -101,6 +101,7 @@ var filters = []struct {
 	{"state=disabled", "plugins_disabled", false, Filter{State: IsDisabled}},
 	{"state=broken", "plugins_broken", false, Filter{State: IsBroken}},
 	{"state=edited", "plugins_edited", false, Filter{State: IsEdited}},
+	{"state=failing", "site_errors", true, Filter{State: IsFailing, now: time.Now()}},
 	{"site", "placements USING", true, Filter{SiteID: 7}},
 	{"id", "plugins", true, Filter{IDs: []int64{20_001, 20_003}}},
 	{"ordering=name", "plugins_name", false, Filter{Order: page.Order{By: "name"}}},

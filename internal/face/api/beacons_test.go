@@ -56,6 +56,13 @@ func TestTenThousandViews(t *testing.T) {
 			t.Errorf("after junk: %s", after)
 		}
 		wantNoVisitors(t, url)
+		if got := r.found(apps + "?state=failing"); len(got) != 1 {
+			t.Errorf("failing: %q", got)
+		}
+		now = now.Add(25 * time.Hour)
+		if got := r.found(apps + "?state=failing"); got != nil {
+			t.Errorf("a day later: %q", got)
+		}
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 
 // overview counts what is in an organization. What a caller may not see is nil.
 type overview struct {
-	apps    *struct{ count, updates, broken, disabled int }
+	apps    *struct{ count, updates, broken, disabled, failing int }
 	sites   *int
 	members *int
 	invites *struct{ count, expired, failed int }
@@ -54,8 +54,9 @@ func (a *API) overview(ctx context.Context, c access.Caller) (overview, error) {
 		return count(&n, func() (page.Found[invite.Invite], error) { return a.Invites.Find(ctx, c, f, one) })
 	}
 	if c.Scope.Includes(access.PluginRead) && plugin.MayRead(c) == nil {
-		o.apps = &struct{ count, updates, broken, disabled int }{
+		o.apps = &struct{ count, updates, broken, disabled, failing int }{
 			apps(plugin.Filter{}), apps(plugin.Filter{Update: true}), apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled}),
+			apps(plugin.Filter{State: plugin.IsFailing}),
 		}
 		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.List(ctx, c, one) }))
 	}
@@ -79,7 +80,8 @@ func appendOverview(b []byte, o overview) []byte {
 		b = wire.AppendInt(append(wire.AppendName(b, "apps"), '{'), "count", int64(o.apps.count))
 		b = wire.AppendInt(b, "updates", int64(o.apps.updates))
 		b = wire.AppendInt(b, "broken", int64(o.apps.broken))
-		b = append(wire.AppendInt(b, "disabled", int64(o.apps.disabled)), '}')
+		b = wire.AppendInt(b, "disabled", int64(o.apps.disabled))
+		b = append(wire.AppendInt(b, "failing", int64(o.apps.failing)), '}')
 		b = wire.AppendInt(b, "sites", int64(*o.sites))
 	}
 	if o.members == nil {

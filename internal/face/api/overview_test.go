@@ -8,10 +8,10 @@ func TestOverview(t *testing.T) {
 		r.app(`{"name": "Banner"}`)
 		r.invite("ada@x.example")
 		const page = "/api/organizations/@current/overview"
-		all := `{"apps":{"count":1,"updates":0,"broken":0,"disabled":0},"sites":0,"members":1,"invites":{"count":1,"expired":0,"failed":0}}`
+		all := `{"apps":{"count":1,"updates":0,"broken":0,"disabled":0,"failing":0},"sites":0,"members":1,"invites":{"count":1,"expired":0,"failed":0}}`
 		for scope, want := range map[string]string{
 			"*":                        all,
-			"plugin:read":              `{"apps":{"count":1,"updates":0,"broken":0,"disabled":0},"sites":0,"members":null,"invites":null}`,
+			"plugin:read":              `{"apps":{"count":1,"updates":0,"broken":0,"disabled":0,"failing":0},"sites":0,"members":null,"invites":null}`,
 			"organization_member:read": `{"apps":null,"sites":null,"members":1,"invites":{"count":1,"expired":0,"failed":0}}`,
 		} {
 			if got := r.send(r.newKey(r.owner, scope), "GET", page, ""); got.status != 200 || got.body != want {

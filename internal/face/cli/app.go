@@ -75,7 +75,7 @@ type appList struct {
 	Type   string `enum:",local,custom,repository,source,inline" default:"" placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
 	Global *bool  `help:"Those that all organizations see, or those that only their own does."`
 	Update bool   `help:"Those for which a newer tag is known."`
-	State  string `enum:",disabled,broken,edited" default:"" placeholder:"STATE" help:"Those that are disabled, broken or edited."`
+	State  string `enum:",disabled,broken,edited,failing" default:"" placeholder:"STATE" help:"Those that are disabled, broken, edited or failing."`
 	Site   string `placeholder:"ID" help:"Those on a site, by its id or name."`
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
 }

@@ -21,7 +21,7 @@ func TestComplete(t *testing.T) {
 		"nonsense --pro":      "",
 		"invite create --no-": "",
 
-		"app list --state=":          "--state=disabled --state=broken --state=edited",
+		"app list --state=":          "--state=disabled --state=broken --state=edited --state=failing",
 		"app list --state = b":       "broken",
 		"app list --state =":         "disabled broken edited",
 		"member list --level o":      "owner",

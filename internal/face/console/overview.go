@@ -67,7 +67,7 @@ func numbers(home string, there client.Overview) []Number {
 		all = append(all,
 			Number{a.Count, "Apps", list, parts(
 				Part{a.Updates, "to upgrade", list + "?state=update", false}, Part{a.Broken, "broken", list + "?state=broken", true},
-				Part{a.Disabled, "disabled", list + "?state=disabled", true},
+				Part{a.Disabled, "disabled", list + "?state=disabled", true}, Part{a.Failing, "with errors on pages", list + "?state=failing", true},
 			)},
 			Number{Count: *there.Sites, What: "Sites", Path: home + "/sites"})
 	}

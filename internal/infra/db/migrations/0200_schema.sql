@@ -355,6 +355,7 @@ CREATE TABLE site_errors (
 	last_at         {{timestamp}} NOT NULL,
 	PRIMARY KEY (app_id, site_id, digest)
 );
+CREATE INDEX site_errors_last ON site_errors (organization_id, last_at, app_id);
 
 -- Invites.
 
