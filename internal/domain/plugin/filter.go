@@ -160,10 +160,16 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	if f.Update {
 		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
 	}
-	if f.State == IsFailing {
+	switch f.State {
+	case IsDisabled:
+		condition += ` AND disabled_at IS NOT NULL`
+	case IsBroken:
+		condition += ` AND is_broken`
+	case IsEdited:
+		condition += ` AND is_edited`
+	case IsFailing:
 		and(`id IN (SELECT app_id FROM site_errors WHERE organization_id = $1 AND last_at > ?)`, f.now.Add(-lately))
 	}
-	condition += map[State]string{IsDisabled: ` AND disabled_at IS NOT NULL`, IsBroken: ` AND is_broken`, IsEdited: ` AND is_edited`}[f.State]
 	return condition, args
 }
 

@@ -38,8 +38,9 @@ func bucketOf(ms float64) int {
 func timeOf(bucket int) int64 { return int64(math.Round(math.Pow(growth, float64(bucket)-0.5))) }
 
 const (
-	quiet         = 6000 // views a minute of a site, of which each is reported
-	reportedOf    = 10   // of a busier one, one in so many
+	quiet         = 30_000 // views a minute of a site, of which each is reported
+	reportedOf    = 10     // of a busier one, one in so many
+	maxSample     = 1000
 	maxPending    = 50_000
 	maxErrorsKept = 50 // of an app
 	maxSeenBytes  = 4 << 20
@@ -86,10 +87,21 @@ type noted struct {
 	first, last time.Time
 }
 
-// minute is how many views of a site were reported in a minute.
+// minute is how many views of a site there were in a minute, as far as was reported.
 type minute struct {
-	at, n  int64
-	sample int // from what was reported in the minute before
+	at, views int64
+	sample    int   // pages are told to report one in so many, from the views of the minute before
+	most      int   // the largest sample of late
+	mostAt    int64 // the minute in which it was the sample
+}
+
+// weight is how many views a report stands for that was one of a sample. What a page claims is believed
+// within what pages were told of late: by this server, or by another that has other views.
+func (m *minute) weight(sample float64) int64 {
+	if sample > 0 && sample < 1 {
+		return int64(min(math.Round(1/sample), float64(reportedOf*m.most)))
+	}
+	return 1
 }
 
 // sample says which part of a site's views is to be reported: one in so many.
@@ -106,25 +118,25 @@ func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 		if len(c.minutes) >= maxPending {
 			clear(c.minutes)
 		}
-		m = &minute{at: at, sample: 1}
+		m = &minute{at: at, sample: 1, most: 1}
 		c.minutes[siteID] = m
 	}
 	if m.at != at {
-		views := m.n * int64(m.sample)
-		if m.at != at-1 {
-			views = 0
+		next := minute{at: at, sample: 1, most: m.most, mostAt: m.mostAt}
+		for ; m.at == at-1 && m.views > quiet*int64(next.sample) && next.sample < maxSample; next.sample *= reportedOf {
 		}
-		sample := 1
-		for ; views > quiet*int64(sample); sample *= reportedOf {
+		if next.sample >= m.most || at-m.mostAt > 60 {
+			next.most, next.mostAt = next.sample, at
 		}
-		*m = minute{at: at, sample: sample}
+		*m = next
 	}
 	return m
 }
 
 // report is what a page sends.
 type report struct {
-	Apps []struct {
+	Sample float64 `json:"sample"`
+	Apps   []struct {
 		ID      int64   `json:"id"`
 		Version int64   `json:"version"`
 		State   string  `json:"state"`
@@ -156,6 +168,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.minuteOf(s.ID, now)
+	views := m.weight(r.Sample)
 	told := map[int64]bool{}
 	for _, a := range r.Apps {
 		key := versionKey{a.ID, a.Version}
@@ -171,32 +184,35 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 		}
 		if ran[key] && !told[a.ID] && len(c.views) < maxPending {
 			told[a.ID] = true // twice in one view is junk
-			c.views[viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}] += int64(m.sample)
+			c.views[viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}] += views
 		}
 	}
 	if len(told) > 0 {
-		m.n++
+		m.views += views
 	}
 	for _, e := range r.Errors {
 		if key := (versionKey{e.ID, e.Version}); ran[key] {
 			c.noteError(errorKey{
 				s.ID, s.OrganizationID, key, clean(e.Name, 100), clean(e.Message, 300), place(e.Line), place(e.Column),
-			}, int64(m.sample), now)
+			}, noted{views, now, now})
 		}
 	}
 }
 
-func (c *Counts) noteError(key errorKey, n int64, now time.Time) {
+// noteError adds to what is noted of an error.
+func (c *Counts) noteError(key errorKey, more noted) {
 	e := c.errors[key]
-	if e == nil {
-		if len(c.errors) >= maxPending/10 {
-			return
+	switch {
+	case e != nil:
+		e.n += more.n
+		if more.first.Before(e.first) { // what could not be written is noted again
+			e.first = more.first
+		} else {
+			e.last = more.last
 		}
-		e = &noted{first: now}
-		c.errors[key] = e
+	case len(c.errors) < maxPending/10:
+		c.errors[key] = &more
 	}
-	e.n += n
-	e.last = now
 }
 
 // place is a line or column that there can be; 0: there is none.
@@ -207,9 +223,11 @@ func place(n float64) int64 {
 	return 0
 }
 
-// addresses are what a text of an error may tell of a visitor: where they were, and who they are.
-var addresses = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+`)
+// private is what a text of an error may tell of a visitor: where they were (urls and paths), who they are
+// (addresses of mail and of networks), and with which browser.
+var private = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+` +
+		`|\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}|Mozilla/\d.*`)
 })
 
 // clean is a text that an app has reported, as it is stored.
@@ -220,7 +238,7 @@ func clean(text string, most int) string {
 		}
 		return r // what is not UTF-8 becomes U+FFFD
 	}, text)
-	text = addresses().ReplaceAllString(text, "(address)")
+	text = private().ReplaceAllString(text, "(address)")
 	if all := []rune(text); len(all) > most {
 		text = string(all[:most])
 	}
@@ -323,7 +341,7 @@ func (c *Counts) flushErrors(ctx context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for key, e := range errs {
-			c.noteError(key, e.n, e.last)
+			c.noteError(key, *e)
 		}
 	}
 	return err

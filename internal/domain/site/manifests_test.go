@@ -240,9 +240,26 @@ func TestSample(t *testing.T) {
 		if err != nil || !strings.Contains(string(m.Body), `"sample":0.1,`) || !strings.Contains(string(m.Body), `"revision":2,`) {
 			r.Errorf("%s, %v", m.Body, err)
 		}
-		r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
-		if h := r.health(s, p); h.Versions[0].Loads != quiet+11 {
-			r.Errorf("%+v", h)
+		loads := int64(quiet + 1)
+		for _, c := range []struct {
+			sample string
+			views  int64
+		}{
+			{"1", 1}, // a page that was loaded a minute ago
+			{"0.1", 10}, {"0.01", 100},
+			{"0.001", 100}, {"1e-300", 100}, // which no page was told
+			{"0", 1}, {"-1", 1}, {"2", 1},
+		} {
+			r.beacon(s, "", `{"sample":%s,"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, c.sample, p.ID)
+			loads += c.views
+			if h := r.health(s, p); h.Versions[0].Loads != loads {
+				r.Errorf("sample %s: %+v, want %d loads", c.sample, h, loads)
+			}
+		}
+		now = now.Add(2 * time.Hour)
+		r.beacon(s, "", `{"sample":0.001,"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		if h := r.health(s, p); h.Versions[0].Loads != loads+10 {
+			r.Errorf("quiet again: %+v, want %d loads", h, loads+10)
 		}
 	})
 }
@@ -262,6 +279,22 @@ func TestJunkIsNoView(t *testing.T) {
 			r.Errorf("%s, %v", m.Body, err)
 		}
 	})
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"x is not a function":                                 "x is not a function",
+		"reading 'a/b' of 3 and/or 4 (at 12:30, std::x) '/'":  "reading 'a/b' of 3 and/or 4 (at 12:30, std::x) '/'",
+		"GET https://shop.example/me?mail=a@b.c failed":       "GET (address) failed",
+		"GET /account/ada?token=1 failed for 203.0.113.9":     "GET (address) failed for (address)",
+		"from 2001:db8::8a2e:370:7334, Mozilla/5.0 (X11; me)": "from (address), (address)",
+		"for <a@b.example>":                                   "for <(address)>",
+	} {
+		if got := clean(text, 300); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
 }
 
 // Whatever an app says is stored without an address, and fits.

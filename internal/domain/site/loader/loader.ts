@@ -46,20 +46,20 @@ async function ask(query = ""): Promise<Manifest> {
 	const answer = async () => {
 		const response = await fetch(root + "manifest.json" + query, { cache: query ? "no-store" : "no-cache", credentials: "omit" });
 		const body = await response.json();
-		const deleted = response.status === 404 && body.code === "not_found" && !query; // a proxy's 404 is not foyer's
-		return deleted ? { site, revision: kept ? kept.manifest.revision : 0, sample: 1, apps: [] } : response.ok && body;
+		const gone = response.status === 404 && body.code === "not_found"; // a proxy's 404 is not foyer's
+		if (!gone) return response.ok && body;
+		return query ? endPreview() : { site, revision: kept ? kept.manifest.revision : 0, apps: [] };
 	};
 	return check(await Promise.race([answer(), after(3)]));
 }
 
-/** The manifest to go by: the server's, or the kept one while the server is down or a moment behind another server. */
+/** The manifest to go by: the server's, or the kept one while the server is down or a moment behind another server. A preview has no other. */
 async function latest(): Promise<Manifest | undefined> {
 	asked = Date.now();
 	try {
 		if (preview) return await ask("?preview=" + preview);
-	} catch {
-		endPreview();
-	}
+	} catch {}
+	if (preview) return;
 	const isYounger = (seconds: number) => kept && Math.abs(Date.now() - kept.at) < seconds * 1000;
 	try {
 		const manifest = await ask();
@@ -175,7 +175,7 @@ async function undo(run: Run) {
 }
 
 async function refresh() {
-	if (Date.now() - asked < 15_000) return;
+	if (Date.now() - asked < 5_000) return; // a cache may have had the manifest for 10 s then
 	const manifest = await latest();
 	if (!manifest) return;
 	page.revision = manifest.revision;
@@ -184,7 +184,7 @@ async function refresh() {
 
 // What the server is told
 
-let faults: object[] = [], sampled = false, ready = false, beacons = 0;
+let faults: object[] = [], sample = 0, ready = false, beacons = 0; // sample: the manifest's; 0: this page tells nothing
 
 /** Keeps an error for the beacon, and returns its text. An error may be any value, even one that throws when it is looked at. */
 function note({ app }: Run, error: any, line = 0, column = 0): string {
@@ -201,9 +201,9 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 
 /** Sends once how the apps fare, and once more, when the page is left, what has failed since. */
 async function beacon(leaving?: boolean) {
-	if (!sampled || !runs.length || preview || beacons > 1 || (beacons && !(leaving && faults.length)) || location.href.startsWith(root + "try")) return;
+	if (!sample || !runs.length || beacons > 1 || (beacons && !(leaving && faults.length))) return;
 	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
-	const body = () => JSON.stringify({ revision: page.revision, apps, errors: faults });
+	const body = () => JSON.stringify({ revision: page.revision, sample, apps, errors: faults });
 	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
 	const sent = body();
 	faults = [];
@@ -262,7 +262,7 @@ function watch() {
 	addEventListener("pagehide", () => beacon(true).catch(() => {}));
 	addEventListener("pageshow", (event) => event.persisted && refresh());
 	document.addEventListener("visibilitychange", () => document.hidden || refresh());
-	setInterval(refresh, 300_000);
+	setInterval(refresh, 280_000); // with the seconds above, within 5 minutes of a change
 }
 
 async function main() {
@@ -276,7 +276,7 @@ async function main() {
 	const manifest = await latest();
 	if (manifest) {
 		page.revision = manifest.revision;
-		sampled = !(Math.random() >= manifest.sample);
+		if (!preview && !location.pathname.endsWith(site + "/try") && Math.random() < manifest.sample) sample = manifest.sample;
 		for (const app of manifest.apps.filter(isHere)) {
 			const shown: Shown = { id: app.id, name: app.name, version: app.version, state: "loading", error: "" };
 			app.url = new URL(app.url).href; // as errors and import.meta.url have it
@@ -285,9 +285,9 @@ async function main() {
 			runs.push(run);
 			page.apps.push(shown);
 		}
-		if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // as modules do
-		if (preview) showBar();
 	}
+	if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // as modules do
+	if (preview) showBar();
 	const late = after(1);
 	for (const run of runs) {
 		const started = start(run);

@@ -70,6 +70,7 @@ var tests = []struct {
 	{"TrustedTypes", testTrustedTypes},
 	{"Preview", testPreview},
 	{"PreviewEnds", testPreviewEnds},
+	{"PreviewWhileDown", testPreviewWhileDown},
 	{"PreviewOfTheSecondSite", testPreviewOfTheSecondSite},
 	{"Beacon", testBeacon},
 	{"NoBeacon", testNoBeacon},

@@ -48,9 +48,35 @@ func testPreview(t *testing.T, b *browser) {
 	want(t, "log after the end", []string{"one"}, got.Log)
 	want(t, "bar after the end", any(""), got.Value)
 	clean(t, got)
-	if len(f.beacons) > 4 { // of the other tab, and after the end; each may have sent two
-		t.Error("a preview has sent a beacon")
+	b.open(t, f, page{element: " "}) // leaves the page
+	for range 2 {                    // of the other tab, and after the end
+		if told, body := f.beacon(t); len(told.Apps) != 1 {
+			t.Errorf("beacon: %s", body)
+		}
 	}
+	want(t, "beacons of previews", 0, len(f.beacons))
+}
+
+// A preview that cannot be asked for goes on when it can: nothing but foyer ends it, and no visitor's page
+// is taken for it meanwhile.
+func testPreviewWhileDown(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	f.publish(1, one)
+	f.preview("abc", "<title>502</title>")
+	got := b.open(t, f, page{query: "&foyer_preview=abc", script: "await ready; return bar()"})
+	want(t, "log", []string{}, got.Log)
+	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	f.preview("abc", f.document(1, one, f.logging(2, "tried")))
+	got = b.open(t, f, page{
+		script: `
+			await ready
+			await server("down");` + shownAgain + `
+			await until(() => performance.getEntriesByType("resource").filter(({ name }) => name.includes("preview=")).length === 2)
+			await pause()`,
+		do: map[string]func(){"down": func() { f.preview("abc", "<title>502</title>") }},
+	})
+	want(t, "states of the next page", []string{"one running", "tried running"}, got.Foyer.states())
 }
 
 // A preview that is over, or never was, is no preview; an app that only it had is stopped.
@@ -93,6 +119,7 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 
 type beacon struct {
 	Revision int
+	Sample   float64
 	Apps     []struct {
 		ID, Version int
 		State       string
@@ -129,6 +156,7 @@ func testBeacon(t *testing.T, b *browser) {
 	b.open(t, f, page{script: `await ready; say("told"); wait(fall); await until(() => seen.length)`})
 	first, body := f.beacon(t)
 	want(t, "revision", 7, first.Revision)
+	want(t, "sample", 1.0, first.Sample)
 	if len(first.Apps) != 2 || first.Apps[0].ID != 1 || first.Apps[0].Version != 10 || first.Apps[0].State != "running" || first.Apps[1].State != "failed" || first.Apps[1].MS == nil {
 		t.Errorf("first beacon: %s", body)
 	}
@@ -155,13 +183,15 @@ func testBeacon(t *testing.T, b *browser) {
 	}
 }
 
-// No beacon without apps or a sample, and none that is larger than 8 KB.
+// No beacon without apps or a sample, nor of the try page, and none that is larger than 8 KB.
 func testNoBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1)
 	b.open(t, f, page{script: "await ready"})
 	f.answer(constant(strings.Replace(f.document(2, f.logging(1, "one")), `"sample":1`, `"sample":0`, 1)))
 	b.open(t, f, page{script: "await ready"})
+	f.publish(2, f.logging(1, "one"))
+	b.open(t, f, page{path: "/sites/" + f.token + "/try", script: "await ready"})
 	many := make([]app, 200)
 	same := f.app(1, "same", `export function inject() { throw new Error("\u0001".repeat(300)) }`)
 	for i := range many {
