@@ -24,7 +24,7 @@ type CatalogApp struct {
 	Verified  bool `json:"verified"`  // by its keeper
 }
 
-// UnusedApp is an app whose bundle nobody loaded in the last 30 days.
+// UnusedApp is an app that is on no enabled placement, and whose bundle nobody loaded in the last 30 days.
 type UnusedApp struct {
 	App
 	LastUsedAt *time.Time `json:"last_used_at"` // nil: never

@@ -19,10 +19,10 @@ import (
 	"foyer/internal/config"
 )
 
-// documentedNginx is the configuration of nginx in docs/operating.md that begins with a word.
-func documentedNginx(t *testing.T, begin string) string {
+// documentedNginx is the configuration of nginx in a guide that begins with a word.
+func documentedNginx(t *testing.T, guide, begin string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/" + guide)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func startNginx(t *testing.T, text string) (url, socket, dir string) {
 // Behind nginx as it is documented, no log of its own has a token, while the server is down neither.
 func TestProxyLogsNoTokens(t *testing.T) {
 	t.Parallel()
-	config := documentedNginx(t, "map")
+	config := documentedNginx(t, "operating.md", "map")
 	config = regexp.MustCompile(`(?m)^ *(ssl_|server_name).*$`).ReplaceAllString(config, "")
 	config = regexp.MustCompile(`server 127\.0\.0\.1:8000;.*`).ReplaceAllString(config, "server SOCKET;")
 	config = strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443 ssl", "listen ADDRESS").Replace(config)
@@ -116,7 +116,7 @@ func (s *shop) manifest(t *testing.T, header http.Header) answer {
 func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is without the server
 	t.Parallel()
 	tab := newTab(t)
-	outside, inside, _ := strings.Cut(documentedNginx(t, "proxy_cache_path"), "# in server:")
+	outside, inside, _ := strings.Cut(documentedNginx(t, "guide-operators.md", "proxy_cache_path"), "# in server:")
 	url, socket, _ := startNginx(t, strings.Replace(outside, "/var/cache/nginx/foyer", t.TempDir()+"/cache", 1)+`
 		upstream foyer { server SOCKET; keepalive 16; }
 		server {

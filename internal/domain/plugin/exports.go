@@ -35,7 +35,7 @@ func methods(capabilities string) []string {
 	return names
 }
 
-// Mask stands for the default of a secret field.
+// Mask stands for the default of a field that is not shown.
 const Mask = "********"
 
 // Default is the default of one field of a config schema, as JSON text.
@@ -74,6 +74,10 @@ func textOf(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
+
+// Hidden reports whether the field never has a value in a page, which cannot keep a secret, and its default
+// is not shown.
+func (f SchemaField) Hidden() bool { return f.Secret || f.Type == "attachment" }
 
 // Name is what people call the field; it may be "".
 func (f SchemaField) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
@@ -120,13 +124,13 @@ func readChoices(raw json.RawMessage) []string {
 	return choices
 }
 
-// Defaults lists the defaults that a config schema gives, in its order, secret
+// Defaults lists the defaults that a config schema gives, in its order, hidden
 // ones masked. A schema is a list of fields, each with a key, or an object of
 // fields by key; what fits neither has none. Of several defaults of one key the
-// first counts, and is secret if any field of that key is.
+// first counts, and is hidden if any field of that key is.
 func Defaults(configSchema string) []Default {
 	fields := SchemaFields(configSchema)
-	secret, told := secretKeys(fields), map[string]bool{}
+	hidden, told := hiddenKeys(fields), map[string]bool{}
 	var all []Default
 	for _, f := range fields {
 		if f.Key == "" || told[f.Key] || f.Default == "" {
@@ -134,7 +138,7 @@ func Defaults(configSchema string) []Default {
 		}
 		told[f.Key] = true
 		value := f.Default
-		if secret[f.Key] {
+		if hidden[f.Key] {
 			value = `"` + Mask + `"`
 		}
 		all = append(all, Default{f.Key, value})
@@ -142,22 +146,22 @@ func Defaults(configSchema string) []Default {
 	return all
 }
 
-func secretKeys(fields []SchemaField) map[string]bool {
-	secret := map[string]bool{}
+func hiddenKeys(fields []SchemaField) map[string]bool {
+	hidden := map[string]bool{}
 	for _, f := range fields {
-		secret[f.Key] = secret[f.Key] || f.Secret
+		hidden[f.Key] = hidden[f.Key] || f.Hidden()
 	}
-	return secret
+	return hidden
 }
 
-// masked is a config schema with its secret defaults masked, and the rest as it is.
+// masked is a config schema with its hidden defaults masked, and the rest as it is.
 func masked(configSchema string) string {
 	fields := SchemaFields(configSchema)
-	secret := secretKeys(fields)
+	hidden := hiddenKeys(fields)
 	var out strings.Builder
 	done := 0
 	for _, f := range fields {
-		if !f.Secret && !secret[f.Key] {
+		if !hidden[f.Key] {
 			continue
 		}
 		for _, at := range defaultsIn(f.text) {

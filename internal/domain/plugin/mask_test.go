@@ -18,6 +18,7 @@ func TestMasked(t *testing.T) {
 		`[{"secret":true,"Default":"pw","default":null}]`:                             `[{"secret":true,"Default":"********","default":null}]`,
 		`[5,{"key":"a","secret":true,"default":"é\"\\pw"}]`:                           `[5,{"key":"a","secret":true,"default":"********"}]`,
 		`[{"key":"a","secret":true}]`:                                                 `[{"key":"a","secret":true}]`,
+		`[{"key":"a","type":"attachment","default":"pw"}]`:                            `[{"key":"a","type":"attachment","default":"********"}]`,
 	} {
 		if got := masked(schema); got != want {
 			t.Errorf("%s: got %s, want %s", schema, got, want)

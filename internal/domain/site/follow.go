@@ -24,7 +24,10 @@ type entry struct {
 func (l listed) entryOf() entry {
 	e := l.entry
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
-	e.Config, e.Paths = json.RawMessage(l.values), l.paths
+	e.Config, e.Paths = json.RawMessage(l.values), make([]string, len(l.paths))
+	for i, path := range l.paths {
+		e.Paths[i] = encoded(path)
+	}
 	return e
 }
 

@@ -22,6 +22,7 @@ func TestFollowApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "[]")
 		untouched := r.site(r.caller, "other")
+		r.place(r.caller, untouched, r.app(r.caller, "another", "[]"))
 		r.place(r.caller, s, p)
 		r.wants("placed", s, "app@1{}")
 		r.save(r.caller, p.ID, "two")
@@ -55,7 +56,7 @@ func TestFollowApp(t *testing.T) {
 		if found, err := r.Apps(r.Context(), r.caller, s.ID, page.First); err != nil || found.Count != 0 {
 			r.Errorf("%+v, %v", found, err)
 		}
-		if revision, _ := r.manifest(untouched); revision != 1 {
+		if revision, _ := r.manifest(untouched); revision != 2 {
 			r.Errorf("the other site is at revision %d", revision)
 		}
 	})
@@ -233,6 +234,23 @@ func TestHeldWithoutKept(t *testing.T) {
 		}
 		r.held("version 1 is withdrawn", s, p, 0, "config.host")
 		r.wants("version 1 is withdrawn", s, "")
+	})
+}
+
+// Nor is one that was made before the app was shared with the organization.
+func TestHeldWithoutShown(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", "")
+		share := func(on bool) { r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(on)}) }
+		share(true)
+		r.place(r.other, s, p)
+		r.change(r.other, s, p, PlacementDraft{Version: patch.Field[int64]{Set: true, Null: true}})
+		share(false)
+		r.save(r.caller, p.ID, "two")
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: patch.Of(fmt.Sprintf(needs, "host"))})
+		share(true)
+		r.held("version 3 lacks a value, version 1 is not seen", s, p, 0, "config.host")
+		r.wants("version 1 is not seen", s, "")
 	})
 }
 

@@ -60,14 +60,18 @@ func TestContent(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
 		r.place(r.caller, s, p)
+		paths := []string{"/shop/**", "!**/größe {1}", "/a%20b"}
+		if changed := r.change(r.caller, s, p, PlacementDraft{Paths: patch.Of(paths)}); !slices.Equal(changed.Paths, paths) {
+			r.Errorf("%q, want %q", changed.Paths, paths)
+		}
 		m, err := r.Manifest(r.Context(), s.Token)
 		if err != nil {
 			r.Fatal(err)
 		}
 		sum := r.text(`SELECT bundle FROM plugin_versions`)
 		token, integrity := r.text(`SELECT public_token FROM plugin_sources`), r.text(`SELECT bundle_integrity FROM plugin_versions`)
-		want := fmt.Sprintf(`{"site":"%s","revision":2,"sample":1,"apps":[{"id":%d,"name":"app","version":1,"url":"https://foyer.example/apps/%s/%s.js","integrity":"%s","config":{},"paths":[]}]}`,
-			s.Token, p.ID, token, sum, integrity)
+		want := fmt.Sprintf(`{"site":"%s","revision":3,"sample":1,"apps":[{"id":%d,"name":"app","version":1,"url":"https://foyer.example/apps/%s/%s.js","integrity":"%s","config":{},`+
+			`"paths":["/shop/**","!**/gr%%C3%%B6%%C3%%9Fe%%20%%7B1%%7D","/a%%20b"]}]}`, s.Token, p.ID, token, sum, integrity)
 		if string(m.Body) != want {
 			r.Errorf("%s\nwant %s", m.Body, want)
 		}

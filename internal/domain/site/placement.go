@@ -2,8 +2,10 @@ package site
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -89,7 +91,7 @@ func checkPaths(f patch.Field[[]string]) error {
 	}
 	for _, path := range f.Value {
 		if !isGlob(path) {
-			return fault.Field(fault.Invalid, "paths", "%.100q is not a path like /shop/** or !/shop/checkout: it must begin with / or !/ and have at most %d characters.", path, maxPath)
+			return fault.Field(fault.Invalid, "paths", "%.100q is not a path like /shop/** or !**/checkout: it must begin with / or **, after a ! if there is one, and have at most %d characters.", path, maxPath)
 		}
 	}
 	return nil
@@ -97,12 +99,22 @@ func checkPaths(f patch.Field[[]string]) error {
 
 // isGlob reports whether a text can match paths of pages.
 func isGlob(text string) bool {
-	path := text
-	if len(path) > 0 && path[0] == '!' {
-		path = path[1:]
-	}
-	return len(path) > 0 && path[0] == '/' && utf8.RuneCountInString(path) <= maxPath &&
+	path := strings.TrimPrefix(text, "!")
+	return (strings.HasPrefix(path, "/") || strings.HasPrefix(path, "**")) && utf8.RuneCountInString(path) <= maxPath &&
 		utf8.ValidString(path) && !slices.ContainsFunc([]rune(path), unicode.IsControl)
+}
+
+// encoded is a glob with its characters as location.pathname has them, which is a URL's.
+func encoded(glob string) string {
+	var b strings.Builder
+	for _, c := range []byte(glob) {
+		if c <= ' ' || c > '~' || strings.IndexByte("\"#<>?`{}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // values is a JSON object by key.

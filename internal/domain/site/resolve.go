@@ -151,7 +151,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	if err != nil {
 		return err
 	}
-	if last.usable(p.kept) == "" && len(last.schema.unfit(given, others)) == 0 {
+	if last.usable(p.kept) == "" && a.Shows(s.OrganizationID, last.Version) && len(last.schema.unfit(given, others)) == 0 {
 		p.Running, p.Values = p.kept, last.schema.shown(given)
 	}
 	return nil

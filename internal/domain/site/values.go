@@ -32,7 +32,7 @@ func newSchema(configSchema string) schema {
 		switch {
 		case f.Key == "":
 		case told:
-			s[i].Secret = s[i].Secret || f.Secret
+			s[i].Secret = s[i].Secret || f.Hidden()
 		default:
 			at[f.Key] = len(s)
 			s = append(s, f)
@@ -41,11 +41,8 @@ func newSchema(configSchema string) schema {
 	return s
 }
 
-// hidden reports whether a field never has a value in a page, which cannot keep a secret.
-func hidden(f plugin.SchemaField) bool { return f.Secret || f.Type == "attachment" }
-
 // fills reports whether a page gets the value of a field.
-func fills(f plugin.SchemaField) bool { return f.Site && !hidden(f) }
+func fills(f plugin.SchemaField) bool { return f.Site && !f.Hidden() }
 
 // Fields lists the fields of a config_schema whose values a page gets, in its order.
 func Fields(configSchema string) []plugin.SchemaField {
@@ -71,7 +68,7 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {
-		if !hidden(f) && len(all) <= maxNamed {
+		if !f.Hidden() && len(all) <= maxNamed {
 			all = append(all, f.Key)
 		}
 	}
@@ -105,7 +102,7 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 		switch {
 		case len(faults) == maxFaults:
 			return faults
-		case given && hidden(f):
+		case given && f.Hidden():
 			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
 		case given:
 			faults.Add(wrong(f, raw))

@@ -28,7 +28,7 @@ type appShared struct {
 	List     appList     `cmd:"" help:"List the apps that an organization sees, global ones of others among them."`
 	Get      appGet      `cmd:"" help:"Show one app."`
 	Catalog  appCatalog  `cmd:"" help:"List the apps that can be installed by name."`
-	Unused   appUnused   `cmd:"" help:"List the apps that no page has loaded in the last 30 days."`
+	Unused   appUnused   `cmd:"" help:"List the apps that are on no enabled placement, and that no page has loaded in the last 30 days."`
 	Install  appInstall  `cmd:"" help:"Install an app from a git repository, or by its name from the catalog."`
 	Set      appSet      `cmd:"" help:"Change an app."`
 	Push     appPush     `cmd:"" help:"Send a folder as one version of an app: exit status 1 if something does not compile."`

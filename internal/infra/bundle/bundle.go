@@ -77,9 +77,9 @@ func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[s
 		if !ok {
 			continue
 		}
-		req := request{order{Entry: name}, map[string]string{name: text}}
+		req := request{order: order{Entry: name}, Files: map[string]string{name: text}}
 		if name == result.Site {
-			req = request{order{Entry: name, Bundle: true}, files}
+			req = request{order: order{Entry: name, Bundle: true}, Files: files}
 		}
 		answer, err := compile(ctx, pool, tenant, req)
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"maps"
 	neturl "net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -24,7 +24,8 @@ const TaskName = "compile"
 // request is what a child is asked to compile.
 type request struct {
 	order
-	Files map[string]string
+	Files    map[string]string
+	imported *sync.Map // names of files, in the child
 }
 
 // order opens a request on its way to the child; a source for each file follows,
@@ -89,11 +90,25 @@ func receive(r io.Reader) (request, error) {
 // React.createElement, or of what a file's @jsx comment names: the way that
 // imports nothing.
 func (req request) compile() answer {
+	req.imported = new(sync.Map)
 	built := api.Build(req.options(req.Entry, api.LoaderText))
 	if len(built.Errors) > 0 {
 		return answer{Errors: req.blame(built.Errors)}
 	}
-	return answer{JS: built.OutputFiles[0].Contents, Inject: exports(built.Metafile, "inject"), Warnings: req.warnings(built.Warnings)}
+	warnings := req.warnings(built.Warnings)
+	if req.Bundle {
+		req.warnOfStylesheets(warnings)
+	}
+	return answer{JS: built.OutputFiles[0].Contents, Inject: exports(built.Metafile, "inject"), Warnings: warnings}
+}
+
+// warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build.
+func (req request) warnOfStylesheets(warnings map[string]string) {
+	for name := range req.Files {
+		if _, ok := req.imported.Load(name); !ok && path.Ext(name) == ".css" {
+			warnings[name] = fmt.Sprintf("No page gets it: %s does not import it, nor does a file that it imports.", req.Entry)
+		}
+	}
 }
 
 // options are those of a build in which stylesheets are read as css says.
@@ -173,14 +188,15 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 	}
 	name, err := resolve(req.Files, args.Importer, spec)
 	found := api.OnResolveResult{Path: name, Namespace: namespace}
+	req.imported.Store(name, true)
 	if err != nil || inCSS || args.Kind != api.ResolveJSImportStatement {
 		return found, err
 	}
-	bare := !isBound(req.Files[args.Importer], spec)
 	switch {
-	case bare && path.Ext(name) == ".css":
+	case isCode(name) || !req.importsBare(args.Importer, spec):
+	case path.Ext(name) == ".css":
 		found.Namespace = styles
-	case bare && !isCode(name):
+	default:
 		found.Warnings = []api.Message{{Text: fmt.Sprintf("Importing %q without a name does nothing; write import name from %[1]q.", spec)}}
 	}
 	return found, nil
@@ -192,10 +208,11 @@ func isExternal(url string) bool {
 	return err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || strings.HasPrefix(url, "/")
 }
 
-// isBound reports whether the text of a module imports something from spec by a name. The
-// compiler does not tell, which decides what becomes of a stylesheet: bound, it is text.
-func isBound(text, spec string) bool {
-	return regexp.MustCompile(`\bfrom\s*["']` + regexp.QuoteMeta(spec) + `["']`).MatchString(text)
+// importsBare reports whether a module imports spec without a name. The compiler does not tell, but
+// writes each import in one form, without comments.
+func (req request) importsBare(importer, spec string) bool {
+	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}"})
+	return slices.Contains(strings.Split(string(made.Code), "\n"), fmt.Sprintf("import %q;", spec))
 }
 
 // loader says what a file is by its name; what is neither code nor a picture or font is

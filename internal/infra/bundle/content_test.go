@@ -148,6 +148,17 @@ func TestStylesheets(t *testing.T) {
 		}
 	}
 
+	got = mustCompile(t, sources{
+		"site.ts": "// the styles come from './a.css'\nimport \"./a.css\"; import both from './a.css'\n/*\nimport './b.css'\n*/ import text from './b.css'\nexport const all = [both, text]",
+		"a.css":   "i { color: green }", "b.css": "b { color: blue }",
+	})
+	js = string(got.Bundle.JS)
+	for want, times := range map[string]int{`createElement("style")`: 1, "i{color:green}": 1, `"i { color: green }"`: 1, `"b { color: blue }"`: 1} {
+		if n := strings.Count(js, want); n != times {
+			t.Errorf("%d times %s in %s", n, want, js)
+		}
+	}
+
 	delete(files, "base.css")
 	wantFiles(t, sources{"site.ts": "import './a.css'", "a.css": "\n@import './base.css';"},
 		blame("a.css", `"./base.css" is not one of the app's files`, 2, 9),
@@ -157,6 +168,7 @@ func TestStylesheets(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
+		"site.css": "b { color: blue }", // as bundlers write it
 		"site.ts":  "import './a.svg'\nimport './b'\nexport const x = 1",
 		"b.ts":     "if (typeof x === 'strin') console.log(1)\nvar x",
 		"a.svg":    "<svg/>",
@@ -166,8 +178,9 @@ func TestWarnings(t *testing.T) {
 		t.Fatalf("no bundle: %+v", got.Files)
 	}
 	want := map[string]string{
-		"site.ts": `1:8: Importing "./a.svg" without a name does nothing; write import name from "./a.svg".`,
-		"b.ts":    `1:18: The "typeof" operator will never evaluate to "strin"`,
+		"site.ts":  `1:8: Importing "./a.svg" without a name does nothing; write import name from "./a.svg".`,
+		"b.ts":     `1:18: The "typeof" operator will never evaluate to "strin"`,
+		"site.css": `No page gets it: site.ts does not import it, nor does a file that it imports.`,
 	}
 	for _, f := range got.Files {
 		if f.Warning != want[f.Name] {

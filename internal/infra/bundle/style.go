@@ -18,10 +18,11 @@ const script = [...document.scripts].find((script) => script.src === import.meta
 if (script) style.nonce = script.nonce
 style.textContent = %s
 document.head.append(style)
+export default %s
 `
 
 // style returns the module that puts a stylesheet into the page, with what it imports and
-// its pictures in it.
+// its pictures in it. Whoever also imports it by a name gets its text.
 func (req request) style(name string) (api.OnLoadResult, error) {
 	options := req.options(name, api.LoaderCSS)
 	options.Bundle = true
@@ -29,10 +30,8 @@ func (req request) style(name string) (api.OnLoadResult, error) {
 	if len(built.Errors) > 0 {
 		return api.OnLoadResult{Errors: built.Errors}, nil
 	}
-	literal, err := json.Marshal(strings.TrimSpace(string(built.OutputFiles[0].Contents)))
-	if err != nil {
-		return api.OnLoadResult{}, err
-	}
-	module := fmt.Sprintf(stylist, literal)
+	compiled, _ := json.Marshal(strings.TrimSpace(string(built.OutputFiles[0].Contents))) // a text always can be
+	text, _ := json.Marshal(req.Files[name])
+	module := fmt.Sprintf(stylist, compiled, text)
 	return api.OnLoadResult{Contents: &module, Loader: api.LoaderJS, Warnings: built.Warnings}, nil
 }

@@ -50,6 +50,7 @@ type Title struct{ Name, Title string }
 var titles = []Title{
 	{"guide-app-authors", "For those who write apps"},
 	{"guide-page-owners", "For those who own pages"},
+	{"guide-operators", "For those who run foyer"},
 	{"operating", "Operating foyer"},
 	{"api", "The API"},
 	{"cli", "The command line"},

@@ -25,7 +25,7 @@ import (
 )
 
 // names are the guides that are shown.
-var names = []string{"guide-app-authors", "guide-page-owners", "operating", "api", "cli", "cookbook", "performance", "architecture", "glossary"}
+var names = []string{"guide-app-authors", "guide-page-owners", "guide-operators", "operating", "api", "cli", "cookbook", "performance", "architecture", "glossary"}
 
 func main() {
 	if len(os.Args) != 2 {
