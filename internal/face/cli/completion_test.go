@@ -23,7 +23,7 @@ func TestComplete(t *testing.T) {
 
 		"app list --state=":          "--state=disabled --state=broken --state=edited --state=failing",
 		"app list --state = b":       "broken",
-		"app list --state =":         "disabled broken edited",
+		"app list --state =":         "disabled broken edited failing",
 		"member list --level o":      "owner",
 		"app list -o ":               "table wide json csv",
 		"app list --search=":         "",
