@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"fmt"
@@ -15,6 +16,7 @@ type conn struct {
 	*sqlite.Conn
 	values    []sqlite.Value // reused
 	additions []addition     // put off until the commit
+	failed    error          // the first error of a statement of the transaction under way
 	reads     bool           // it only reads, for one caller at a time: their context may end it
 }
 
@@ -61,6 +63,7 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 			return ctx.Err()
 		}
 		if err != nil || !more {
+			c.failed = cmp.Or(c.failed, err)
 			return err
 		}
 		if err := row(scan); err != nil {
@@ -86,11 +89,12 @@ func (c *conn) interruptWith(ctx context.Context) (release func()) {
 
 func (c *conn) run(query string, args ...any) error {
 	s, err := c.start(query, args)
-	if err != nil {
-		return err
+	if err == nil {
+		defer s.Reset()
+		err = s.Run()
 	}
-	defer s.Reset()
-	return s.Run()
+	c.failed = cmp.Or(c.failed, err)
+	return err
 }
 
 func (c *conn) exec(_ context.Context, query string, args []any) error { return c.run(query, args...) }

@@ -294,8 +294,8 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 	return hold.Take(size)
 }
 
-// Exec runs a statement. Its error may be returned by a later one of the transaction, or by its
-// commit.
+// Exec runs a statement. If it fails, so does the transaction, on PostgreSQL later: with the next
+// statement that answers, or with the commit.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	span := t.db.asked(ctx, query)
 	err := t.exec(ctx, query, args)
@@ -303,7 +303,7 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 	return classify(err)
 }
 
-// Changed is Exec for a statement of which it matters how many rows it changes.
+// Changed is Exec for a statement of which it matters at once how many rows it changes, or that it fails.
 func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
 	span := t.db.asked(ctx, query)
 	n, err := t.changed(ctx, query, args)

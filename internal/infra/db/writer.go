@@ -155,8 +155,12 @@ func (w *writer) together(units []*unit) error {
 // ends a transaction by itself if, for example, the disk is full.
 func (w *writer) attempt(u *unit) (broken bool) {
 	changes, additions := w.conn.TotalChanges(), len(w.conn.additions)
+	w.conn.failed = nil
 	u.Err = safely(u.fn)
 	ended := !w.conn.InTransaction()
+	if u.Err == nil {
+		u.Err = w.conn.failed // as on PostgreSQL, where nothing goes on after it
+	}
 	if ended && u.Err == nil {
 		u.Err = errAborted
 	}
