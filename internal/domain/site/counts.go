@@ -55,13 +55,13 @@ type Counts struct {
 	mu      sync.Mutex
 	views   map[viewKey]int64
 	errors  map[errorKey]*noted
-	minutes map[int64]*minute // by site
+	minutes *cache.Cache[int64, *minute] // by site
 }
 
 // NewCounts returns what counts for the sites that d holds.
 func NewCounts(d *db.DB) *Counts {
 	return &Counts{
-		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, minutes: map[int64]*minute{},
+		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
 		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
@@ -113,13 +113,10 @@ func (c *Counts) sample(siteID int64, now time.Time) int {
 
 func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 	at := now.Unix() / 60
-	m := c.minutes[siteID]
-	if m == nil {
-		if len(c.minutes) >= maxPending {
-			clear(c.minutes)
-		}
+	m, ok := c.minutes.Get(siteID, cache.Unversioned)
+	if !ok {
 		m = &minute{at: at, sample: 1, most: 1}
-		c.minutes[siteID] = m
+		c.minutes.Put(siteID, cache.Unversioned, m)
 	}
 	if m.at != at {
 		next := minute{at: at, sample: 1, most: m.most, mostAt: m.mostAt}

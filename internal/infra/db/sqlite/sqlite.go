@@ -89,12 +89,13 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 // that filters and changed fields give some of them.
 const maxStmts = 1000
 
-// forget ends the statements that have no rows to come.
+// forget ends a statement, any one that has no rows to come.
 func (c *Conn) forget() {
 	for query, s := range c.stmts {
 		if lib.Xsqlite3_stmt_busy(c.tls, s.stmt) == 0 {
 			s.finalize()
 			delete(c.stmts, query)
+			return
 		}
 	}
 }
