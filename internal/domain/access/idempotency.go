@@ -109,9 +109,11 @@ func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
 	return err
 }
 
-// Done keeps the answer of an operation whose transaction has not done so.
+// Done keeps the answer of an operation that has changed nothing, or whose transaction has not kept it, and
+// gives up the lease.
 func (c *Claim) Done(ctx context.Context, a Answer) error {
-	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a) })
+	now := c.keys.DB.Now()
+	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return finishRequest(ctx, tx, c, a, now) })
 }
 
 // GiveUp lets the request be carried out anew, unless it was carried out.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 )
 
@@ -21,7 +24,8 @@ func (r *rig) once(name, method, path, body string, headers ...string) answer {
 	return r.send(r.key, method, path, body, append(headers, "Idempotency-Key", name)...)
 }
 
-// Each change that is sent twice is made once, and answered the same.
+// Each change that is sent twice is made once, and answered the same; its answer is kept in its own
+// transaction. Secrets are TestIdempotencyOfSecrets's.
 func TestIdempotency(t *testing.T) {
 	each(t, func(r *rig) {
 		app := apps + r.app(`{"name":"x","source":{"site.ts":"export {}"}}`)
@@ -30,7 +34,10 @@ func TestIdempotency(t *testing.T) {
 		invite := invites + r.invite("kept@x.example")
 		webhook := "/webhooks/" + r.webhook(`"app.*"`)
 		member := "/members/" + r.join(r.org, "member@acme.example", access.Member).User.UUID
-		for i, c := range [][3]string{
+		ours := r.send(r.otherKey, "POST", "/api/organizations/"+r.other.ID+"/invites", `{"target_email":"`+r.owner.User.Email+`"}`)
+		r.verify(r.owner.User.Email)
+		delivery := r.delivered(strings.TrimPrefix(webhook, "/webhooks/"))
+		changes := [][3]string{
 			{"POST", apps, `{"name":"y","source":{"site.ts":"export {}"}}`},
 			{"POST", apps, `{"name":"z"}`},
 			{"PATCH", app, `{"description":"new"}`},
@@ -48,20 +55,29 @@ func TestIdempotency(t *testing.T) {
 			{"POST", invites, `{"target_email":"a@x.example"}`},
 			{"POST", invites + "bulk", `[{"target_email":"b@x.example"},{"target_email":"c@x.example"}]`},
 			{"POST", invites + "bulk", `{"target_email":"d@x.example"}`},
+			{"POST", invites + "bulk?partial=true", `[{"target_email":"e@x.example"},{"target_email":"wrong"}]`},
 			{"POST", invite + "/resend", ``},
 			{"PATCH", member, `{"level":8}`},
 			{"PATCH", webhook, `{"description":"new"}`},
 			{"POST", webhook + "/test", ``},
 			{"PATCH", "", `{"name":"Acme 2"}`},
 			{"PATCH", "/api/users/@me", `{"first_name":"F"}`},
-		} {
+			{"POST", "/api/users/@me/invites/" + between(ours.body, `{"id":"`, `"`) + "/accept", `{}`},
+			{"POST", webhook + "/deliveries/" + delivery + "/redeliver", ``},
+		}
+		r.wantEachRoute(changes)
+		for i, c := range changes {
 			key := fmt.Sprintf(`"key %d"`, i)
 			first := r.once(key, c[0], c[1], c[2])
 			if first.status > 299 || first.header.Get("Idempotent-Replayed") != "" {
 				r.t.Fatalf("%s %s: %d %s", c[0], c[1], first.status, first.body)
 			}
 			before := r.rows()
-			again := r.once(key, c[0], strings.TrimSuffix(c[1], "/")+"/", c[2])
+			path, query, asked := strings.Cut(strings.TrimSuffix(c[1], "/"), "?")
+			if path += "/"; asked {
+				path += "?" + query
+			}
+			again := r.once(key, c[0], path, c[2])
 			r.compare(c[0]+" "+c[1]+" again", again, first.status, first.body)
 			if again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("Etag") != first.header.Get("Etag") {
 				r.t.Errorf("%s %s again: Idempotent-Replayed: %s, ETag %s and %s", c[0], c[1],
@@ -70,8 +86,56 @@ func TestIdempotency(t *testing.T) {
 			if after := r.rows(); after != before {
 				r.t.Errorf("%s %s again: %d rows, %d before", c[0], c[1], after, before)
 			}
+			r.wantKept(c[1])
 		}
 	})
+}
+
+// wantKept wants the answers of all requests kept in the transactions of their changes: of others, the lease is
+// given up.
+func (r *rig) wantKept(path string) {
+	r.t.Helper()
+	late, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE lease_ends <= $1`, r.db.Now())
+	if err != nil || late != 0 {
+		r.t.Fatalf("%s: the answer is not kept in the transaction of the change, %v", path, err)
+	}
+}
+
+// delivered is the id of a delivery of the last event to a webhook.
+func (r *rig) delivered(webhook string) (id string) {
+	r.t.Helper()
+	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
+		r.t.Fatal(err)
+	}
+	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		n, err := db.Insert(ctx, tx, `
+			INSERT INTO webhook_deliveries (webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at)
+			SELECT CAST($1 AS BIGINT), organization_id, MAX(number), 'event', 'app.created', 'delivered', 1, 200, '', 1, CAST($3 AS TIMESTAMPTZ)
+			FROM activity WHERE organization_id = $2 AND data IS NOT NULL GROUP BY organization_id`, webhook, r.org.ID, r.db.Now())
+		id = strconv.FormatInt(n, 10)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// wantEachRoute wants each route whose requests are carried out once among some changes, but for those that
+// show a secret.
+func (r *rig) wantEachRoute(changes [][3]string) {
+	r.t.Helper()
+	for _, route := range r.api.Routes() {
+		path := strings.TrimPrefix(route.Path, "/api/organizations/{organization_id}")
+		secret := regexp.MustCompile(`^/webhooks$|/(preview|keys|link|rotate)$`).MatchString(path)
+		if strings.HasPrefix(path, "/api/sign") || secret || route.Method != "POST" && route.Method != "PATCH" {
+			continue
+		}
+		pattern := regexp.MustCompile("^" + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "[^/]+") + "/?$")
+		if !slices.ContainsFunc(changes, func(c [3]string) bool { return c[0] == route.Method && pattern.MatchString(c[1]) }) {
+			r.t.Errorf("%s %s is not tried", route.Method, path)
+		}
+	}
 }
 
 // What a request with the name of another one, of a wrong one, and of one that failed is told.
@@ -142,10 +206,11 @@ func TestIdempotencyOfSecrets(t *testing.T) {
 		for i, c := range [][2]string{
 			{sites + r.site("shop") + "/apps/" + app + "/preview", `{"url":"https://shop.example"}`},
 			{"/api/users/@me/keys", `{"scopes":["plugin:read"]}`},
-			{invite + "/link", ``},
 			{"/webhooks", `{"url":"https://hooks.example.com","events":["app.*"]}`},
 			{"/webhooks/" + r.webhook(`"app.*"`) + "/rotate", ``},
+			{invite + "/link", ``}, // the last: it changes nothing
 		} {
+			r.wantKept("before " + c[0])
 			key := strconv.Itoa(i)
 			if got := r.once(key, "POST", c[0], c[1]); got.status > 299 || got.header.Get("Cache-Control") != "no-store" {
 				r.t.Errorf("%s: %d %s", c[0], got.status, got.body)
