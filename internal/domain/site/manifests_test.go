@@ -250,9 +250,13 @@ func TestSample(t *testing.T) {
 			views  int64
 		}{
 			{"1", 1}, // a page that was loaded a minute ago
-			{"0.1", 10}, {"0.01", 100},
-			{"0.001", 100}, {"1e-300", 100}, // which no page was told
-			{"0", 1}, {"-1", 1}, {"2", 1},
+			{"0.1", 10},
+			{"0.01", 100},
+			{"0.001", 100},
+			{"1e-300", 100}, // which no page was told
+			{"0", 1},
+			{"-1", 1},
+			{"2", 1},
 		} {
 			r.beacon(s, "", `{"sample":%s,"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, c.sample, p.ID)
 			loads += c.views
