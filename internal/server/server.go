@@ -19,6 +19,7 @@ import (
 
 	"foyer/internal/base/inflight"
 	"foyer/internal/config"
+	"foyer/internal/domain/invite"
 	"foyer/internal/face/api"
 	"foyer/internal/face/console"
 	"foyer/internal/face/console/guide"
@@ -164,7 +165,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		ByKey: s.Config.SignsInBy(config.ByKey), ByMail: s.Config.SignsInBy(config.ByMail), Provider: s.Config.ProviderName(),
 	}
 	pages := &invitation.Pages{
-		Host: host, Invites: d.Invites, Keyless: members.ByMail || members.Provider != "", Keep: members.Keep,
+		Host: host, Invites: d.Invites, Ways: invite.Ways{Mail: members.ByMail, Provider: members.Provider != "", Key: members.ByKey}, Keep: members.Keep,
 		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
 	}
 	note := m.seen

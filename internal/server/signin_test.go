@@ -12,6 +12,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/mail/mailtest"
+	"foyer/internal/infra/oidc/oidctest"
 )
 
 var linkInMail = regexp.MustCompile(`/signin/(\w+)`)
@@ -110,7 +111,7 @@ func TestSignInPage(t *testing.T) {
 }
 
 // Whoever accepts a mailed invite is signed in at once where there is another way in than keys,
-// from old browsers too, and a link that was handed on still shows a key.
+// from old browsers too; one whose link was handed on gets a key, and is signed in with it.
 func TestAcceptedInABrowser(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
@@ -138,10 +139,37 @@ func TestAcceptedInABrowser(t *testing.T) {
 
 		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
 		link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
-		if handed := visit(t, s, "").post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept"); !strings.Contains(handed.body, "foy_") || handed.header.Get("Set-Cookie") != "" {
-			t.Errorf("%d %v %s", handed.status, handed.header, handed.body)
+		handed := visit(t, s, "")
+		if accepted := handed.post(strings.TrimPrefix(link.URL, s.URL), "answer", "accept"); !strings.Contains(accepted.body, "foy_") {
+			t.Errorf("%d %v %s", accepted.status, accepted.header, accepted.body)
 		}
+		handed.want(200, "Members", handed.get("/console/@current"))
 	})
+}
+
+// Where links by mail are turned off, a mailed invite signs nobody in either, and a key makes no session
+// where keys are.
+func TestAcceptedWhereWaysAreOff(t *testing.T) {
+	t.Parallel()
+	provider := oidctest.Start(t).Settings("")
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{
+		SMTP: mails.URL(), MailFrom: "foyer@foyer.example", SignIn: []string{config.ByProvider},
+		OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "Acme"},
+	})
+	must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "ada@x.example"}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, 1))[0].Text(t))
+	invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", SendEmail: new(false)}))
+	link := must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID))
+	for _, path := range []string{path, strings.TrimPrefix(link.URL, s.URL)} {
+		v := visit(t, s, "")
+		if accepted := v.post(path, "answer", "accept"); !strings.Contains(accepted.body, "You are in") || accepted.header.Get("Set-Cookie") != "" {
+			t.Errorf("%d %v %s", accepted.status, accepted.header, accepted.body)
+		}
+		v.want(401, "Sign in", v.get("/console/sessions"))
+	}
 }
 
 // A browser that sends no Sec-Fetch-Site says by Origin where a form comes from.

@@ -130,40 +130,48 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 
 // Accept makes whoever holds the link a member, and a user if their address is
 // new. Of any number who try at the same time, one succeeds; the others find nothing.
-func (s Service) Accept(ctx context.Context, token string, names Names, requestID string) (Accepted, error) {
-	return s.accept(ctx, token, names, requestID, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) error {
-		return s.firstKey(ctx, tx, requestID, o, a)
+func (s Service) Accept(ctx context.Context, token string, names Names, by access.Caller) (Accepted, error) {
+	return s.accept(ctx, token, names, by, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) error {
+		_, err := s.firstKey(ctx, tx, by, o, a)
+		return err
 	})
 }
 
-// AcceptInBrowser is Accept where people sign in by other ways than keys. A mailed link makes
-// none: a new user is signed in, and one who was there signs in as ever, since the link is not
-// proof enough for all of their organizations.
-func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft) (Accepted, error) {
-	return s.accept(ctx, token, names, d.RequestID, func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
+// Ways are those by which people sign in to the console.
+type Ways struct{ Mail, Provider, Key bool }
+
+// AcceptInBrowser is Accept for somebody who goes on in the console. Whoever has another way in than a key
+// gets none: a new user is signed in by the mailed link, as by a link to sign in, and one who was there
+// signs in as ever, since the link is not proof enough for all of their organizations.
+func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, ways Ways) (Accepted, error) {
+	return s.accept(ctx, token, names, s.Keys.By(d, 0), func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
+		d.UserID = a.User.ID
 		switch {
-		case o.way == handed:
-			return s.firstKey(ctx, tx, d.RequestID, o, a)
-		case o.KnownUser:
+		case o.way == mailed && ways.Mail && !o.KnownUser:
+			d.Method = access.ByMail
+		case o.way == mailed && (ways.Mail || ways.Provider):
 			return nil
+		default:
+			d.Method = access.ByKey
+			if d.KeyID, err = s.firstKey(ctx, tx, s.Keys.By(d, 0), o, a); err != nil || !ways.Key {
+				return err
+			}
 		}
-		d.UserID, d.Method = a.User.ID, access.ByMail
 		a.Session, err = s.Keys.InsertSession(ctx, tx, d)
 		return err
 	})
 }
 
 // firstKey makes the key of a new member.
-func (s Service) firstKey(ctx context.Context, tx *db.Tx, requestID string, o Opened, a *Accepted) error {
+func (s Service) firstKey(ctx context.Context, tx *db.Tx, by access.Caller, o Opened, a *Accepted) (id int64, err error) {
 	a.APIKey, a.Scope = access.NewKey(), scopeOf(a.Level, o.Organization)
-	_, err := s.Keys.Insert(ctx, tx, access.Draft{
-		UserID: a.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: access.Caller{UserID: a.User.ID, RequestID: requestID},
-	}, a.APIKey)
-	return err
+	by.UserID = a.User.ID
+	made, err := s.Keys.Insert(ctx, tx, access.Draft{UserID: a.User.ID, OrganizationID: o.OrganizationID, Scope: a.Scope, By: by}, a.APIKey)
+	return made.ID, err
 }
 
 func (s Service) accept(
-	ctx context.Context, token string, names Names, requestID string, admit func(context.Context, *db.Tx, Opened, *Accepted) error,
+	ctx context.Context, token string, names Names, by access.Caller, admit func(context.Context, *db.Tx, Opened, *Accepted) error,
 ) (Accepted, error) {
 	o, err := s.Open(ctx, token) // so that a wrong link costs no transaction
 	if err != nil {
@@ -180,7 +188,7 @@ func (s Service) accept(
 			return err
 		}
 		draft.IsEmailVerified = o.way == mailed
-		m, err := s.join(ctx, tx, o, draft, requestID)
+		m, err := s.join(ctx, tx, o, draft, by)
 		if err != nil {
 			return err
 		}
@@ -214,13 +222,13 @@ func scopeOf(level access.Level, in org.Organization) access.Scope {
 }
 
 // Decline removes the invite behind a link.
-func (s Service) Decline(ctx context.Context, token, requestID string) (Opened, error) {
+func (s Service) Decline(ctx context.Context, token string, by access.Caller) (Opened, error) {
 	var o Opened
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if o, err = s.use(ctx, tx, token); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, access.Caller{RequestID: requestID}, o.Invite, activity.Declined, s.DB.Now())
+		return s.record(ctx, tx, by, o.Invite, activity.Declined, s.DB.Now())
 	})
 	return o, err
 }

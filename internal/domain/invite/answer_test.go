@@ -30,7 +30,7 @@ func (r *rig) wantFault(err error, kind fault.Kind) {
 
 func (r *rig) accept(token string) invite.Accepted {
 	r.Helper()
-	a, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+	a, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestAcceptMakesAMember(t *testing.T) {
 		r.run()
 		r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), Level: patch.Of("admin")})
 		token := r.mailed(1)
-		a, err := r.invites.Accept(r.Context(), token, invite.Names{LastName: patch.Of("Lovelace")}, "req")
+		a, err := r.invites.Accept(r.Context(), token, invite.Names{LastName: patch.Of("Lovelace")}, access.Caller{RequestID: "req"})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -61,9 +61,9 @@ func TestAcceptMakesAMember(t *testing.T) {
 		if left, err := r.invites.List(r.Context(), r.owner, page.First); left.Count != 0 || err != nil {
 			r.Errorf("%d invites are left, %v", left.Count, err)
 		}
-		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 		r.wantFault(err, fault.NotFound)
-		_, err = r.invites.Decline(r.Context(), token, "")
+		_, err = r.invites.Decline(r.Context(), token, access.Caller{})
 		r.wantFault(err, fault.NotFound)
 	})
 }
@@ -85,7 +85,7 @@ func TestHandedLinkIsNoKeyToAUser(t *testing.T) {
 		i := r.invite(r.owner, draft("ada@x.example"))
 		token := r.handed(i)
 		r.join(r.newOrg("Other"), "ada@x.example", access.Owner)
-		_, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 		r.wantFault(err, fault.Denied)
 		if r.handed(i) != token {
 			r.Error("the link tells that the address belongs to a user")
@@ -145,7 +145,7 @@ func TestUserKeepsTheirNames(t *testing.T) {
 		c := r.join(other, "other@x.example", access.Owner)
 		r.accept(r.handed(r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Ada"), SendEmail: patch.Of(false)})))
 		r.invite(c, invite.Draft{TargetEmail: patch.Of("ada@x.example"), FirstName: patch.Of("Eve")})
-		a, err := r.invites.Accept(r.Context(), r.mailed(1), invite.Names{LastName: patch.Of("Evil")}, "")
+		a, err := r.invites.Accept(r.Context(), r.mailed(1), invite.Names{LastName: patch.Of("Evil")}, access.Caller{})
 		if err != nil || a.User.FirstName != "Ada" || a.User.LastName != "" || !a.User.IsEmailVerified {
 			r.Errorf("%v, %+v", err, a.User)
 		}
@@ -186,7 +186,7 @@ func TestAcceptsAtTheSameTime(t *testing.T) {
 		errs := make([]error, tries)
 		var all sync.WaitGroup
 		for i := range tries {
-			all.Go(func() { _, errs[i] = r.invites.Accept(r.Context(), token, invite.Names{}, "") })
+			all.Go(func() { _, errs[i] = r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{}) })
 		}
 		all.Wait()
 		done := 0
@@ -215,7 +215,7 @@ func TestDecline(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
 		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
-		if _, err := r.invites.Decline(r.Context(), token, ""); err != nil {
+		if _, err := r.invites.Decline(r.Context(), token, access.Caller{}); err != nil {
 			r.Fatal(err)
 		}
 		_, err := r.invites.Open(r.Context(), token)
@@ -288,7 +288,7 @@ func TestInvitesThatCannotBeAccepted(t *testing.T) {
 		token := r.handed(r.invite(admin, d))
 		try := func(want fault.Kind) {
 			r.Helper()
-			_, err := r.invites.Accept(r.Context(), token, invite.Names{}, "")
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 			r.wantFault(err, want)
 			o, err := r.invites.Open(r.Context(), token)
 			r.wantFault(err, want)
@@ -341,7 +341,7 @@ func TestMemberMeanwhile(t *testing.T) {
 		}
 		_, err = r.invites.Open(r.Context(), token)
 		r.wantFault(err, fault.Denied)
-		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, "")
+		_, err = r.invites.Accept(r.Context(), token, invite.Names{}, access.Caller{})
 		r.wantFault(err, fault.Denied)
 		_, err = r.invites.Resend(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
@@ -374,7 +374,7 @@ func TestNamesOfWhoAccepts(t *testing.T) {
 			{FirstName: patch.Of(strings.Repeat("a", 31))},
 			{LastName: patch.Of(strings.Repeat("a", 151))},
 		} {
-			if _, err := r.invites.Accept(r.Context(), token, names, ""); err == nil {
+			if _, err := r.invites.Accept(r.Context(), token, names, access.Caller{}); err == nil {
 				r.Errorf("%+v was taken", names)
 			}
 		}
@@ -383,7 +383,7 @@ func TestNamesOfWhoAccepts(t *testing.T) {
 			"evil。example", "evil．example", "evil\u200b.example", "1.2.3.4", "mailto:x@evil", "x@evil", "tel:112", "mailto：x", "t.co", "x\u00ad@evil",
 			"T.Co/x", "Ada T.Co/x", "A.T.Co?x", "T.Co:80", "T.Co#x", "T.Co\u200b/x", "T.Co／x", "T.Co1",
 		} {
-			_, err := r.invites.Accept(r.Context(), token, invite.Names{FirstName: patch.Of(name)}, "")
+			_, err := r.invites.Accept(r.Context(), token, invite.Names{FirstName: patch.Of(name)}, access.Caller{})
 			if !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Field != "first_name" {
 				r.Errorf("%q: %v", name, err)
 			}

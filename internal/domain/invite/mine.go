@@ -118,7 +118,7 @@ func (s Service) findTo(ctx context.Context, q db.Querier, email, id string) (Op
 
 // AcceptAs makes a member, and a user, of somebody who has shown that an address is theirs,
 // inside Keys.Change.
-func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, names Names, requestID string) (org.Membership, error) {
+func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, names Names, by access.Caller) (org.Membership, error) {
 	o, err := s.findTo(ctx, tx, email, id)
 	if err != nil {
 		return org.Membership{}, err
@@ -131,27 +131,28 @@ func (s Service) AcceptAs(ctx context.Context, tx *db.Tx, email, id string, name
 		return org.Membership{}, err
 	}
 	draft.IsEmailVerified = true
-	return s.join(ctx, tx, o, draft, requestID)
+	return s.join(ctx, tx, o, draft, by)
 }
 
 // DeclineAs removes an invite to an address that somebody has shown to be theirs.
-func (s Service) DeclineAs(ctx context.Context, email, id, requestID string) error {
+func (s Service) DeclineAs(ctx context.Context, email, id string, by access.Caller) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		o, err := s.findTo(ctx, tx, email, id)
 		if err != nil {
 			return err
 		}
-		return s.decline(ctx, tx, access.Caller{RequestID: requestID}, o)
+		return s.decline(ctx, tx, by, o)
 	})
 }
 
 // join makes a member, and a user if the address is new, by an invite that is used up.
-func (s Service) join(ctx context.Context, tx *db.Tx, o Opened, draft org.User, requestID string) (org.Membership, error) {
-	m, err := s.orgs().Join(ctx, tx, requestID, joining(o, draft))
+func (s Service) join(ctx context.Context, tx *db.Tx, o Opened, draft org.User, by access.Caller) (org.Membership, error) {
+	m, err := s.orgs().Join(ctx, tx, by, joining(o, draft))
 	if err != nil {
 		return org.Membership{}, err
 	}
-	return m, s.accepted(ctx, tx, access.Caller{UserID: m.User.ID, RequestID: requestID}, o)
+	by.UserID = m.User.ID
+	return m, s.accepted(ctx, tx, by, o)
 }
 
 // joining is who becomes a member by an invite.

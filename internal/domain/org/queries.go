@@ -110,8 +110,16 @@ func blankUser(ctx context.Context, tx *db.Tx, id int64, email string, at time.T
 	return err
 }
 
-func markVerified(ctx context.Context, tx *db.Tx, u User) error {
-	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, u.ID)
+// standing is what is known about how a user came to be.
+type standing struct{ handed, verified bool }
+
+func findStanding(ctx context.Context, q db.Querier, userID int64) (standing, error) {
+	return db.One(ctx, q, func(s *standing) []any { return []any{&s.handed, &s.verified} },
+		`SELECT is_handed, is_email_verified FROM users WHERE id = $1`, userID)
+}
+
+func markVerified(ctx context.Context, tx *db.Tx, userID int64) error {
+	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
 }
 
 func updateNames(ctx context.Context, tx *db.Tx, u User) error {

@@ -224,24 +224,39 @@ func (s Service) InsertMember(ctx context.Context, tx *db.Tx, by access.Caller, 
 	return s.join(ctx, tx, by, j)
 }
 
-// Join is InsertMember for somebody who joins by themselves. If the draft's address is
-// verified, so is that of a user who exists already.
-func (s Service) Join(ctx context.Context, tx *db.Tx, requestID string, j Joining) (Membership, error) {
+// Join is InsertMember for somebody who joins by themselves, whom by need not name. If the draft's address
+// is verified, so is that of a user who exists already.
+func (s Service) Join(ctx context.Context, tx *db.Tx, by access.Caller, j Joining) (Membership, error) {
 	user, err := s.ensureUser(ctx, tx, j.User)
 	if err != nil {
 		return Membership{}, err
 	}
-	switch {
-	case !j.User.IsEmailVerified: // a link that was passed on by hand has made them
+	by.UserID = user.ID
+	if j.User.IsEmailVerified {
+		err = s.Prove(ctx, tx, by, user.ID)
+	} else { // a link that was passed on by hand has made them
 		err = markHanded(ctx, tx, user)
-	case !user.IsEmailVerified:
-		err = markVerified(ctx, tx, user)
 	}
 	if err != nil {
 		return Membership{}, err
 	}
 	j.User = user
-	return s.join(ctx, tx, access.Caller{UserID: user.ID, RequestID: requestID}, j)
+	return s.join(ctx, tx, by, j)
+}
+
+// Prove notes inside Keys.Change that the address of a user is theirs. The first time, if they were made by
+// a link that anybody may have had, all that was got with that link ends.
+func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
+	u, err := findStanding(ctx, tx, userID)
+	if err != nil || u.verified {
+		return err
+	}
+	if u.handed {
+		if err := s.Keys.RevokeAll(ctx, tx, by, userID); err != nil {
+			return err
+		}
+	}
+	return markVerified(ctx, tx, userID)
 }
 
 // ensureUser returns the user who has the draft's address; if there is none, it makes

@@ -283,7 +283,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		}
 		other := must[org.Organization](t)(r.Organizations.Create(t.Context(), "Other"))
 		err = r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			_, err := r.Organizations.Join(ctx, tx, "", org.Joining{OrganizationID: other.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
+			_, err := r.Organizations.Join(ctx, tx, access.Caller{}, org.Joining{OrganizationID: other.ID, User: org.User{Email: "ada@x.example"}, Level: access.Member})
 			return err
 		})
 		r.want(fault.NotUnique, err)

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -62,18 +63,37 @@ func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed str
 
 var errNoGuest = fault.New(fault.NotAuthenticated, "Your time to answer is over: sign in again.")
 
-// Guest is who a sealed guest is.
-func (s Service) Guest(sealed string) (Guest, error) {
+// Guest is who a sealed guest is: nobody once they have signed out, or are a user.
+func (s Service) Guest(ctx context.Context, sealed string) (Guest, error) {
+	return s.guest(ctx, s.DB, sealed)
+}
+
+func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest, error) {
 	g, ok := s.unsealFor(guestUse, sealed)
 	if !ok || !s.DB.Now().Before(g.Until) {
 		return Guest{}, errNoGuest
 	}
+	if gone, err := stateUsed(ctx, q, hashOf(sealed)); err != nil || gone {
+		return Guest{}, cmp.Or(err, errNoGuest)
+	}
+	if _, err := s.Organizations.FindUser(ctx, q, g.Email); !fault.Is(err, fault.NotFound) {
+		return Guest{}, cmp.Or(err, errNoGuest)
+	}
 	return g, nil
+}
+
+// EndGuest signs a guest out. One who is none needs no end.
+func (s Service) EndGuest(ctx context.Context, sealed string) error {
+	g, err := s.Guest(ctx, sealed)
+	if err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, hashOf(sealed), g.Until) })
 }
 
 // GuestInvites returns who a sealed guest is, and the invites that they can answer, the newest first.
 func (s Service) GuestInvites(ctx context.Context, sealed string) (Guest, []invite.Opened, error) {
-	g, err := s.Guest(sealed)
+	g, err := s.Guest(ctx, sealed)
 	if err != nil {
 		return Guest{}, nil, err
 	}
@@ -83,28 +103,21 @@ func (s Service) GuestInvites(ctx context.Context, sealed string) (Guest, []invi
 
 // AcceptAsGuest makes a guest a user and a member by one of their invites, and signs them in.
 func (s Service) AcceptAsGuest(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error) {
-	g, err := s.Guest(sealed)
-	if err != nil {
-		return "", err
-	}
-	d.Method = g.Method
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		m, err := s.Invites.AcceptAs(ctx, tx, g.Email, inviteID, names, d.RequestID)
+		g, err := s.guest(ctx, tx, sealed)
+		if err != nil {
+			return err
+		}
+		m, err := s.Invites.AcceptAs(ctx, tx, g.Email, inviteID, names, s.Keys.By(d, 0))
 		if err != nil {
 			return err
 		}
 		if g.By.Subject != "" {
-			user, err := findUser(ctx, tx, g.Email)
-			if err != nil {
+			if err := insertIdentity(ctx, tx, g.By, m.User.ID, s.DB.Now()); err != nil {
 				return err
 			}
-			if !user.identified { // else they have become a user meanwhile, by another account
-				if err := insertIdentity(ctx, tx, g.By, m.User.ID, s.DB.Now()); err != nil {
-					return err
-				}
-			}
 		}
-		d.UserID = m.User.ID
+		d.UserID, d.Method = m.User.ID, g.Method
 		session, err = s.enter(ctx, tx, d, true)
 		return err
 	})
@@ -112,12 +125,12 @@ func (s Service) AcceptAsGuest(ctx context.Context, sealed, inviteID string, nam
 }
 
 // DeclineAsGuest removes one of a guest's invites.
-func (s Service) DeclineAsGuest(ctx context.Context, sealed, inviteID, requestID string) error {
-	g, err := s.Guest(sealed)
+func (s Service) DeclineAsGuest(ctx context.Context, sealed, inviteID string, d access.SessionDraft) error {
+	g, err := s.Guest(ctx, sealed)
 	if err != nil {
 		return err
 	}
-	return s.Invites.DeclineAs(ctx, g.Email, inviteID, requestID)
+	return s.Invites.DeclineAs(ctx, g.Email, inviteID, s.Keys.By(d, 0))
 }
 
 // linkSize is the length of the token of a link to a user; those to guests are longer.

@@ -32,7 +32,7 @@ func TestGuest(t *testing.T) {
 		if err != nil || in.Session != "" || r.count("users") != 1 || r.count("identities") != 0 || r.count("sessions") != 0 {
 			t.Fatalf("%+v, %v", in, err)
 		}
-		if err := r.DeclineAsGuest(t.Context(), in.Guest, declined, "request"); err != nil {
+		if err := r.DeclineAsGuest(t.Context(), in.Guest, declined, access.SessionDraft{RequestID: "request"}); err != nil {
 			t.Error(err)
 		}
 		id := offer()
@@ -46,7 +46,7 @@ func TestGuest(t *testing.T) {
 		}
 		late := r.now
 		r.now = r.now.Add(signin.GuestTime)
-		if _, err := r.Guest(in.Guest); !fault.Is(err, fault.NotAuthenticated) {
+		if _, err := r.Guest(t.Context(), in.Guest); !fault.Is(err, fault.NotAuthenticated) {
 			t.Errorf("late: %v", err)
 		}
 		r.now = late
@@ -63,8 +63,37 @@ func TestGuest(t *testing.T) {
 		if err != nil || r.user(again.Session) != eve {
 			t.Errorf("by the same account: %v", err)
 		}
-		if _, err := r.AcceptAsGuest(t.Context(), in.Guest, id, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotFound) {
-			t.Errorf("twice: %v", err)
+		if _, err := r.AcceptAsGuest(t.Context(), in.Guest, id, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("who is a user since: %v", err)
+		}
+	})
+}
+
+// A guest who has signed out is none any more, whoever has kept the cookie.
+func TestGuestSignsOut(t *testing.T) {
+	each(t, func(r *rig) {
+		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
+		i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := r.ByProvider(t.Context(), person("2", "eve@x.example"), access.SessionDraft{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sealed := range []string{in.Guest, in.Guest, "nobody"} {
+			if err := r.EndGuest(t.Context(), sealed); err != nil {
+				t.Errorf("%.10s: %v", sealed, err)
+			}
+		}
+		if _, _, err := r.GuestInvites(t.Context(), in.Guest); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("sees invites: %v", err)
+		}
+		if _, err := r.AcceptAsGuest(t.Context(), in.Guest, i.ID, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("accepts: %v", err)
+		}
+		if err := r.DeclineAsGuest(t.Context(), in.Guest, i.ID, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("declines: %v", err)
 		}
 	})
 }

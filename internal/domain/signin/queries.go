@@ -54,18 +54,6 @@ func deleteLink(ctx context.Context, tx *db.Tx, hash string) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_links WHERE hash = $1`, hash)
 }
 
-// standing is what is known about how a user came to be.
-type standing struct{ handed, verified bool }
-
-func findStanding(ctx context.Context, tx *db.Tx, userID int64) (standing, error) {
-	return db.One(ctx, tx, func(s *standing) []any { return []any{&s.handed, &s.verified} },
-		`SELECT is_handed, is_email_verified FROM users WHERE id = $1`, userID)
-}
-
-func verify(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
-}
-
 func findIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
 	return db.One(ctx, tx, db.Value[int64], `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
 }

@@ -157,24 +157,11 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 	return in, err
 }
 
-// enter begins a session inside Keys.Change. If it proves that the user's address is theirs
-// for the first time, and they were made by a link that anybody may have had, all that was
-// got with that link ends.
+// enter begins a session inside Keys.Change, which may prove that the user's address is theirs.
 func (s Service) enter(ctx context.Context, tx *db.Tx, d access.SessionDraft, proves bool) (session string, err error) {
 	if proves {
-		u, err := findStanding(ctx, tx, d.UserID)
-		if err != nil {
+		if err := s.Organizations.Prove(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
 			return "", err
-		}
-		if u.handed && !u.verified {
-			if err := s.Keys.RevokeAll(ctx, tx, s.Keys.By(d, 0), d.UserID); err != nil {
-				return "", err
-			}
-		}
-		if !u.verified {
-			if err := verify(ctx, tx, d.UserID); err != nil {
-				return "", err
-			}
 		}
 	}
 	return s.Keys.InsertSession(ctx, tx, d)

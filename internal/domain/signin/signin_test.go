@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
@@ -56,7 +57,7 @@ func (r *rig) join(email string, byThemselves, verified bool) org.User {
 	err := r.Keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
 		draft := org.User{Email: email, IsEmailVerified: verified}
 		if byThemselves {
-			m, err = r.Organizations.Join(ctx, tx, "", org.Joining{OrganizationID: r.org.ID, User: draft, Level: access.Member})
+			m, err = r.Organizations.Join(ctx, tx, access.Caller{}, org.Joining{OrganizationID: r.org.ID, User: draft, Level: access.Member})
 		} else {
 			m, err = r.Organizations.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: r.org.ID, User: draft, Level: access.Member})
 		}
@@ -354,6 +355,52 @@ func TestFirstProofEndsWhatAHandedLinkMade(t *testing.T) {
 			if err != nil || now.IsEmailVerified != (how.verified || how.proves) {
 				t.Errorf("%s: %+v, %v", email, now, errors.Join(err))
 			}
+		}
+	})
+}
+
+// So does a mailed invite that they accept, and no guest becomes a user whom a link has made meanwhile.
+func TestInvitesProveAddresses(t *testing.T) {
+	each(t, func(r *rig) {
+		owner := r.join("ada@x.example", false, false)
+		host := access.Caller{UserID: owner.ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
+		elsewhere, err := r.Organizations.Create(t.Context(), "Other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guest, err := r.ByProvider(t.Context(), person("1", "eve@x.example"), access.SessionDraft{})
+		if err != nil || guest.Guest == "" {
+			t.Fatal(guest, err)
+		}
+		joins := func(organizationID string, verified bool) (m org.Membership) {
+			err := r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+				m, err = r.Organizations.Join(ctx, tx, access.Caller{}, org.Joining{
+					OrganizationID: organizationID, User: org.User{Email: "eve@x.example", IsEmailVerified: verified}, Level: access.Member,
+				})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: joins(elsewhere.ID, false).User.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.AcceptAsGuest(t.Context(), guest.Guest, i.ID, invite.Names{}, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("a guest who is a user by now: %v", err)
+		}
+		if _, err := r.Keys.Identify(t.Context(), key); err != nil {
+			t.Error(err)
+		}
+		joins(r.org.ID, true)
+		if _, err := r.Keys.Identify(t.Context(), key); err == nil {
+			t.Error("the key that a handed link has made is good after a mailed invite was accepted")
 		}
 	})
 }

@@ -68,7 +68,7 @@ func (a *API) acceptInvite(w http.ResponseWriter, r *http.Request, c access.Call
 		return err
 	}
 	names := invite.Names{FirstName: o.Text("first_name"), LastName: o.Text("last_name")}
-	made, err := a.Invites.Accept(r.Context(), r.PathValue("token"), names, c.RequestID)
+	made, err := a.Invites.Accept(r.Context(), r.PathValue("token"), names, c)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *API) acceptInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) declineInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := a.Invites.Decline(r.Context(), r.PathValue("token"), c.RequestID); err != nil {
+	if _, err := a.Invites.Decline(r.Context(), r.PathValue("token"), c); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

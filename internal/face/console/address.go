@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 
-	"foyer/internal/domain/access"
 	"foyer/internal/domain/readdress"
 	"foyer/internal/face/console/markup"
 )
@@ -28,11 +27,7 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) error {
 	if err := c.FromHere(r); err != nil {
 		return err
 	}
-	by := access.Caller{RequestID: c.RequestID(w)}
-	if c.Keys.KeepAddresses {
-		by.Address = c.Address(r)
-	}
-	change, err := c.Addresses.Use(r.Context(), r.PathValue("token"), by)
+	change, err := c.Addresses.Use(r.Context(), r.PathValue("token"), c.Keys.By(c.draft(w, r), 0))
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
 		}
 	}
 	sealed := c.guestOf(r)
-	g, err := c.SignIn.Guest(sealed)
+	g, err := c.SignIn.Guest(r.Context(), sealed)
 	return invitation.Visitor{Email: g.Email, Guest: sealed}, err == nil
 }
 
@@ -136,7 +136,7 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 		}
 		return c.enter(w, r, signin.Entered{Session: session}, "")
 	case "decline":
-		if err := c.SignIn.DeclineAsGuest(r.Context(), sealed, id, c.RequestID(w)); err != nil {
+		if err := c.SignIn.DeclineAsGuest(r.Context(), sealed, id, c.draft(w, r)); err != nil {
 			return err
 		}
 		see(w, c.prefix+guestPath)

@@ -179,6 +179,9 @@ func (c *Console) end(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = c.signOut(w, r)
 	}
+	if err == nil {
+		err = c.SignIn.EndGuest(r.Context(), c.guestOf(r))
+	}
 	if err != nil {
 		c.fail(w, r, nil, err)
 		return

@@ -23,8 +23,8 @@ import (
 type Pages struct {
 	markup.Host
 	Invites invite.Service
-	// Keyless reports that people sign in by other ways than keys, too.
-	Keyless bool
+	// Ways are those by which people sign in.
+	Ways invite.Ways
 	// Keep gives the browser the session that signs it in.
 	Keep func(w http.ResponseWriter, session string)
 	// SignedIn returns who the browser is signed in as, if they may answer invites to their address.
@@ -123,12 +123,13 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	if err := r.ParseForm(); err != nil {
 		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
 	}
-	token, id := r.PathValue("token"), p.RequestID(w)
+	token := r.PathValue("token")
+	draft := access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: p.RequestID(w)}
 	switch r.PostForm.Get("answer") {
 	case "accept":
 		names, form := namesIn(r.PostForm), r.PostForm.Get("form")
 		accept := func(ctx context.Context) (joined, error) {
-			return p.accept(r.WithContext(ctx), token, names, id)
+			return p.accept(r.WithContext(ctx), token, names, draft)
 		}
 		made, err := p.accepted.Do(r.Context(), token, form, "", accept)
 		if err != nil {
@@ -137,28 +138,23 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 		if made.Session != "" {
 			p.Keep(w, made.Session)
 		}
-		w.Header().Set("Referrer-Policy", "strict-origin") // it has a form for the console, which must know where that comes from
 		return markup.Fill("accepted.html", p.welcome(made)), nil
 	case "decline":
-		return p.decline(r, token, id)
+		return p.decline(r, token, draft)
 	}
 	return markup.Page{}, fault.New(fault.InvalidChoice, "The form says neither accept nor decline. Open the link again and press one of the buttons.")
 }
 
-func (p *Pages) accept(r *http.Request, token string, names invite.Names, id string) (joined, error) {
+func (p *Pages) accept(r *http.Request, token string, names invite.Names, draft access.SessionDraft) (joined, error) {
 	o, as, err := p.open(r)
 	if err != nil {
 		return joined{}, failure{error: err, opened: o}
 	}
 	made := joined{signedIn: as != nil}
-	draft := access.SessionDraft{Address: p.Address(r), UserAgent: r.UserAgent(), RequestID: id}
-	switch {
-	case as != nil:
+	if as != nil {
 		made.Accepted, err = p.acceptAs(r.Context(), *as, o, token, names, draft)
-	case p.Keyless:
-		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft)
-	default:
-		made.Accepted, err = p.Invites.Accept(r.Context(), token, names, id)
+	} else {
+		made.Accepted, err = p.Invites.AcceptInBrowser(r.Context(), token, names, draft, p.Ways)
 	}
 	if err != nil {
 		return joined{}, failure{error: err, opened: o, names: &names}
@@ -175,20 +171,25 @@ func (p *Pages) acceptAs(
 		made.Session, err = p.AcceptAsGuest(ctx, v.Guest, o.ID, names, d)
 		return made, err
 	}
-	v.Caller.RequestID = d.RequestID
-	_, err = p.Invites.AcceptMine(ctx, v.Caller, o.ID, token)
+	_, err = p.Invites.AcceptMine(ctx, p.callerOf(v, d), o.ID, token)
 	return made, err
 }
 
-func (p *Pages) decline(r *http.Request, token, id string) (markup.Page, error) {
+// callerOf is somebody who is signed in, as a caller of a request.
+func (p *Pages) callerOf(v Visitor, d access.SessionDraft) access.Caller {
+	by := p.Invites.Keys.By(d, 0)
+	v.Caller.RequestID, v.Caller.Address = by.RequestID, by.Address
+	return v.Caller
+}
+
+func (p *Pages) decline(r *http.Request, token string, d access.SessionDraft) (markup.Page, error) {
 	o, as, err := p.open(r)
 	switch {
 	case err != nil:
 	case as != nil && as.Guest == "":
-		as.Caller.RequestID = id
-		err = p.Invites.DeclineMine(r.Context(), as.Caller, o.ID, token)
+		err = p.Invites.DeclineMine(r.Context(), p.callerOf(*as, d), o.ID, token)
 	default:
-		_, err = p.Invites.Decline(r.Context(), token, id)
+		_, err = p.Invites.Decline(r.Context(), token, p.Invites.Keys.By(d, 0))
 	}
 	if err != nil {
 		return markup.Page{}, failure{error: err, opened: o}
