@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -36,6 +37,28 @@ func Parse(s string) (string, error) {
 		return "", fmt.Errorf("longer than %d characters", MaxLength)
 	}
 	return strings.ToLower(local) + "@" + domain, nil
+}
+
+// In reports whether a text has an address, as Parse returns it, that is not a part of another one.
+func In(text, plain string) bool {
+	text = strings.ToLower(text)
+	for from := 0; ; {
+		at := strings.Index(text[from:], plain)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after := text[at+len(plain):]
+		if strings.HasPrefix(after, ".") || strings.HasPrefix(after, "-") {
+			after = after[1:] // at the end of a sentence
+		}
+		next, _ := utf8.DecodeRuneInString(after)
+		if !letterOrDigit(before) && !strings.ContainsRune("._%+-", before) && !letterOrDigit(next) {
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // domainNames are names that DNS can hold (RFC 1035 section 2.3.4, RFC 5891).

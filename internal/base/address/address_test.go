@@ -35,6 +35,19 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"ann@sub.example": true, "ask Ann@Sub.Example.": true, "<ann@sub.example>": true, "mail='ann@sub.example'": true, "éann@sub.example-": true,
+		"joann@sub.example": false, "ann@sub.example.org": false, "j.ann@sub.example": false, "ann@sub.examples": false, "ann@sub": false, "": false,
+		"joann@sub.example, ann@sub.example": true,
+	} {
+		if got := address.In(text, "ann@sub.example"); got != want {
+			t.Errorf("In(%q) = %t", text, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("Ada@Bücher.example")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -14,8 +14,32 @@ func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) erro
 		return err
 	}
 	for _, email := range p.Emails {
-		if err := db.Exec(ctx, tx, `DELETE FROM idempotency WHERE body LIKE $1 ESCAPE '!'`, "%"+plaintext.EscapeLike(email)+"%"); err != nil {
+		if err := eraseAnswers(ctx, tx, email); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// eraseAnswers removes the stored answers that show an address.
+func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
+	type kept struct {
+		Claim
+		body string
+	}
+	columns := func(k *kept) []any {
+		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name, &k.body}
+	}
+	all, err := db.All(ctx, tx, columns, `
+		SELECT user_id, key_id, session_id, organization_id, name, body FROM idempotency WHERE lower(body) LIKE $1 ESCAPE '!'`, "%"+plaintext.EscapeLike(email)+"%")
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		if activity.Shows(k.body, email) {
+			if err := db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim, k.row()...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"foyer/internal/infra/db"
 )
 
 // chained is an entry as it is in the chain: all that is stored of it.
 type chained struct {
 	Stored
 	digests
+	dataHash                 string
 	userID, keyID, sessionID string // in digits; "": NULL
 }
 
@@ -21,12 +24,14 @@ type chained struct {
 type digests struct{ salt, nameHash, changesHash string }
 
 const chainedColumns = `id, organization_id, scope, item_id, activity, COALESCE(CAST(user_id AS TEXT), ''), COALESCE(CAST(key_id AS TEXT), ''),
-	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt, changes_hash`
+	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt, changes_hash,
+	data, data_hash`
 
 func (c *chained) fields() []any {
 	return []any{
 		&c.ID, &c.OrganizationID, &c.Scope, &c.ItemID, &c.Verb, &c.userID, &c.keyID,
 		&c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt, &c.Number, &c.Hash, &c.nameHash, &c.salt, &c.changesHash,
+		db.Null(&c.Data), &c.dataHash,
 	}
 }
 
@@ -60,6 +65,12 @@ func (c *chained) appendCanonical(b []byte) []byte {
 		text(`,"changes_sha256":`, c.changesHash)
 	}
 	text(`,"created_at":`, c.CreatedAt.UTC().Format(time.RFC3339Nano))
+	switch {
+	case c.Data != "":
+		text(`,"data_sha256":`, hashText(c.salt, c.Data))
+	case c.dataHash != "":
+		text(`,"data_sha256":`, c.dataHash)
+	}
 	number(`,"id":`, strconv.FormatInt(c.ID, 10))
 	text(`,"item_id":`, c.ItemID)
 	number(`,"key_id":`, c.keyID)
@@ -106,11 +117,12 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// digest is that of an entry: of a person's address, in its name or its changes, or of their names.
+// digest is that of an entry: of a person's address, in its name or its changes, or of their names. Its data
+// needs the salt alone.
 func digest(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
-	if named || changed {
+	if named || changed || e.Data != "" {
 		d.salt = rand.Text()
 	}
 	if named {

@@ -26,13 +26,21 @@ func record(t *testing.T, d *db.DB, organizationID string, n int) {
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return Record(ctx, tx, Entry{
 				OrganizationID: organizationID, Scope: s, ItemID: strconv.Itoa(i), Verb: Updated, User: User{ID: int64(i % 3)}, KeyID: int64(i % 2),
-				Name: fmt.Sprintf("%d@x.example", i), Changes: []Change{Changed("level", 1, i+2)}, RequestID: "request",
+				Name: fmt.Sprintf("%d@x.example", i), Changes: []Change{Changed("level", 1, i+2)}, RequestID: "request", Data: dataOf(i),
 			}, d.Now())
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// dataOf is the data of two of three entries.
+func dataOf(i int) string {
+	if i%3 == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`{"id": %d}`, i)
 }
 
 func numberAll(t *testing.T, d *db.DB) {
@@ -110,12 +118,12 @@ var alters = []func(k, last int) []string{
 	},
 }
 
-// columnsAltered is every column, and what it is set to.
+// columnsAltered is every column, as TestVerifyNamesTheFirst sees to, and what it is set to.
 var columnsAltered = map[string]string{
 	"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
 	"user_id": "COALESCE(user_id, -1) + 1", "name": "name || 'x'", "changes": "'[ ]'", "request_id": "'q'", "created_at": "$1",
 	"key_id": "COALESCE(key_id, -1) + 1", "session_id": "0", "address": "'192.0.2.1'", "number": "number + 1000", "hash": "'" + strings.Repeat("0", 64) + "'",
-	"name_hash": "name_hash || '0'", "changes_hash": "changes_hash || '0'", "salt": "salt || 'x'",
+	"name_hash": "name_hash || '0'", "changes_hash": "changes_hash || '0'", "salt": "salt || 'x'", "data": `'{"forged": true}'`, "data_hash": "data_hash || '0'",
 }
 
 // Whatever somebody does to the entries in the database, the first that is not as it was made
@@ -135,6 +143,22 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 				return db.Exec(ctx, tx, query, args...)
 			})
+		}
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			old, err := dataUpTo(ctx, tx, ours, last/2)
+			if err != nil {
+				return err
+			}
+			return forget(ctx, tx, old)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dbtest.IsSQLite(t, d) {
+			columns, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('activity') ORDER BY 1`)
+			if err != nil || !slices.Equal(columns, names) {
+				t.Errorf("the columns are %q, and those altered %q, %v", columns, names, err)
+			}
 		}
 		if err := do(`CREATE TABLE kept AS SELECT * FROM activity`); err != nil {
 			t.Fatal(err)
@@ -295,7 +319,10 @@ func TestErase(t *testing.T) {
 			{Scope: Invite, ItemID: "2", Verb: Created, Name: other},
 			{Scope: Session, ItemID: "2", Verb: Created, Name: email, User: User{ID: 7}},
 			{Scope: Membership, ItemID: uuid, Verb: Updated, Name: email, Changes: []Change{Changed("email", former, email)}},
-			{Scope: Membership, ItemID: uuid, Verb: Updated, Name: email, Changes: []Change{Changed("level", 1, 8)}},
+			{Scope: Membership, ItemID: uuid, Verb: Updated, Name: email, Changes: []Change{Changed("level", 1, 8)}, Data: `{"level":8}`},
+			{Scope: Key, ItemID: "3", Verb: Revoked, Name: other, User: User{ID: 7}},
+			{Scope: Invite, ItemID: "4", Verb: Created, Name: "jo" + email, Data: `{"target_email":"jo` + email + `"}`},
+			{Scope: Webhook, ItemID: "5", Verb: Created, Name: "hook", Data: `{"description":"ask\n'Ada@X.example'."}`},
 		}
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for _, e := range entries {
@@ -313,7 +340,7 @@ func TestErase(t *testing.T) {
 			if had, err := Addresses(ctx, tx, uuid); err != nil || !slices.Equal(had, []string{email, former}) {
 				t.Errorf("%q, %v", had, err)
 			}
-			return Erase(ctx, tx, Person{UserID: 7, UUID: uuid, Emails: []string{email}})
+			return Erase(ctx, tx, Person{UserID: 7, UUID: uuid, Emails: []string{email, former}})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -323,10 +350,13 @@ func TestErase(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Reverse(found.Items)
-		for i, want := range []string{"", "", other, "", "App", other, "", "", ""} {
+		for i, want := range []string{"", "", other, "", "App", other, "", "", "", other, "jo" + email, "hook"} {
 			if e := found.Items[i]; e.Name != want || e.Erased != (want == "") {
 				t.Errorf("%d: %+v, want the name %q", i, e, want)
 			}
+		}
+		if left, err := db.All(t.Context(), d, db.Value[string], `SELECT data FROM activity WHERE data IS NOT NULL`); err != nil || !slices.Equal(left, []string{entries[10].Data}) {
+			t.Errorf("data left: %q, %v", left, err)
 		}
 		if changed := found.Items[7].Changes; changed != noChanges {
 			t.Errorf("the addresses are left: %s", changed)
@@ -337,7 +367,7 @@ func TestErase(t *testing.T) {
 		if _, err := NumberAll(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 9 {
+		if v := verify(t, d, ours, Kept{}); v.Wrong != "" || v.Entries != 12 {
 			t.Errorf("%+v", v)
 		}
 	})

@@ -69,15 +69,46 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 			return err
 		}
 		more = true
-		if err := db.Exec(ctx, tx, `
-			UPDATE activity SET data = NULL WHERE organization_id = $1 AND number <= $2
-			AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1)`, organizationID, last); err != nil {
+		entries, err := dataUpTo(ctx, tx, organizationID, last)
+		if err != nil {
+			return err
+		}
+		if err := forget(ctx, tx, entries); err != nil {
 			return err
 		}
 		err = db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last)
 		return err
 	})
 	return more, err
+}
+
+// held is the data of an entry.
+type held struct {
+	id         int64
+	salt, data string
+}
+
+func (h *held) fields() []any { return []any{&h.id, &h.salt, &h.data} }
+
+const selectHeld = `SELECT id, salt, data FROM activity WHERE data IS NOT NULL AND `
+
+func dataUpTo(ctx context.Context, tx *db.Tx, organizationID string, last int64) ([]held, error) {
+	return db.All(ctx, tx, (*held).fields, selectHeld+`organization_id = $1 AND number <= $2
+		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1)`, organizationID, last)
+}
+
+// forget removes the data of entries, which the chain has by its hash, and the salt where nothing else is
+// hashed with it.
+func forget(ctx context.Context, tx *db.Tx, entries []held) error {
+	for _, h := range entries {
+		err := db.Exec(ctx, tx, `
+			UPDATE activity SET data = NULL, data_hash = $2, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END
+			WHERE id = $1`, h.id, hashText(h.salt, h.data))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lastBefore is the number of the last of the next entries that have data, and were made before a

@@ -2,8 +2,11 @@ package activity
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
+	"foyer/internal/base/address"
 	"foyer/internal/base/plaintext"
 	"foyer/internal/infra/db"
 )
@@ -18,8 +21,21 @@ type Person struct {
 // Addresses lists the addresses that a user had while they were a member of something, as far
 // back as activity is kept.
 func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `
-		SELECT DISTINCT name FROM activity WHERE scope = 'OrganizationMembership' AND item_id = $1 AND name <> '' ORDER BY name`, uuid)
+	type named struct{ name, changes string }
+	entries, err := db.All(ctx, tx, func(n *named) []any { return []any{&n.name, &n.changes} }, `
+		SELECT DISTINCT name, CAST(changes AS TEXT) FROM activity WHERE scope = 'OrganizationMembership' AND item_id = $1`, uuid)
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.name)
+		var changes []Change
+		_ = json.Unmarshal([]byte(e.changes), &changes) // they were written by this package
+		for _, c := range changes {
+			if before, ok := c.Before.(string); ok && c.Field == "email" {
+				all = append(all, before)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(all))), func(email string) bool { return email == "" }), err
 }
 
 // Erase removes a person's addresses from the entries of all organizations. Chains hold: they
@@ -27,21 +43,59 @@ func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
 // person are no longer listed.
 func Erase(ctx context.Context, tx *db.Tx, p Person) error {
 	for _, email := range slices.Compact(slices.Sorted(slices.Values(p.Emails))) {
+		if err := eraseData(ctx, tx, email); err != nil {
+			return err
+		}
 		if err := erase(ctx, tx, `name = $1`, email); err != nil {
 			return err
 		}
-		if err := db.Exec(ctx, tx, `UPDATE activity SET data = NULL WHERE CAST(data AS TEXT) LIKE $1 ESCAPE '!'`, "%"+plaintext.EscapeLike(email)+"%"); err != nil {
+	}
+	return erase(ctx, tx, `scope = 'OrganizationMembership' AND item_id = $1`, p.UUID)
+}
+
+// erase removes what some entries have of a person.
+func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
+	with, err := db.All(ctx, tx, (*held).fields, selectHeld+`salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
+	if err != nil {
+		return err
+	}
+	if err := forget(ctx, tx, with); err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `
+		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END
+		WHERE salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
+}
+
+// eraseData removes the data that shows an address, a part at a time.
+func eraseData(ctx context.Context, tx *db.Tx, email string) error {
+	for after, more := int64(0), true; more; {
+		part, err := db.All(ctx, tx, (*held).fields, selectHeld+`id > $1 AND lower(CAST(data AS TEXT)) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
+			after, "%"+plaintext.EscapeLike(email)+"%", tidyBatch)
+		if err != nil {
+			return err
+		}
+		if more = len(part) == tidyBatch; more {
+			after = part[len(part)-1].id
+		}
+		part = slices.DeleteFunc(part, func(h held) bool { return !Shows(h.data, email) })
+		if err := forget(ctx, tx, part); err != nil {
 			return err
 		}
 	}
-	if err := erase(ctx, tx, `scope = 'OrganizationMembership' AND item_id = $1`, p.UUID); err != nil {
-		return err
-	}
-	return erase(ctx, tx, `scope IN ('Key', 'Session') AND user_id = $1`, p.UserID)
+	return nil
 }
 
-func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
-	return db.Exec(ctx, tx, `
-		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END
-		WHERE salt <> '' AND `+which, of)
+// Shows reports whether one of the strings in some JSON has an address in it.
+func Shows(text, email string) bool {
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false // it was all, or is no JSON
+		}
+		if s, ok := token.(string); ok && address.In(s, email) {
+			return true
+		}
+	}
 }

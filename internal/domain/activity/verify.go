@@ -40,7 +40,7 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 			if w.head, err = findHead(ctx, q, organizationID); err != nil {
 				return err
 			}
-			part, more, err = db.Some(ctx, q, (*chained).fields, func(c chained) int { return len(c.Changes) }, partBytes, `
+			part, more, err = db.Some(ctx, q, (*chained).fields, func(c chained) int { return len(c.Changes) + len(c.Data) }, partBytes, `
 				SELECT `+chainedColumns+` FROM activity WHERE organization_id = $1 AND number > $2 ORDER BY number LIMIT $3`,
 				organizationID, read, verifyPart)
 			more = more || len(part) == verifyPart
@@ -98,10 +98,12 @@ func (w *walk) step(e *chained) string {
 // fits reports whether what can be erased is as it was made, or erased.
 func (c *chained) fits() bool {
 	switch {
+	case c.Data != "" && c.dataHash != "":
+		return false
 	case c.nameHash == "" && c.changesHash == "":
-		return c.salt == ""
+		return (c.salt == "") == (c.Data == "")
 	case c.salt == "":
-		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges)
+		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges) && c.Data == ""
 	}
 	return (c.nameHash == "" || hashText(c.salt, c.Name) == c.nameHash) &&
 		(c.changesHash == "" || hashText(c.salt, c.Changes) == c.changesHash)

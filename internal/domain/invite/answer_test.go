@@ -37,6 +37,32 @@ func (r *rig) accept(token string) invite.Accepted {
 	return a
 }
 
+// An invite that was accepted goes with whoever accepted it, though they have another address since, and no
+// activity tells of the one it was sent to.
+func TestEraseAccepted(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.run()
+		r.invite(r.owner, invite.Draft{TargetEmail: patch.Of("ada@former.example")})
+		a := r.accept(r.mailed(1))
+		kept := func() int {
+			found, err := r.invites.Find(r.Context(), r.owner, invite.Filter{Statuses: []invite.Status{invite.IsAccepted}}, page.First)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return found.Count
+		}
+		for i, id := range []int64{a.User.ID + 1, a.User.ID} {
+			err := r.invites.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return r.invites.EraseUser(ctx, tx, activity.Person{UserID: id, Emails: []string{"ada@new.example"}})
+			})
+			if n := kept(); err != nil || n != 1-i {
+				r.Errorf("user %d: %d are left, %v", id, n, err)
+			}
+		}
+	})
+}
+
 func TestAcceptMakesAMember(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

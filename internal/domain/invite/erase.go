@@ -26,7 +26,7 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 			}
 		}
 	}
-	return nil
+	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE accepted_by = $1`, p.UserID)
 }
 
 // EraseOrganization implements org.Holder.

@@ -163,7 +163,7 @@ func joining(o Opened, draft org.User) org.Joining {
 // accepted keeps an invite that has made a member, for a time, and records that.
 func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
 	o.AcceptedAt = s.DB.Now()
-	if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt); err != nil {
+	if err := keepAccepted(ctx, tx, o.Invite, o.AcceptedAt, by.UserID); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, by, o.Invite, activity.Accepted, o.AcceptedAt)

@@ -69,12 +69,12 @@ func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64,
 }
 
 // keepAccepted stores an invite that is being accepted where it is kept for a time.
-func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time) error {
+func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID int64) error {
 	return db.Exec(ctx, tx, `
-		INSERT INTO accepted_invites (`+stored+`, accepted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		INSERT INTO accepted_invites (`+stored+`, accepted_at, accepted_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		i.ID, i.OrganizationID, i.TargetEmail, i.FirstName, i.EmailAttempted, i.Level, i.Message, i.CreatedBy.ID,
-		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at)
+		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at, userID)
 }
 
 // acceptedBy is who made an invite that was accepted.

@@ -2,6 +2,7 @@ package org
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"foyer/internal/base/fault"
@@ -54,11 +55,11 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 			return err
 		}
 	}
-	had, err := activity.Addresses(ctx, tx, u.UUID)
+	emails, err := addressesOf(ctx, tx, u)
 	if err != nil {
 		return err
 	}
-	p := activity.Person{UserID: u.ID, UUID: u.UUID, Emails: append(had, u.Email)}
+	p := activity.Person{UserID: u.ID, UUID: u.UUID, Emails: emails}
 	for _, h := range s.Holders {
 		if err := h.EraseUser(ctx, tx, p); err != nil {
 			return err
@@ -69,6 +70,28 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 	}
 	// No address that anybody has, since no mail goes to the domain (RFC 2606).
 	return blankUser(ctx, tx, u.ID, "erased-"+strconv.FormatInt(u.ID, 10)+"@foyer.invalid", s.DB.Now())
+}
+
+// addressesOf lists the addresses that a user has or had, but for those that are another's now.
+func addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
+	had, err := activity.Addresses(ctx, tx, u.UUID)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := addressesChanged(ctx, tx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{u.Email}
+	for _, email := range append(had, changed...) {
+		switch _, err := findUser(ctx, tx, email); {
+		case errors.Is(err, db.ErrNoRow):
+			all = append(all, email)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 func lastOwner(err error, m Membership) error {

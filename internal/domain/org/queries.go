@@ -151,6 +151,13 @@ func markHanded(ctx context.Context, tx *db.Tx, u User) error {
 	return db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
 }
 
+// addressesChanged lists the addresses that a user had lately.
+func addressesChanged(ctx context.Context, q db.Querier, userID int64) ([]string, error) {
+	return db.All(ctx, q, db.Value[string], `
+		SELECT old_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL
+		UNION SELECT new_email FROM address_changes WHERE user_id = $1 AND changed_at IS NOT NULL`, userID)
+}
+
 func findUserByID(ctx context.Context, q db.Querier, id int64) (User, error) {
 	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.id = $1`, id)
 }

@@ -413,7 +413,8 @@ CREATE TABLE accepted_invites (
 	mail_attempts         INTEGER NOT NULL,
 	mail_at               {{timestamp}},
 	search                TEXT NOT NULL,
-	accepted_at           {{timestamp}} NOT NULL
+	accepted_at           {{timestamp}} NOT NULL,
+	accepted_by           BIGINT NOT NULL -- whose address it was sent to, whatever they have now
 ) {{clustered}};
 CREATE INDEX accepted_invites_newest ON accepted_invites (organization_id, created_at, id);
 CREATE INDEX accepted_invites_oldest ON accepted_invites (accepted_at);
@@ -422,7 +423,8 @@ CREATE INDEX accepted_invites_target ON accepted_invites (target_email);
 -- What was done and by whom, and who is told of it.
 
 -- A name, and changes that hold a person's address, are in the chain as name_hash and changes_hash,
--- the SHA-256 of the salt and the text, so that text and salt can be erased.
+-- the SHA-256 of the salt and the text, so that text and salt can be erased. So is data, whose hash is
+-- stored once it is gone.
 CREATE TABLE activity (
 	id              {{counter}},
 	organization_id TEXT NOT NULL,
@@ -442,7 +444,8 @@ CREATE TABLE activity (
 	name_hash       TEXT NOT NULL DEFAULT '',
 	changes_hash    TEXT NOT NULL DEFAULT '',
 	salt            TEXT NOT NULL DEFAULT '',
-	data            {{json}} -- of an event: the object as the API showed it after the change; NULL: there is none, or it is no longer listed
+	data            {{json}}, -- of an event: the object as the API showed it after the change; NULL: there is none, or it is no longer listed
+	data_hash       TEXT NOT NULL DEFAULT '' -- '': data is there, or was never
 );
 -- Whose entries, by which key, and of what, is told from the index of all.
 CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id, user_id, key_id, item_id);
