@@ -54,6 +54,8 @@ type AppDraft struct {
 	PublicJobs   json.RawMessage `json:"public_jobs,omitempty"`
 	// Source is the text of each of its first files by its name; not for apps that are installed.
 	Source Files `json:"source,omitempty"`
+	// Message says what the first version is for.
+	Message string `json:"message,omitempty"`
 }
 
 // AppPatch is what to change in an app. A nil field stays as it is; the JSON

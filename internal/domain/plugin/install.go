@@ -144,7 +144,7 @@ func (s Service) remote(ctx context.Context, p *Plugin, url string) (given upstr
 	if url != "" {
 		return upstream.Remote{}, fault.Field(fault.Invalid, "url", "The catalog has no app with this url; install it as custom.")
 	}
-	return upstream.Remote{}, fault.Field(fault.Invalid, "name", "The catalog has no app named %q.", p.Name)
+	return upstream.Remote{}, fault.Field(fault.Invalid, "name", "The catalog has no app named %q. The address of a repository begins with https://.", p.Name)
 }
 
 // fetched is a version that has come from its upstream and been compiled.

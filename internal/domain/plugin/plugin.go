@@ -78,7 +78,7 @@ type Draft struct {
 	Metrics      patch.Field[string]
 	PublicJobs   patch.Field[string]
 	Source       []Edit              // its first files; only Create reads them
-	Message      patch.Field[string] // what to say of the version that is saved; only UpdateSource reads it
+	Message      patch.Field[string] // what to say of the version that is saved; only UpdateSource and Create read it
 }
 
 // maxStructure is how large JSON may be, in bytes.

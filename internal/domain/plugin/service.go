@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -54,7 +55,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 		return s.install(ctx, c, p, d.URL.Value)
 	}
 	if len(d.Source) > 0 {
-		return s.createWithSource(ctx, c, p, d.Source)
+		return s.createWithSource(ctx, c, p, d)
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
 	return p, err
@@ -85,6 +86,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	} else if !d.Name.Set {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
 	}
+	faults.Add(patch.Text("message", d.Message, maxMessage))
 	faults.Add(d.faults().Err())
 	if err := faults.Err(); err != nil {
 		return Plugin{}, err

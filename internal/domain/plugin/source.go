@@ -142,8 +142,8 @@ func (d *Draft) readSource(kind Type) error {
 }
 
 // createWithSource stores a new plugin with its first files, all of it or nothing.
-func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin, edits []Edit) (Plugin, error) {
-	texts, err := edited(nil, edits)
+func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin, d Draft) (Plugin, error) {
+	texts, err := edited(nil, d.Source)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -152,7 +152,7 @@ func (s Service) createWithSource(ctx context.Context, c access.Caller, p Plugin
 		return Plugin{}, err
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return s.insertWith(ctx, tx, c, &p, origin{OrganizationID: p.OrganizationID}, Version{Tag: p.Tag}, b)
+		return s.insertWith(ctx, tx, c, &p, origin{OrganizationID: p.OrganizationID}, Version{Tag: p.Tag, Message: strings.TrimSpace(d.Message.Value)}, b)
 	})
 	return p, err
 }

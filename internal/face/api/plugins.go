@@ -56,7 +56,7 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 		return err
 	}
 	d := readPlugin(o)
-	d.Source = readEdits(o)
+	d.Source, d.Message = readEdits(o), o.Text("message")
 	p, err := a.Plugins.Create(r.Context(), c, d)
 	if err != nil {
 		return err

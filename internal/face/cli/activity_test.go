@@ -23,11 +23,11 @@ func TestActivityVerify(t *testing.T) {
 		{"activity list --scope=Key", OK, "TIME", ""},
 		{"activity head", OK, "NUMBER", ""},
 		{"activity head --json", OK, `{"number":0,"hash":"` + strings.Repeat("0", 64) + `","at":null}`, ""},
-		{"activity verify --json", OK, `"entries":0`, ""},
-		{"activity verify --head=5:" + hash, Refused, "entry 1 was removed", "entry 1 was removed"},
-		{"activity verify --head=5:x", Misused, "", "NUMBER:HASH"},
-		{"activity verify --head=0:" + hash, Misused, "", "NUMBER:HASH"},
-		{"activity verify --head=" + hash, Misused, "", "NUMBER:HASH"},
+		{"admin activity verify --json", OK, `"entries":0`, ""},
+		{"admin activity verify --head=5:" + hash, Refused, "entry 1 was removed", "entry 1 was removed"},
+		{"admin activity verify --head=5:x", Misused, "", "NUMBER:HASH"},
+		{"admin activity verify --head=0:" + hash, Misused, "", "NUMBER:HASH"},
+		{"admin activity verify --head=" + hash, Misused, "", "NUMBER:HASH"},
 	} {
 		var out, complaints bytes.Buffer
 		code := Run(t.Context(), strings.Fields(c.line), environ, strings.NewReader(""), &out, &complaints)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -119,8 +120,27 @@ func (a anApp) with(ctx context.Context, o *client.Organization, out *terminal.O
 type appGet struct{ anApp }
 
 // Run shows one app.
-func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.GetApp(ctx, id) })
+func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+		app, err := o.GetApp(ctx, id)
+		if err != nil {
+			return app, err
+		}
+		return app, tellDisabled(ctx, o, to, id)
+	})
+}
+
+// tellDisabled tells that an app is disabled, which its object does not have.
+func tellDisabled(ctx context.Context, o *client.Organization, to terminal.Log, id int64) error {
+	found, err := o.FindApps(ctx, client.AppFilter{State: "disabled", IDs: []int64{id}}, client.Range{Limit: 1})
+	if err != nil || found.Count == 0 {
+		return err
+	}
+	source, err := o.GetSource(ctx, id)
+	if err == nil && source.Disabled != nil {
+		fmt.Fprintf(to, "foyer: note: it is disabled, and runs on no page: %s\n", terminal.Printable(source.Disabled.Reason))
+	}
+	return err
 }
 
 type appCreate struct {
@@ -151,6 +171,18 @@ func create(ctx context.Context, o *client.Organization, out *terminal.Output, d
 	return apps.One(out, app)
 }
 
+// tellSource tells what the compiler says of the files of an app that has some.
+func tellSource(ctx context.Context, o *client.Organization, to terminal.Log, app client.App) error {
+	source, err := o.GetSource(ctx, app.ID)
+	if err != nil {
+		return err
+	}
+	if len(source.SourceFiles) > 0 {
+		tellCompiled(to, "", source)
+	}
+	return nil
+}
+
 type adminAppCreate struct {
 	appCreate
 	URL string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
@@ -173,7 +205,7 @@ type appInstall struct {
 }
 
 // Run installs an app.
-func (c appInstall) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+func (c appInstall) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	from, err := in.Or(c.From)
 	if err != nil {
 		return err
@@ -182,7 +214,11 @@ func (c appInstall) Run(ctx context.Context, o *client.Organization, out *termin
 	if !strings.Contains(from, "://") {
 		draft.PluginType, draft.URL, draft.Name = client.PluginRepository, "", from
 	}
-	return create(ctx, o, out, draft)
+	app, err := o.CreateApp(ctx, draft)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tellSource(ctx, o, to, app), apps.One(out, app))
 }
 
 type appSet struct {
@@ -251,9 +287,17 @@ func (m move) upgrade() client.Upgrade {
 type appUpgrade struct{ move }
 
 // Run moves an app to another version.
-func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.with(ctx, o, out, func(id int64) (client.App, error) {
-		return o.UpgradeApp(ctx, id, c.upgrade())
+		app, err := o.UpgradeApp(ctx, id, c.upgrade())
+		switch {
+		case err != nil:
+			return app, err
+		case app.URL == "" && c.Tag == nil && c.Version == 0:
+			fmt.Fprintln(to, "foyer: note: nothing has changed: it was not installed from a repository, so there is no newer version to ask for")
+			return app, nil
+		}
+		return app, tellSource(ctx, o, to, app)
 	})
 }
 
@@ -263,11 +307,17 @@ type appDisable struct {
 }
 
 // Run stops an app on all pages.
-func (c appDisable) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+func (c appDisable) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	if err := in.Confirm("Stop app %s on all pages of all organizations?", c.App); err != nil {
 		return err
 	}
-	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.DisableApp(ctx, id, c.Reason) })
+	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+		app, err := o.DisableApp(ctx, id, c.Reason)
+		if err != nil {
+			return app, err
+		}
+		return app, tellDisabled(ctx, o, to, id)
+	})
 }
 
 type appEnable struct{ anApp }

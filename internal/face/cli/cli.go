@@ -34,8 +34,6 @@ type serving struct {
 	JSON    bool   `name:"json" help:"Answer in JSON."`
 	Yes     bool   `short:"y" help:"Do what cannot be undone without asking."`
 
-	ShowVersion kong.VersionFlag `name:"version" hidden:""` // as other programs have it
-
 	Serve serveCommand `cmd:"" help:"Start the server."`
 }
 
@@ -178,15 +176,22 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
+	case len(args) == 1 && args[0] == "--version": // as other programs have it; no command takes it
+		args = []string{"version"}
 	case args[0] == "help":
 		args = slices.Concat(args[1:], []string{"--help"})
 	}
 	e := newEnvironment(environ, stderr)
-	parsed, err := parser.Parse(e.goOn(flagsLast(args)))
+	args, err = e.goOn(flagsLast(args))
+	if err != nil {
+		return terminal.Misused(err)
+	}
+	parsed, err := parser.Parse(args)
 	if helped {
 		return nil
 	}
 	if err != nil {
+		c.JSON = c.JSON || wantsJSON(args)
 		return terminal.Misused(errors.New(strings.Replace(err.Error(), `one of "",`, `one of `, 1))) // "" is that a flag is not given
 	}
 	e.command, e.flags = parsed.Command(), flagValues(parsed)
@@ -195,11 +200,26 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		return err
 	}
 	out := terminal.NewOutput(stdout, c.format(), e.variables["NO_COLOR"] != "")
-	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes}, e.profiles(), parser.Model)
+	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes}, e.profiles(), e.databaseHere(), parser.Model)
 	if e.err != nil {
 		return e.err // kong's names the type of an argument
 	}
 	return err
+}
+
+// wantsJSON reports whether a command line that was not understood asks for JSON.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--json", arg == "-ojson", arg == "--output=json":
+			return true
+		case (arg == "-o" || arg == "--output") && i+1 < len(args) && args[i+1] == "json":
+			return true
+		}
+	}
+	return false
 }
 
 const helpWidth = 120
@@ -213,7 +233,6 @@ func (c *commands) parser(args []string, options ...kong.Option) (*kong.Kong, er
 	return kong.New(grammar, slices.Concat([]kong.Option{
 		kong.Name("foyer"), kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: helpWidth}),
-		kong.Vars{"version": Version()},
 	}, options)...)
 }
 

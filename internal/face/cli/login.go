@@ -34,7 +34,7 @@ Examples:
 }
 
 // Run keeps a server and a key.
-func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log) error {
+func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log, here databaseHere) error {
 	if _, err := client.New(c.URL, ""); err != nil { // before a key is asked for
 		return terminal.Misused(err)
 	}
@@ -66,7 +66,11 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 		return err
 	}
 	answer := map[string]string{"profile": c.Profile, "url": p.URL, "email": user.Email, "file": string(kept)}
-	return out.Say(answer, "Commands now work on %s as %s. The key is in %s.", p.URL, terminal.Printable(user.Email), kept)
+	said := "Commands now work on %s as %s. The key is in %s."
+	if here {
+		said += fmt.Sprintf(" In this folder they still work on its database: give --profile=%s for the server.", c.Profile)
+	}
+	return out.Say(answer, said, p.URL, terminal.Printable(user.Email), kept)
 }
 
 func (c loginCommand) key(ctx context.Context, in terminal.Input, to terminal.Log) (string, error) {

@@ -11,28 +11,56 @@ import (
 // they had the same names there.
 var shared = []string{"app", "site", "invite", "member", "key", "organization", "activity"}
 
-// Commands that have only ever worked on the database.
-var operators = []string{"user list", "user signin-link", "user delete", "user unlink", "backup", "restore", "migrate", "organization create", "member add", "app credentials", "activity verify"}
+// Commands that have only ever worked on the database, under the names that they had before there was admin.
+var operators = []string{"user list", "backup", "restore", "migrate", "organization create", "member add", "app credentials"}
 
-// goOn lets commands on the database go on under their old names, for one release.
-func (e *environment) goOn(args []string) []string {
+// Those that came with admin, and have no other name.
+var admins = []string{"user signin-link", "user delete", "user unlink", "organization delete", "activity verify"}
+
+// goOn lets commands on the database go on under their old names, for one release. None of them asked then
+// whether it is meant, but restore does.
+func (e *environment) goOn(args []string) ([]string, error) {
 	words, flags := split(args)
 	command := strings.Join(words[:min(2, len(words))], " ")
-	onDatabase := len(words) > 0 && (slices.Contains(operators, words[0]) || slices.Contains(operators, command))
+	if len(words) > 0 && slices.Contains(operators, words[0]) {
+		command = words[0]
+	}
+	onDatabase := slices.Contains(operators, command)
 	switch {
+	case slices.Contains(admins, command):
+		return nil, fmt.Errorf("it is for operators, on the database: its name is `foyer admin %s`", command)
 	case len(words) == 0 || !onDatabase && !slices.Contains(shared, words[0]) || command == "key generate":
-		return args
+		return args, nil
 	case flags["--help"]:
 		if !onDatabase {
-			return args
+			return args, nil
 		}
-		return slices.Concat([]string{"admin"}, args)
+		return slices.Concat([]string{"admin"}, args), nil
+	case onDatabase && e.meansServer(command, flags):
+		return nil, fmt.Errorf("it works on the database, not on a server: its name is `foyer admin %s`", command)
 	case !onDatabase && !e.meansDatabase(command, flags):
-		return args
+		return args, nil
 	}
 	fmt.Fprintf(e.stderr, "foyer: note: `foyer %s` works on the database here; its name there is now `foyer admin %s`.\n", command, command)
-	return slices.Concat([]string{"admin"}, args, []string{"--yes"})
+	args = slices.Concat([]string{"admin"}, args)
+	if command != "restore" {
+		args = append(args, "--yes")
+	}
+	return args, nil
 }
+
+// meansServer reports whether a command is told which server to work on.
+func (e *environment) meansServer(command string, flags map[string]bool) bool {
+	url := flags["--url"] && command != "app credentials" // whose --url is that of a repository
+	return url || flags["--profile"] || e.variables["FOYER_URL"] != ""
+}
+
+// databaseHere reports whether commands in this folder work on a database, unless they are told otherwise.
+func (e *environment) databaseHere() databaseHere {
+	return databaseHere(e.meansDatabase("", map[string]bool{}))
+}
+
+type databaseHere bool
 
 // meansDatabase reports whether a command that could work on a server is meant for the database.
 func (e *environment) meansDatabase(command string, flags map[string]bool) bool {

@@ -24,7 +24,13 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"app list --profile=x", "FOYER_DATA_DIR=x", "app list --profile=x"},
 		{"app create --url=https://git.example", "FOYER_DATA_DIR=x", "admin app create --url=https://git.example --yes"},
 		{"app create --url=https://git.example", "", "app create --url=https://git.example"},
-		{"backup x", "FOYER_URL=https://x.example", "admin backup x --yes"},
+		{"backup x", "FOYER_URL=https://x.example", "refused: foyer admin backup"},
+		{"organization create --name=x", "FOYER_URL=https://x.example", "refused: foyer admin organization create"},
+		{"member add --profile=x", "", "refused: foyer admin member add"},
+		{"app credentials 1 --url=https://git.example", "", "admin app credentials 1 --url=https://git.example --yes"},
+		{"restore x", "", "admin restore x"},
+		{"user delete a@x.example", "FOYER_DATA_DIR=x", "refused: foyer admin user delete"},
+		{"organization delete x", "", "refused: foyer admin organization delete"},
 		{"member add", "", "admin member add --yes"},
 		{"backup --help", "", "admin backup --help"},
 		{"app list --help", "FOYER_DATA_DIR=x", "app list --help"},
@@ -34,11 +40,16 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"app push -- --as", "", "app push -- --as"},
 	} {
 		var warned bytes.Buffer
-		got := strings.Join(newEnvironment(strings.Fields(c.environ), &warned).goOn(flagsLast(strings.Fields(c.line))), " ")
-		if got != c.want {
-			t.Errorf("%s %s: %s; want %s", c.environ, c.line, got, c.want)
+		args, err := newEnvironment(strings.Fields(c.environ), &warned).goOn(flagsLast(strings.Fields(c.line)))
+		got := strings.Join(args, " ")
+		if name, refused := strings.CutPrefix(c.want, "refused: "); refused {
+			if err == nil || !strings.Contains(err.Error(), "`"+name+"`") {
+				t.Errorf("%s %s: %s, %v; want it refused", c.environ, c.line, got, err)
+			}
+		} else if got != c.want || err != nil {
+			t.Errorf("%s %s: %s, %v; want %s", c.environ, c.line, got, err, c.want)
 		}
-		if lines := strings.Count(warned.String(), "\n"); lines == 1 != strings.HasSuffix(got, "--yes") {
+		if lines := strings.Count(warned.String(), "\n"); lines == 1 != (strings.HasPrefix(got, "admin") && !strings.HasPrefix(c.line, "admin") && !strings.Contains(c.line, "--help")) {
 			t.Errorf("%s %s: %d lines of warning", c.environ, c.line, lines)
 		}
 	}

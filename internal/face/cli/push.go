@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +22,7 @@ import (
 
 type appPush struct {
 	Dir  string `arg:"" help:"The folder."`
-	App  string `placeholder:"ID" help:"The app, by id or name. Without it, that with the name of --name, or of the folder."`
+	App  string `placeholder:"ID" help:"The app, by id or name. Without it, that with the name of --name, of plugin.json, or of the folder."`
 	Name string `help:"What the app is to be called."`
 
 	Message string `short:"m" placeholder:"TEXT" help:"What the change is for; the version keeps it."`
@@ -29,7 +31,8 @@ type appPush struct {
 // Help says what is sent.
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, as is what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type source is made.
+left out, as are source maps, and what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type
+source is made. A name in plugin.json is the app's, so --name and a new --app must not say another one.
 What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
 
 Example:
@@ -54,34 +57,15 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if len(files) == 0 {
 		return fmt.Errorf("%s has no file that an app can have", c.Dir)
 	}
-	source, err := c.send(ctx, o, files)
+	source, err := c.send(ctx, o, files, to)
 	if err != nil {
 		return err
 	}
-	wrong := 0
-	for _, f := range source.SourceFiles {
-		place := filepath.Join(c.Dir, filepath.FromSlash(f.Filename))
-		if f.Line > 0 { // else it is what the file imports that is wrong
-			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
-		}
-		if f.Error != "" {
-			wrong++
-			fmt.Fprintf(to, "%s: error: %s\n", place, terminal.Printable(f.Error))
-		}
-		if f.Warning != "" {
-			fmt.Fprintf(to, "%s: warning: %s\n", place, terminal.Printable(f.Warning))
-		}
-	}
+	wrong := tellCompiled(to, c.Dir, source)
 	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle}); err != nil {
 		return err
 	}
-	switch wrong {
-	case 0:
-		return nil
-	case 1:
-		return errors.New("one file does not compile: it is stored, and pages go on with the last version that did")
-	}
-	return fmt.Errorf("%d files do not compile: they are stored, and pages go on with the last version that did", wrong)
+	return notCompiled(wrong)
 }
 
 var pushes = terminal.View[pushed]{
@@ -96,28 +80,47 @@ var pushes = terminal.View[pushed]{
 }
 
 // send makes the folder's files those of the app, in one version.
-func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files) (client.AppSource, error) {
-	id, err := c.find(ctx, o)
+func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files, to io.Writer) (client.AppSource, error) {
+	declared := declaredName(files)
+	if c.Name != "" && declared != "" && c.Name != declared {
+		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
+	}
+	wanted := c.wanted(declared)
+	id, err := c.find(ctx, o, wanted)
 	if err != nil {
 		return client.AppSource{}, err
 	}
 	if id == 0 {
-		name := c.wanted()
-		if c.Name != "" {
-			name = c.Name
-		}
-		app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: name, Source: files})
-		if err != nil {
-			return client.AppSource{}, err
-		}
-		return o.GetSource(ctx, app.ID)
+		return c.create(ctx, o, wanted, declared, files, to)
 	}
 	for try := 1; ; try++ {
-		source, err := c.replace(ctx, o, id, files)
+		source, err := c.replace(ctx, o, id, wanted, files)
 		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
 			return source, err
 		}
 	}
+}
+
+// create makes an app of the folder's files.
+func (c appPush) create(ctx context.Context, o *client.Organization, wanted, declared string, files client.Files, to io.Writer) (client.AppSource, error) {
+	if declared != "" && declared != wanted {
+		return client.AppSource{}, fmt.Errorf("there is no app %s, and plugin.json would call a new one %s: name that with --app, or the id of an app", wanted, declared)
+	}
+	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: cmp.Or(c.Name, wanted), Source: files, Message: c.Message})
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	fmt.Fprintf(to, "foyer: note: made app %d: there was none named %s\n", app.ID, terminal.Printable(wanted))
+	return o.GetSource(ctx, app.ID)
+}
+
+// declaredName is what plugin.json calls the app; "": nothing.
+func declaredName(files client.Files) string {
+	var manifest struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal([]byte(files["plugin.json"]), &manifest) // what is wrong with it, the server says
+	return strings.TrimSpace(manifest.Name)
 }
 
 // maxTries is how often a push is sent that others come before.
@@ -125,11 +128,11 @@ const maxTries = 5
 
 // replace makes the folder's files those of the app, unless somebody else changes it meanwhile: it
 // would keep what they add.
-func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, files client.Files) (client.AppSource, error) {
+func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, files client.Files) (client.AppSource, error) {
 	var etag string
 	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
 	if err != nil {
-		return now, orMissing(err, "app", c.wanted())
+		return now, orMissing(err, "app", wanted)
 	}
 	patch := client.SourcePatch{Source: client.FileEdits{}, Message: c.Message}
 	if c.Name != "" && c.Name != now.Name {
@@ -144,13 +147,10 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
 }
 
-// wanted is what the app is named by.
-func (c appPush) wanted() string {
-	switch {
-	case c.App != "":
-		return c.App
-	case c.Name != "":
-		return c.Name
+// wanted is what the app is named by, where plugin.json may call it something.
+func (c appPush) wanted(declared string) string {
+	if name := cmp.Or(c.App, c.Name, declared); name != "" {
+		return name
 	}
 	whole, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -160,8 +160,7 @@ func (c appPush) wanted() string {
 }
 
 // find returns the id of the app; 0: the organization has none of that name.
-func (c appPush) find(ctx context.Context, o *client.Organization) (int64, error) {
-	name := c.wanted()
+func (c appPush) find(ctx context.Context, o *client.Organization, name string) (int64, error) {
 	if id, err := strconv.ParseInt(c.App, 10, 64); err == nil {
 		return id, nil
 	}
@@ -209,6 +208,10 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		}
 		if !d.Type().IsRegular() {
 			fmt.Fprintf(to, "foyer: note: left out %s: not a file\n", terminal.Printable(name))
+			return nil
+		}
+		if path.Ext(name) == ".map" {
+			fmt.Fprintf(to, "foyer: note: left out %s: a source map, which pages do not get\n", terminal.Printable(name))
 			return nil
 		}
 		content, err := root.ReadFile(filepath.FromSlash(name))

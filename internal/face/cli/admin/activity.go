@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"foyer/internal/base/fault"
@@ -60,7 +61,7 @@ func (c activityList) Validate() error {
 
 // Run lists activity.
 func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	o, err := c.find(ctx, d)
+	id, err := c.chain(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 			return err
 		}
 	}
-	f := activity.Filter{OrganizationID: o.ID, ItemID: c.Item, UserEmail: c.User}
+	f := activity.Filter{OrganizationID: id, ItemID: c.Item, UserEmail: c.User}
 	if c.Scope != "" {
 		f.Scopes = []activity.Scope{activity.Scope(c.Scope)}
 	}
@@ -78,6 +79,18 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 		return err
 	}
 	return activities.All(out, found.Items)
+}
+
+// chain is the id of the organization whose activity is meant, which outlives it.
+func (w where) chain(ctx context.Context, d *server.Domain) (string, error) {
+	o, err := w.find(ctx, d)
+	if err == nil || w.Organization == "" {
+		return o.ID, err
+	}
+	if chains, listErr := d.ActivityChains(ctx); listErr == nil && slices.Contains(chains, strings.ToLower(w.Organization)) {
+		return strings.ToLower(w.Organization), nil
+	}
+	return "", err
 }
 
 var activities = terminal.View[activity.Stored]{
@@ -105,11 +118,11 @@ type activityHead struct{ where }
 
 // Run shows the head of the chain.
 func (c activityHead) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	o, err := c.find(ctx, d)
+	id, err := c.chain(ctx, d)
 	if err != nil {
 		return err
 	}
-	head, err := d.ActivityHead(ctx, o.ID)
+	head, err := d.ActivityHead(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -146,11 +159,11 @@ func (c *activityVerify) Validate() error {
 func (c *activityVerify) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	var organizations []string
 	if c.Organization != "" || c.Head != "" {
-		o, err := where{c.Organization}.find(ctx, d)
+		id, err := where{c.Organization}.chain(ctx, d)
 		if err != nil {
 			return err
 		}
-		organizations = []string{o.ID}
+		organizations = []string{id}
 	} else {
 		var err error
 		if organizations, err = d.ActivityChains(ctx); err != nil {

@@ -20,14 +20,13 @@ type where struct {
 }
 
 func (w where) find(ctx context.Context, d *server.Domain) (org.Organization, error) {
-	all, err := d.Organizations.List(ctx)
-	if err != nil {
-		return org.Organization{}, err
-	}
 	if w.Organization != "" {
-		return named(all, w.Organization)
+		return named(ctx, d, w.Organization)
 	}
+	all, err := d.Organizations.List(ctx)
 	switch {
+	case err != nil:
+		return org.Organization{}, err
 	case len(all) == 0:
 		return org.Organization{}, fault.New(fault.NotFound, "There is no organization yet: make one with `foyer admin organization create`.")
 	case len(all) > 1:
@@ -37,7 +36,11 @@ func (w where) find(ctx context.Context, d *server.Domain) (org.Organization, er
 }
 
 // named finds an organization by its id, or by its name if no other has that.
-func named(all []org.Organization, name string) (org.Organization, error) {
+func named(ctx context.Context, d *server.Domain, name string) (org.Organization, error) {
+	all, err := d.Organizations.List(ctx)
+	if err != nil {
+		return org.Organization{}, err
+	}
 	var found []org.Organization
 	for _, o := range all {
 		if strings.EqualFold(o.ID, name) {

@@ -30,7 +30,7 @@ func confirm(in terminal.Input, name, what string) error {
 }
 
 type organizationDelete struct {
-	ID string `arg:"" help:"Its id."`
+	ID string `arg:"" help:"Its id or name."`
 }
 
 // Help says what goes.
@@ -41,7 +41,7 @@ Users stay: see foyer admin user delete. After the last organization, the next s
 
 // Run deletes an organization.
 func (c organizationDelete) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
-	o, err := d.Organizations.Get(ctx, c.ID)
+	o, err := named(ctx, d, c.ID)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (Key) Help() string {
 
 type keyCreate struct {
 	Email        string            `required:"" placeholder:"EMAIL" help:"Whose key it is."`
-	Organization string            `placeholder:"ID" help:"Bind the key to this organization. Without it, the key opens all of the user's."`
+	Organization string            `placeholder:"ID" help:"Bind the key to this organization, by its id or name. Without it, the key opens all of the user's."`
 	Scope        []string          `required:"" placeholder:"SCOPE" help:"What the key may do: plugin:read, plugin:write, organization_member:read, organization_member:write, or * for everything. Can be repeated."`
 	Name         string            `placeholder:"TEXT" help:"By what its user will know it. Without it, key N."`
 	ExpiresIn    terminal.Lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, for ever."`
@@ -50,7 +50,12 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 		return err
 	}
 	if c.Organization != "" {
-		members, err := d.Organizations.Members(ctx, c.Organization)
+		o, err := named(ctx, d, c.Organization)
+		if err != nil {
+			return err
+		}
+		c.Organization = o.ID
+		members, err := d.Organizations.Members(ctx, o.ID)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (organizationList) Run(ctx context.Context, d *server.Domain, out *terminal
 }
 
 type organizationSet struct {
-	ID string `arg:"" help:"Its id."`
+	ID string `arg:"" help:"Its id or name."`
 
 	Name                 *string            `help:"Its name, which mails and pages show: 1 to 200 characters."`
 	MembersCanInvite     *bool              `help:"Let members invite; =false: only admins and owners."`
@@ -92,7 +92,10 @@ func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *termina
 		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
 		set.AllowedDomains = &domains
 	}
-	o, err := d.Organizations.Set(ctx, access.Caller{}, c.ID, set)
+	o, err := named(ctx, d, c.ID)
+	if err == nil {
+		o, err = d.Organizations.Set(ctx, access.Caller{}, o.ID, set)
+	}
 	if err != nil {
 		return err
 	}
