@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -44,7 +45,7 @@ func notCompiled(wrong int) error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("one file does not compile: it is stored, and pages go on with the last version that did")
+		return errors.New("one file does not compile: it is stored, and pages go on with the last version that did")
 	}
 	return fmt.Errorf("%d files do not compile: they are stored, and pages go on with the last version that did", wrong)
 }

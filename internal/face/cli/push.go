@@ -206,24 +206,31 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		case d.IsDir():
 			return nil
 		}
-		if !d.Type().IsRegular() {
-			fmt.Fprintf(to, "foyer: note: left out %s: not a file\n", terminal.Printable(name))
-			return nil
-		}
-		if path.Ext(name) == ".map" {
-			fmt.Fprintf(to, "foyer: note: left out %s: a source map, which pages do not get\n", terminal.Printable(name))
-			return nil
-		}
-		content, err := root.ReadFile(filepath.FromSlash(name))
+		content, why, err := readFile(root, name, d)
 		if err != nil {
 			return err
 		}
-		if !plugin.Takes(name, string(content)) {
-			fmt.Fprintf(to, "foyer: note: left out %s: neither text nor a picture or font\n", terminal.Printable(name))
+		if why != "" {
+			fmt.Fprintf(to, "foyer: note: left out %s: %s\n", terminal.Printable(name), why)
 			return nil
 		}
-		files[path.Clean(name)] = string(content)
+		files[path.Clean(name)] = content
 		return nil
 	})
 	return files, err
+}
+
+// readFile reads a file, unless there is a reason to leave it out.
+func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, err error) {
+	switch {
+	case !d.Type().IsRegular():
+		return "", "not a file", nil
+	case path.Ext(name) == ".map":
+		return "", "a source map, which pages do not get", nil
+	}
+	read, err := root.ReadFile(filepath.FromSlash(name))
+	if err == nil && !plugin.Takes(name, string(read)) {
+		why = "neither text nor a picture or font"
+	}
+	return string(read), why, err
 }
