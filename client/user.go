@@ -110,8 +110,8 @@ func (o *Organization) Change(ctx context.Context, patch OrganizationPatch) (Org
 	return ask[OrganizationInfo](ctx, o.at, http.MethodPatch, "", nil, patch)
 }
 
-// MemberKey is a key of a member that can see the organization. LastUsedAt is nil for one
-// that is not bound to it.
+// MemberKey is a key of a member that can see the organization. LastUsedAt is when it was last
+// used there.
 type MemberKey struct {
 	Key
 	User struct {

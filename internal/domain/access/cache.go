@@ -277,6 +277,7 @@ type cached struct {
 	uses        lastuse.Notes[int64] // of keys
 	sessionUses lastuse.Notes[int64]
 	memberUses  lastuse.Notes[membership]
+	keyUses     lastuse.Notes[keyUse]
 }
 
 // noteUse remembers the use of a key, to the hour, and of a session, to 5 minutes.
@@ -294,7 +295,7 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
 }
 
-// noteActive remembers, to the hour, that a member has used a grant. What operators do as a
+// noteActive remembers, to the hour, that a member has used a grant, and with which key. What operators do as a
 // member is not theirs.
 func (c *cached) noteActive(id *Identity, i int, now time.Time) {
 	if id.activeHour == nil {
@@ -302,6 +303,9 @@ func (c *cached) noteActive(id *Identity, i int, now time.Time) {
 	}
 	hour := now.Unix() / 3600
 	if id.activeHour[i].Swap(hour) != hour {
-		c.memberUses.Note(memberOf(id.grants[i].org.ID, id.UserID), now.Truncate(time.Hour))
+		c.memberUses.Note(membership(within(id.grants[i].org.ID, id.UserID)), now.Truncate(time.Hour))
+		if id.KeyID != 0 && id.boundTo == "" {
+			c.keyUses.Note(keyUse(within(id.grants[i].org.ID, id.KeyID)), now.Truncate(time.Hour))
+		}
 	}
 }

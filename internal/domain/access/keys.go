@@ -136,7 +136,7 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 // reading costs no write.
 func (k *Keys) FlushUse(ctx context.Context) error {
 	return errors.Join(k.cache.uses.Flush(ctx, k.DB, markUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed),
-		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive))
+		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive), k.cache.keyUses.Flush(ctx, k.DB, markKeyUsed))
 }
 
 // keepExpired is how long expired keys stay listed, unless their user makes another.

@@ -14,13 +14,34 @@ import (
 // membership names a member: the organization's id, a space, and the user's id.
 type membership string
 
-func memberOf(organizationID string, userID int64) membership {
-	return membership(organizationID + " " + strconv.FormatInt(userID, 10))
+// keyUse names a key that was used in an organization, as membership does a user.
+type keyUse string
+
+func within(organizationID string, id int64) string {
+	return organizationID + " " + strconv.FormatInt(id, 10)
+}
+
+func parts(name string) (organizationID string, id int64, err error) {
+	organizationID, digits, _ := strings.Cut(name, " ")
+	id, err = strconv.ParseInt(digits, 10, 64)
+	return organizationID, id, err
+}
+
+// markKeyUsed does nothing for a key that has been revoked since.
+func markKeyUsed(ctx context.Context, tx *db.Tx, u keyUse, at time.Time) error {
+	organizationID, keyID, err := parts(string(u))
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `
+		INSERT INTO key_uses (key_id, organization_id, last_used_at)
+		SELECT k.id, o.id, CAST($3 AS TIMESTAMPTZ) FROM keys k, organizations o WHERE k.id = $1 AND o.id = $2
+		ON CONFLICT (key_id, organization_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_uses.last_used_at < excluded.last_used_at`,
+		keyID, organizationID, at)
 }
 
 func markMemberActive(ctx context.Context, tx *db.Tx, m membership, at time.Time) error {
-	organizationID, user, _ := strings.Cut(string(m), " ")
-	userID, err := strconv.ParseInt(user, 10, 64)
+	organizationID, userID, err := parts(string(m))
 	if err != nil {
 		return err
 	}
@@ -31,7 +52,7 @@ func markMemberActive(ctx context.Context, tx *db.Tx, m membership, at time.Time
 
 // MemberKey is a key that can see an organization, as its admins see it.
 type MemberKey struct {
-	Key       // LastUsedAt is that of a key bound to the organization; others may be used elsewhere
+	Key       // LastUsedAt is when it was last used in the organization
 	UserUUID  string
 	UserLevel Level
 }
@@ -106,7 +127,8 @@ const ofMembers = ` FROM memberships m JOIN keys k ON k.user_id = m.user_id AND 
 func selectMemberKeys(which string) string {
 	return `
 		SELECT k.id, k.user_id, u.email, k.name, k.prefix, k.organization_id, k.scopes, k.created_at, k.expires_at,
-			CASE WHEN k.organization_id IS NULL THEN NULL ELSE k.last_used_at END, u.uuid, found.level
+			CASE WHEN k.organization_id IS NULL THEN (SELECT last_used_at FROM key_uses WHERE key_id = k.id AND organization_id = $1) ELSE k.last_used_at END,
+			u.uuid, found.level
 		FROM (` + which + `) found JOIN keys k ON k.id = found.id JOIN users u ON u.id = k.user_id ORDER BY k.id`
 }
 

@@ -77,9 +77,11 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 		i.CreatedAt, i.UpdatedAt, i.ExpiresAt, i.Issue, i.Mail.State, i.Mail.Reason, i.Mail.Attempts, db.Null(&i.Mail.At), i.search(), at, userID)
 }
 
-// acceptedBy is who made an invite that was accepted.
-func acceptedBy(ctx context.Context, tx *db.Tx, organizationID, id string) (int64, error) {
-	return db.One(ctx, tx, db.Value[int64], `SELECT created_by FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+// findAccepted finds an invite that was accepted.
+func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
+	fields := func(i *Invite) []any { return append(i.fields(), &i.AcceptedAt) }
+	return db.One(ctx, tx, fields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
+		WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
 }
 
 func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {

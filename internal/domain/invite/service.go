@@ -250,14 +250,17 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 
 // forget removes what is kept of an invite that was accepted.
 func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id string) error {
-	createdBy, err := acceptedBy(ctx, tx, c.Organization.ID, id)
+	i, err := findAccepted(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	if err := MayDelete(c, createdBy); err != nil {
+	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
 		return err
 	}
-	return forgetAccepted(ctx, tx, c.Organization.ID, id)
+	if err := forgetAccepted(ctx, tx, c.Organization.ID, id); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, c, i, activity.Deleted, s.DB.Now())
 }
 
 // Resend gives an invite a new expiry and a new link, which is mailed; earlier links

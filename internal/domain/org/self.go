@@ -178,5 +178,20 @@ func (s Service) recordUser(ctx context.Context, tx *db.Tx, by access.Caller, u 
 	return nil
 }
 
+// RecordSignIn records in each organization of a user what was done to how they sign in. No event tells of it.
+func (s Service) RecordSignIn(ctx context.Context, tx *db.Tx, by access.Caller, u User, verb activity.Verb, changes ...activity.Change) error {
+	memberships, err := membershipsOf(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range memberships {
+		e := by.Did(activity.Entry{OrganizationID: m.OrganizationID, Scope: activity.Session, ItemID: u.UUID, Verb: verb, Name: u.Email, Changes: changes})
+		if err := activity.Record(ctx, tx, e, s.DB.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // search is what a member is searched by.
 func (u User) search() string { return plaintext.Fold(u.Email + " " + u.FirstName + " " + u.LastName) }

@@ -34,11 +34,39 @@ func (r *rig) sessions() (all []string) {
 	return all
 }
 
+// wantSessions wants entries, beside those of the links that were made for it.
 func (r *rig) wantSessions(want ...string) {
 	r.t.Helper()
-	if got := r.sessions(); !slices.Equal(got, want) {
+	isLink := func(entry string) bool { return strings.HasSuffix(entry, "link for 15 minutes") }
+	if got := slices.DeleteFunc(r.sessions(), isLink); !slices.Equal(got, want) {
 		r.t.Errorf("got\n%q, want\n%q", got, want)
 	}
+}
+
+// So is what is done to how somebody signs in: a link that an operator prints, and the account at the provider
+// that is theirs from then on, or no longer.
+func TestWaysInAreRecorded(t *testing.T) {
+	each(t, func(r *rig) {
+		u := r.join("ada@x.example", false, false)
+		r.link("ada@x.example")
+		if _, err := r.ByProvider(t.Context(), person("1", "ada@x.example"), access.SessionDraft{RequestID: "request"}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.Unlink(t.Context(), access.Caller{}, "ada@x.example"); err != nil || n != 1 {
+			t.Errorf("%d, %v", n, err)
+		}
+		issuer := person("1", "").Issuer
+		got := r.sessions()
+		for _, want := range []string{
+			u.UUID + ` created of ada@x.example by 0 in "" from "", link for 15 minutes`,
+			fmt.Sprintf(`%s updated of ada@x.example by %d in "request" from "", identity_provider %s`, u.UUID, u.ID, issuer),
+			u.UUID + ` updated of ada@x.example by 0 in "" from "", identity_provider <nil>`,
+		} {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s is not among %q", want, got)
+			}
+		}
+	})
 }
 
 // Each sign-in and each end of a session is in the activity of the user's organizations.

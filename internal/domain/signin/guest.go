@@ -113,7 +113,7 @@ func (s Service) AcceptAsGuest(ctx context.Context, sealed, inviteID string, nam
 			return err
 		}
 		if g.By.Subject != "" {
-			if err := insertIdentity(ctx, tx, g.By, m.User.ID, s.DB.Now()); err != nil {
+			if err := s.link(ctx, tx, g.By, m.User.ID, s.Keys.By(d, 0)); err != nil {
 				return err
 			}
 		}

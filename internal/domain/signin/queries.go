@@ -66,8 +66,9 @@ func deleteIdentitiesSince(ctx context.Context, tx *db.Tx, userID int64, since t
 	return db.Exec(ctx, tx, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`, userID, since)
 }
 
-func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64) (int64, error) {
-	return db.Changed(ctx, tx, `DELETE FROM identities WHERE user_id = $1`, userID)
+// deleteIdentities returns the issuers of those that it deletes.
+func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `DELETE FROM identities WHERE user_id = $1 RETURNING issuer`, userID)
 }
 
 // found is a user with an address.

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
@@ -85,14 +86,19 @@ func (s Service) Ask(ctx context.Context, email, clientAddress string) error {
 	return err
 }
 
-// Link makes a link that signs the user in who has an address, for whoever gives it to them.
-func (s Service) Link(ctx context.Context, email string) (url string, expires time.Time, err error) {
+// Link makes a link that signs the user in who has an address, for whoever gives it to them, and records that.
+func (s Service) Link(ctx context.Context, by access.Caller, email string) (url string, expires time.Time, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	token, l := s.newLink(user, false)
-	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertLink(ctx, tx, l) })
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := insertLink(ctx, tx, l); err != nil {
+			return err
+		}
+		return s.Organizations.RecordSignIn(ctx, tx, by, user, activity.Created, activity.Changed("link", nil, "for 15 minutes"))
+	})
 	return s.url(token), l.expiresAt, err
 }
 
@@ -178,7 +184,7 @@ func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.Session
 		userID, err := findIdentity(ctx, tx, p)
 		known := err == nil
 		if errors.Is(err, db.ErrNoRow) {
-			userID, failed.reason, err = s.recognize(ctx, tx, p)
+			userID, failed.reason, err = s.recognize(ctx, tx, p, s.Keys.By(d, 0))
 		}
 		if err != nil {
 			failed.userID = userID
@@ -229,7 +235,7 @@ func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (
 
 // recognize finds the user of somebody who signs in for the first time, and remembers them; 0:
 // there is none, and the address is believed to be theirs. A user who cannot sign in so comes with the reason.
-func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, why reason, err error) {
+func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims, by access.Caller) (userID int64, why reason, err error) {
 	if p.Email == "" {
 		return 0, "", fault.New(fault.Denied, "The identity provider does not say what your e-mail address is: ask whoever runs this server to have it sent.")
 	}
@@ -252,19 +258,42 @@ func (s Service) recognize(ctx context.Context, tx *db.Tx, p oidc.Claims) (userI
 	case user.identified:
 		return user.id, anotherAccount, fault.New(fault.Denied, "The user %s belongs to another account at the identity provider: ask whoever runs this server.", email)
 	}
-	return user.id, "", insertIdentity(ctx, tx, p, user.id, s.DB.Now())
+	return user.id, "", s.link(ctx, tx, p, user.id, by)
 }
+
+// link notes whom the provider knows as a user, and records that.
+func (s Service) link(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, by access.Caller) error {
+	if err := insertIdentity(ctx, tx, p, userID, s.DB.Now()); err != nil {
+		return err
+	}
+	u, err := s.Organizations.User(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	by.UserID = userID
+	return s.Organizations.RecordSignIn(ctx, tx, by, u, activity.Updated, activity.Changed(providerField, nil, p.Issuer))
+}
+
+// providerField is what the activity calls the identity provider that knows a user.
+const providerField = "identity_provider"
 
 // Unlink parts a user from their accounts at the identity provider, and ends the sessions that
 // began by it. It returns how many accounts there were.
-func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n int64, err error) {
+func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n int, err error) {
 	user, err := s.Organizations.UserByEmail(ctx, email)
 	if err != nil {
 		return 0, err
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if n, err = deleteIdentities(ctx, tx, user.ID); err != nil {
+		issuers, err := deleteIdentities(ctx, tx, user.ID)
+		if err != nil {
 			return err
+		}
+		n = len(issuers)
+		for _, issuer := range issuers {
+			if err := s.Organizations.RecordSignIn(ctx, tx, by, user, activity.Updated, activity.Changed(providerField, issuer, nil)); err != nil {
+				return err
+			}
 		}
 		return s.Keys.RemoveSessionsBy(ctx, tx, by, user.ID, access.ByProvider)
 	})

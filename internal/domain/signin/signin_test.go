@@ -72,7 +72,7 @@ func (r *rig) join(email string, byThemselves, verified bool) org.User {
 // link is the token of a link that was printed for a user.
 func (r *rig) link(email string) string {
 	r.t.Helper()
-	url, _, err := r.Link(r.t.Context(), email)
+	url, _, err := r.Link(r.t.Context(), access.Caller{}, email)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestLink(t *testing.T) {
 		if err := r.Tidy(t.Context()); err != nil || r.count("signin_links") != 0 {
 			t.Errorf("%d links, %v", r.count("signin_links"), err)
 		}
-		if _, _, err := r.Link(t.Context(), "eve@x.example"); !fault.Is(err, fault.NotFound) {
+		if _, _, err := r.Link(t.Context(), access.Caller{}, "eve@x.example"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a stranger: %v", err)
 		}
 	})

@@ -108,6 +108,8 @@ func TestAuditOfWrongFilters(t *testing.T) {
 		for query, attr := range map[string]string{
 			"scope=Keys": "scope", "activity=made": "activity", "user=x": "user", "user=0": "user", "user=a@b": "user", "key_id=0": "key_id", "key_id=x": "key_id",
 			"since=yesterday": "since", "until=2026-01-01": "until", "after=-1": "after", "after=5.x": "after", "limit=0": "limit", "offset=x": "offset",
+			"scope=": "scope", "activity=": "activity", "user=": "user", "key_id=": "key_id", "item_id=": "item_id", "since=": "since", "until=": "until", "after=": "after",
+			"scope=Key&scope=Session": "scope",
 		} {
 			got := r.send(r.key, "GET", "/activity?"+query, "")
 			if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"attr":"`+attr+`"`) {

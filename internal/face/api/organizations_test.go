@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,6 +141,19 @@ func TestKeysOfMembers(t *testing.T) {
 		}
 		if all := r.wantStatus(r.key, "GET", "/keys", "", 200).body; !strings.Contains(all, "owner@acme.example") {
 			r.t.Error(all)
+		}
+		r.wantStatus(memberKey, "GET", "/members", "", 200)
+		if err := r.keys.FlushUse(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		used := r.wantStatus(r.key, "GET", "/keys", "", 200).body
+		elsewhere := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/keys", "", 200).body
+		for of, want := range map[string]bool{used: true, elsewhere: false} {
+			lines := strings.Split(of, `{"id":`)
+			i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"prefix":"`+memberKey[:12]+`"`) })
+			if i < 0 || strings.Contains(lines[i], `"last_used_at":null`) == want {
+				r.t.Errorf("used here is %t, where the member has used the key in one organization: %s", want, of)
+			}
 		}
 		r.wantStatus(adminKey, "DELETE", "/keys/"+id(there), "", 404)
 		r.wantStatus(adminKey, "DELETE", "/keys/0", "", 404)

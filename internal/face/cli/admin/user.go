@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/face/api"
 	"foyer/internal/face/cli/terminal"
@@ -42,7 +43,7 @@ Whoever has the link can sign in as the user.`
 
 // Run prints a link.
 func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	link, expires, err := d.SignIn.Link(ctx, c.Email)
+	link, expires, err := d.SignIn.Link(ctx, access.Caller{}, c.Email)
 	if err != nil {
 		return err
 	}

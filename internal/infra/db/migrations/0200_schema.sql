@@ -70,6 +70,14 @@ CREATE TABLE keys (
 );
 CREATE INDEX keys_user ON keys (user_id, organization_id);
 
+-- When keys that are bound to no organization were last used in one, to the hour.
+CREATE TABLE key_uses (
+	key_id          BIGINT NOT NULL REFERENCES keys (id) ON DELETE CASCADE,
+	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+	last_used_at    {{timestamp}} NOT NULL,
+	PRIMARY KEY (key_id, organization_id)
+);
+
 -- What browsers are signed in with. A session ends 7 days after it began, or 12 hours after its
 -- last use.
 CREATE TABLE sessions (
