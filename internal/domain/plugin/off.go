@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -159,12 +160,15 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+		p, err := s.owned(ctx, tx, c, id, tx.ForUpdate)
 		if err != nil {
 			return err
 		}
 		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
 			return access.OrNotFound(err)
+		}
+		if err := precondition.Check(ctx, v); err != nil {
+			return err
 		}
 		if v.Withdrawn.Is() == to.Is() {
 			return nil

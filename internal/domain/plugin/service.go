@@ -337,9 +337,17 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
-// own returns a plugin that the caller is going to change: a global one of
-// another organization can be seen, but not changed.
+// own returns a plugin that the caller is going to change.
 func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+	p, err := s.owned(ctx, q, c, id, lock)
+	if err != nil {
+		return Plugin{}, err
+	}
+	return p, precondition.Check(ctx, p)
+}
+
+// owned returns a plugin of the caller's organization: a global one of another can be seen, but not changed.
+func (s Service) owned(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, err := find(ctx, q, c.Organization, id, lock)
 	if err != nil {
 		return Plugin{}, access.OrNotFound(err)
@@ -347,7 +355,7 @@ func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int6
 	if p.OrganizationID != c.Organization.ID {
 		return Plugin{}, fault.New(fault.Denied, "This app belongs to another organization, and only that one may change it.")
 	}
-	return p, precondition.Check(ctx, p)
+	return p, nil
 }
 
 // Own returns one plugin of the caller's organization, which may be changed.

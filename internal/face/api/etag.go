@@ -86,6 +86,11 @@ func (a *API) tagOf(object any) wire.Tag {
 func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, error) {
 	at := func(path string) bool { return route.Path == path || strings.HasPrefix(route.Path, path+"/") }
 	switch ctx := r.Context(); {
+	case at(versions + "/{version}"):
+		if _, err := a.Plugins.Own(ctx, c, pluginID(r)); err != nil {
+			return nil, err
+		}
+		return a.Plugins.Version(ctx, c, pluginID(r), patch.ID(r.PathValue("version")))
 	case at(apps + "/{id}"):
 		return a.Plugins.Own(ctx, c, pluginID(r))
 	case at(placed + "/{app_id}"):

@@ -114,7 +114,7 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+	return wire.WriteTagged(w, http.StatusOK, a.tagOf(v), func(b []byte) []byte { // its config_schema never changes
 		b = AppendVersion(b, v)
 		return append(wire.AppendJSON(b[:len(b)-1], "config_schema", v.Schema), '}')
 	})
