@@ -12,7 +12,7 @@ const dryRunParameter = "dry_run"
 
 // dryRun has a request that asks for it make all checks and change nothing.
 func dryRun(w http.ResponseWriter, r *http.Request, route Route) (*http.Request, error) {
-	if route.reads() && !strings.Contains(r.URL.RawQuery, dryRunParameter) {
+	if query := r.URL.RawQuery; route.reads() && !strings.Contains(query, dryRunParameter) && !strings.Contains(query, "%") {
 		return r, nil
 	}
 	values, asked := r.URL.Query()[dryRunParameter]

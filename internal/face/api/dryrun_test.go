@@ -114,6 +114,7 @@ func TestDryRunRefused(t *testing.T) {
 			{"POST", apps + "?dry%5Frun=yes", `{"name":"y"}`, `"attr":"dry_run"`, 400},
 			{"POST", apps + "?dry_run=true&dry_run=true", `{"name":"y"}`, `"attr":"dry_run"`, 400},
 			{"GET", app + "?dry_run=true", ``, `"attr":"dry_run"`, 400},
+			{"GET", "/sites?dry%5Frun=true", ``, `"attr":"dry_run"`, 400},
 			{"PATCH", "?dry_run=true", `{}`, `"attr":"dry_run"`, 400},
 			{"POST", "/api/users/@me/keys?dry_run=true", `{"scopes":["*"]}`, `"attr":"dry_run"`, 400},
 			{"POST", invite + "/link?dry_run=true", ``, `"attr":"dry_run"`, 400},

@@ -130,10 +130,14 @@ func itemOf(object any) string {
 	return ""
 }
 
-// fingerprint tells requests apart.
+// fingerprint tells requests apart, by what their operations ignore, too.
 func fingerprint(r *http.Request, body []byte) string {
+	query := r.URL.RawQuery
+	if _, sent, ok := strings.Cut(r.RequestURI, "?"); ok {
+		query = sent
+	}
 	h := sha256.New()
-	for _, part := range []string{r.Method, strings.TrimSuffix(r.URL.EscapedPath(), "/"), r.URL.RawQuery} {
+	for _, part := range []string{r.Method, strings.TrimSuffix(r.URL.EscapedPath(), "/"), query} {
 		_, _ = io.WriteString(h, part+"\n") // a hash never fails
 	}
 	_, _ = h.Write(body)

@@ -147,7 +147,7 @@ func TestIdempotencyRefused(t *testing.T) {
 			status                         int
 		}{
 			{"k", "POST", apps, `{"name":"y"}`, "idempotency_mismatch", 422},
-			{"k", "POST", apps + "?limit=1", `{"name":"x"}`, "", 201}, // not a parameter of this operation
+			{"k", "POST", apps + "?limit=1", `{"name":"x"}`, "idempotency_mismatch", 422}, // though it is no parameter of this operation
 			{`"k"`, "PATCH", apps + "1", `{"name":"x"}`, "idempotency_mismatch", 422},
 			{"", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
 			{"a b", "POST", apps, `{"name":"x"}`, "Idempotency-Key", 400},
