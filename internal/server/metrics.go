@@ -60,7 +60,19 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 		Name: "foyer_build_info", Help: "Always 1; the label is the version that runs.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(build, m.requests, m.refusals, m.mails, jobsWaiting(ctx, jobs),
+	m.registry.MustRegister(build, m.requests, m.refusals, m.mails,
+		asked(ctx, "foyer_jobs_waiting", "Jobs that are not done, on all servers; NaN if the database does not answer.", func(ctx context.Context) (float64, error) {
+			n, err := jobs.Waiting(ctx)
+			return float64(n), err
+		}),
+		asked(ctx, "foyer_mails_waiting", "Mails that are not delivered yet, on all servers, being tried again or not; NaN likewise.", func(ctx context.Context) (float64, error) {
+			n, _, err := jobs.WaitingOf(ctx, mailJobs...)
+			return float64(n), err
+		}),
+		asked(ctx, "foyer_mails_waiting_oldest_seconds", "How old the oldest of them is; NaN likewise.", func(ctx context.Context) (float64, error) {
+			_, oldest, err := jobs.WaitingOf(ctx, mailJobs...)
+			return oldest.Seconds(), err
+		}),
 		gauge("foyer_mails_under_way", "Mails that this server is handing over.", func() int {
 			n, _ := jobs.UnderWay(mailJobs...)
 			return n
@@ -107,18 +119,16 @@ func gauge(name, help string, value func() int) prometheus.Collector {
 // countTimeout keeps a hanging database from holding up all metrics.
 const countTimeout = 2 * time.Second
 
-func jobsWaiting(ctx context.Context, jobs *job.Queue) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "foyer_jobs_waiting",
-		Help: "Jobs that are not done, on all servers; NaN if the database does not answer.",
-	}, func() float64 {
+// asked is a gauge of which the database is asked.
+func asked(ctx context.Context, name, help string, value func(context.Context) (float64, error)) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 		ctx, cancel := context.WithTimeout(ctx, countTimeout)
 		defer cancel()
-		n, err := jobs.Waiting(ctx)
+		v, err := value(ctx)
 		if err != nil {
 			return math.NaN()
 		}
-		return float64(n)
+		return v
 	})
 }
 

@@ -31,7 +31,7 @@ func TestMetrics(t *testing.T) {
 		w := httptest.NewRecorder()
 		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 		for _, want := range []string{
-			`foyer_build_info{version="v1.2.3"} 1`, "foyer_jobs_waiting 1", "foyer_mails_under_way 0", "foyer_db_waiting 0", "foyer_db_wait_seconds_total ", `foyer_refusals_total{code="throttled"} 1`, "foyer_mails_oldest_seconds 0", "foyer_children_running 0", "foyer_children_waiting 0",
+			`foyer_build_info{version="v1.2.3"} 1`, "foyer_jobs_waiting 1", "foyer_mails_under_way 0", "foyer_db_waiting 0", "foyer_db_wait_seconds_total ", `foyer_refusals_total{code="throttled"} 1`, "foyer_mails_oldest_seconds 0", "foyer_mails_waiting 0", "foyer_mails_waiting_oldest_seconds 0", "foyer_children_running 0", "foyer_children_waiting 0",
 			`foyer_mails_total{result="deferred"} 1`, `foyer_mails_total{result="failed"} 0`, `foyer_mails_total{result="sent"} 0`,
 		} {
 			if !strings.Contains(w.Body.String(), "\n"+want) {

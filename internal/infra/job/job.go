@@ -117,6 +117,15 @@ func wake(waiting chan struct{}) {
 // Waiting counts the jobs that are not done.
 func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
 
+// WaitingOf counts those of some kinds, on all servers, and says how old the oldest is.
+func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (n int, oldest time.Duration, err error) {
+	since, err := created(ctx, q.db, kinds)
+	if len(since) > 0 {
+		oldest = q.db.Now().Sub(since[0])
+	}
+	return len(since), oldest, err
+}
+
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
 	ctx = fair.For(ctx, "jobs")

@@ -26,13 +26,19 @@ func count(ctx context.Context, q db.Querier) (int, error) {
 
 // due is the condition that a job is due and of one of the kinds, with its arguments.
 func due(now time.Time, kinds []string) (condition string, args []any) {
-	args = []any{now}
+	among, args := among([]any{now}, kinds)
+	return ` WHERE run_at <= $1 AND NOT is_held AND ` + among, args
+}
+
+// among is the condition that a job is of one of some kinds, and the arguments with those before it.
+func among(before []any, kinds []string) (condition string, args []any) {
+	args = before
 	places := make([]string, len(kinds))
 	for i, kind := range kinds {
 		args = append(args, kind)
 		places[i] = "$" + strconv.Itoa(len(args))
 	}
-	return ` WHERE run_at <= $1 AND NOT is_held AND kind IN (` + strings.Join(places, ", ") + `)`, args
+	return `kind IN (` + strings.Join(places, ", ") + `)`, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
@@ -61,6 +67,17 @@ func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
 		}
 	}
 	return nil
+}
+
+// created lists when the jobs of some kinds were made, the oldest first.
+func created(ctx context.Context, q db.Querier, kinds []string) ([]time.Time, error) {
+	condition, args := among(nil, kinds)
+	return db.All(ctx, q, db.Value[time.Time], `SELECT created_at FROM jobs WHERE `+condition+` ORDER BY created_at`, args...)
+}
+
+// Held counts the jobs that are held.
+func Held(ctx context.Context, q db.Querier) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs WHERE is_held`)
 }
 
 // Resume lets the jobs be done that are held, and returns how many there are.
