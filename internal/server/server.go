@@ -19,6 +19,7 @@ import (
 
 	"foyer/internal/base/inflight"
 	"foyer/internal/config"
+	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/face/api"
 	"foyer/internal/face/console"
@@ -27,6 +28,7 @@ import (
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/job"
 	"foyer/internal/infra/oidc"
 	"foyer/internal/infra/trace"
 )
@@ -73,6 +75,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 
 func (s Server) run(ctx context.Context, d *Domain) error {
 	s.compareClocks(ctx, d.db)
+	s.tellHeld(ctx, d.db)
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
@@ -150,6 +153,17 @@ const maxClockAhead = 5 * time.Second
 func (s Server) compareClocks(ctx context.Context, d *db.DB) {
 	if ahead, err := d.ClockAhead(ctx); err == nil && ahead.Abs() > maxClockAhead {
 		s.Log.WarnContext(ctx, "this machine's clock and the database's differ: mails may be sent twice", "database_ahead", ahead.Round(time.Second).String())
+	}
+}
+
+// tellHeld warns while what a restore has held does not go on.
+func (s Server) tellHeld(ctx context.Context, d *db.DB) {
+	webhooks, err := event.Held(ctx, d)
+	if err != nil {
+		return // whatever is wrong with the database is told elsewhere
+	}
+	if mails, err := job.Held(ctx, d); err == nil && webhooks+mails > 0 {
+		s.Log.WarnContext(ctx, "held since a backup was restored: foyer admin resume lets them go on", "webhooks", webhooks, "mails", mails)
 	}
 }
 

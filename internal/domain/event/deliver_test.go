@@ -154,7 +154,7 @@ func TestSwitchedOff(t *testing.T) {
 				r.Errorf("%+v, %v", w, err)
 			}
 			for _, d := range r.deliveries(id) {
-				if d.State == Pending || !d.DueAt.IsZero() {
+				if d.State == Pending || !d.DueAt.IsZero() || d.Status == http.StatusGone && d.Error != "gone" {
 					r.Errorf("of one that is off: %+v", d)
 				}
 			}
@@ -194,6 +194,19 @@ func TestHold(t *testing.T) {
 		change(Hold)
 		r.happen(3)
 		r.send(r.Service)
+		held, err := r.Get(r.Context(), r.caller, 1)
+		if err != nil || !held.Held {
+			r.Errorf("%+v, %v", held, err)
+		}
+		if _, err := r.Try(r.Context(), r.caller, held.ID); err == nil || !strings.Contains(err.Error(), HeldReason) {
+			r.Errorf("tried: %v", err)
+		}
+		if _, err := r.Update(r.Context(), r.caller, held.ID, Draft{Enabled: patch.Of(true)}); err == nil || !strings.Contains(err.Error(), HeldReason) {
+			r.Errorf("switched on: %v", err)
+		}
+		if same, err := r.Update(r.Context(), r.caller, held.ID, Draft{Enabled: patch.Of(false)}); err != nil || !same.Enabled {
+			r.Errorf("sent back as it is shown: %+v, %v", same, err)
+		}
 		change(func(ctx context.Context, tx *db.Tx) error {
 			n, err := Resume(ctx, tx)
 			if n != 1 {

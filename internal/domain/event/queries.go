@@ -17,7 +17,7 @@ func (w *Webhook) fields() []any {
 		&w.ID, &w.OrganizationID, &w.URL,
 		texts{&w.Events},
 		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
-		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.held, &w.leaseUntil,
+		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.Held, &w.leaseUntil,
 	}
 }
 
@@ -81,6 +81,11 @@ func position(ctx context.Context, q db.Querier, organizationID string) (int64, 
 // been removed since it was made, and would be sent again what they have had.
 func Hold(ctx context.Context, tx *db.Tx) error {
 	return db.Exec(ctx, tx, `UPDATE webhooks SET is_held = $1`, true)
+}
+
+// Held counts the webhooks that are held.
+func Held(ctx context.Context, q db.Querier) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE is_held`)
 }
 
 // Resume sends to the webhooks that are held what happens from now on, and what was still due, and
@@ -151,7 +156,7 @@ func dueDeliveries(ctx context.Context, q db.Querier, webhookID int64, now time.
 // drop ends what was still to be sent to a webhook.
 func drop(ctx context.Context, tx *db.Tx, webhookID int64, at time.Time) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhook_deliveries SET state = 'failed', error = 'off', tried_at = COALESCE(tried_at, $2), due_at = NULL
+		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN tried_at IS NULL THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
 		WHERE webhook_id = $1 AND due_at IS NOT NULL`, webhookID, at)
 }
 

@@ -71,20 +71,14 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook,
 	if err := MaySee(c); err != nil {
 		return Webhook{}, err
 	}
-	var faults fault.List
-	if !d.URL.Set {
-		faults.Add(fault.Field(fault.Required, "url", "Must be given: where events are sent to."))
-	}
-	if !d.Events.Set {
-		faults.Add(fault.Field(fault.Required, "events", "Must be given: the types of events to send."))
-	}
-	faults.Add(d.check(s.Client.Refused))
-	if err := faults.Err(); err != nil {
+	if err := d.checkNew(s.Client.Refused); err != nil {
 		return Webhook{}, err
 	}
 	now := s.DB.Now()
 	w := Webhook{OrganizationID: c.Organization.ID, Enabled: true, CreatedAt: now, UpdatedAt: now}
-	d.apply(&w)
+	if err := d.apply(&w); err != nil {
+		return Webhook{}, err
+	}
 	if err := s.newSecret(&w); err != nil {
 		return Webhook{}, err
 	}
@@ -155,18 +149,14 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	}
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
 		before := *w
-		d.apply(w)
+		if err := d.apply(w); err != nil {
+			return err
+		}
 		changes := difference(before, *w)
 		if len(changes) == 0 {
 			return nil
 		}
-		if w.Enabled != before.Enabled {
-			if err := s.switched(ctx, tx, w); err != nil {
-				return err
-			}
-		}
-		w.UpdatedAt = s.DB.Now()
-		if err := update(ctx, tx, *w); err != nil {
+		if err := s.save(ctx, tx, before, w); err != nil {
 			return err
 		}
 		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
@@ -174,6 +164,17 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		}
 		return s.record(ctx, tx, c, *w, activity.Updated, changes)
 	})
+}
+
+// save stores a webhook that was changed.
+func (s Service) save(ctx context.Context, tx *db.Tx, before Webhook, w *Webhook) error {
+	if w.Enabled != before.Enabled {
+		if err := s.switched(ctx, tx, w); err != nil {
+			return err
+		}
+	}
+	w.UpdatedAt = s.DB.Now()
+	return update(ctx, tx, *w)
 }
 
 // switched makes of a webhook that was switched on or off what it begins, or ends, with.
@@ -236,8 +237,8 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 // Try sends a webhook an event that tells of nothing but itself.
 func (s Service) Try(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		if !w.Enabled {
-			return fault.New(fault.Invalid, "The webhook is switched off: switch it on first.")
+		if err := w.sends(); err != nil {
+			return err
 		}
 		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
 			return err
@@ -269,8 +270,8 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 		if d, err = findDelivery(ctx, tx, w.ID, deliveryID, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
 		}
-		if !w.Enabled {
-			return fault.New(fault.Invalid, "The webhook is switched off: switch it on first.")
+		if err := w.sends(); err != nil {
+			return err
 		}
 		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errGone) {
 			return access.ErrNotFound

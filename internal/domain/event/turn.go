@@ -159,7 +159,7 @@ func (s Service) store(ctx context.Context, tx *db.Tx, w *Webhook, b batch) erro
 
 // take is what to send next: what is due again, and then what is new.
 func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time) (b batch, err error) {
-	if !w.Enabled || w.held {
+	if !w.Enabled || w.Held {
 		return batch{}, nil
 	}
 	limit := batchSize

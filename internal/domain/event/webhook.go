@@ -21,6 +21,7 @@ type Webhook struct {
 	Description    string
 	Enabled        bool
 	DisabledReason string // why foyer switched it off; "": it did not
+	Held           bool   // since a backup was restored: nothing is sent until an operator says so
 	Secret         string // shown when it is made, and when it is rotated
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -29,12 +30,25 @@ type Webhook struct {
 	oldUntil          time.Time // until when the old secret signs too
 	position          int64     // the number of the last entry that was looked at
 	failingSince      time.Time // zero: the last try went well
-	held              bool      // since a backup was restored
 	leaseUntil        time.Time // until then a server sends to it
 }
 
 // fails reports whether every try failed lately.
 func (w *Webhook) fails() bool { return !w.failingSince.IsZero() }
+
+// HeldReason is why nothing is sent to a webhook that is held.
+const HeldReason = "Held since a backup was restored: the command foyer admin resume lets all webhooks go on."
+
+// sends is why nothing is sent to the webhook; nil: something is.
+func (w *Webhook) sends() error {
+	switch {
+	case w.Held:
+		return fault.New(fault.Invalid, HeldReason)
+	case !w.Enabled:
+		return fault.New(fault.Invalid, "The webhook is switched off: switch it on first.")
+	}
+	return nil
+}
 
 // wants reports whether an event is to be sent to the webhook. A test is for the one that it names.
 func (w *Webhook) wants(ev Event, itemID string) bool {
@@ -59,6 +73,19 @@ const (
 	maxEvents      = 50
 )
 
+// checkNew finds what is wrong with the draft of a new webhook, as check does.
+func (d *Draft) checkNew(refused func(*url.URL) error) error {
+	var faults fault.List
+	if !d.URL.Set {
+		faults.Add(fault.Field(fault.Required, "url", "Must be given: where events are sent to."))
+	}
+	if !d.Events.Set {
+		faults.Add(fault.Field(fault.Required, "events", "Must be given: the types of events to send."))
+	}
+	faults.Add(d.check(refused))
+	return faults.Err()
+}
+
 // check finds what is wrong with the draft by itself; refused says why a url may not be sent to.
 func (d *Draft) check(refused func(*url.URL) error) error {
 	var faults fault.List
@@ -79,6 +106,9 @@ func checkURL(f patch.Field[string], refused func(*url.URL) error) error {
 	u, err := url.Parse(f.Value)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Hostname() == "" {
 		return fault.Field(fault.Invalid, "url", "Must be a url like https://example.com/hook.")
+	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {
+		return fault.Field(fault.Invalid, "url", "Must have a port up to 65535, not %s.", u.Port())
 	}
 	if u.User != nil || u.Fragment != "" {
 		return fault.Field(fault.Invalid, "url", "Must have neither credentials nor a fragment: everybody who sees the webhook sees its url.")
@@ -118,8 +148,11 @@ func Choices() []string {
 	return all
 }
 
-// apply sets the fields that the draft names.
-func (d *Draft) apply(w *Webhook) {
+// apply sets the fields that the draft names. What is held is not switched on by it.
+func (d *Draft) apply(w *Webhook) error {
+	if w.Held && d.Enabled.Set && d.Enabled.Value {
+		return fault.Field(fault.Invalid, "enabled", "%s", HeldReason)
+	}
 	if d.URL.Set {
 		w.URL = d.URL.Value
 	}
@@ -129,9 +162,10 @@ func (d *Draft) apply(w *Webhook) {
 	if d.Description.Set {
 		w.Description = d.Description.Value
 	}
-	if d.Enabled.Set {
+	if d.Enabled.Set && !w.Held { // one that is held is shown as off already
 		w.Enabled = d.Enabled.Value
 	}
+	return nil
 }
 
 // State is how far a delivery has come.

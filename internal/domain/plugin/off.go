@@ -164,14 +164,8 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 		if err != nil {
 			return err
 		}
-		if v, err = findVersionAndUsers(ctx, tx, id, number); err != nil {
-			return access.OrNotFound(err)
-		}
-		if err := precondition.Check(ctx, v); err != nil {
+		if v, err = versionAsked(ctx, tx, id, number); err != nil || v.Withdrawn.Is() == to.Is() {
 			return err
-		}
-		if v.Withdrawn.Is() == to.Is() {
-			return nil
 		}
 		if err := first(ctx, tx, &p, v); err != nil {
 			return err
@@ -191,6 +185,15 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 		return err
 	})
 	return v, err
+}
+
+// versionAsked reads a version that a request names, as the request's preconditions want it.
+func versionAsked(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
+	v, err := findVersionAndUsers(ctx, tx, id, number)
+	if err != nil {
+		return Version{}, access.OrNotFound(err)
+	}
+	return v, precondition.Check(ctx, v)
 }
 
 // answerWith reads a version that was changed, and keeps it as the answer.

@@ -15,8 +15,12 @@ func AppendWebhook(b []byte, h event.Webhook) []byte {
 	b = wire.AppendField(b, "url", h.URL)
 	b = wire.AppendStrings(b, "events", h.Events)
 	b = wire.AppendField(b, "description", h.Description)
-	b = wire.AppendBool(b, "enabled", h.Enabled)
-	b = wire.AppendField(b, "disabled_reason", h.DisabledReason)
+	b = wire.AppendBool(b, "enabled", h.Enabled && !h.Held)
+	reason := h.DisabledReason
+	if h.Held {
+		reason = event.HeldReason
+	}
+	b = wire.AppendField(b, "disabled_reason", reason)
 	if h.Secret != "" {
 		b = wire.AppendField(b, "secret", h.Secret)
 	}
