@@ -179,8 +179,8 @@ type Caller struct {
 	Address      string // where it comes from, if the activity keeps that
 }
 
-// KeyExpires is when the caller's key ends; zero: never.
-func (c Caller) KeyExpires() time.Time {
+// keyExpires is when the caller's key ends; zero: never.
+func (c Caller) keyExpires() time.Time {
 	if c.keyEnds == 0 {
 		return time.Time{}
 	}

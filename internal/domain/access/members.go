@@ -90,26 +90,20 @@ func (k *Keys) RevokeOfMember(ctx context.Context, c Caller, id int64) error {
 
 // RevokeBound removes, inside Change, the keys of a user that are bound to an organization.
 func (k *Keys) RevokeBound(ctx context.Context, tx *db.Tx, by Caller, organizationID string, userID int64) error {
-	bound, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE user_id = $1 AND organization_id = $2 ORDER BY id`,
-		userID, organizationID)
-	if err != nil {
-		return err
-	}
-	for _, key := range bound {
-		if err := k.revoke(ctx, tx, by, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return k.revokeWhere(ctx, tx, by, `organization_id = $1 AND user_id = $2`, organizationID, userID)
 }
 
 // RevokeAllBound removes, inside Change, all keys that are bound to an organization.
 func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organizationID string) error {
-	bound, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE organization_id = $1 ORDER BY id`+tx.ForUpdate, organizationID)
+	return k.revokeWhere(ctx, tx, by, `organization_id = $1`, organizationID)
+}
+
+func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where string, args ...any) error {
+	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id`+tx.ForUpdate, args...)
 	if err != nil {
 		return err
 	}
-	for _, key := range bound {
+	for _, key := range keys {
 		if err := k.revoke(ctx, tx, by, key); err != nil {
 			return err
 		}

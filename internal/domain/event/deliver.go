@@ -167,7 +167,7 @@ const tidyBatch = 500
 
 // Tidy removes deliveries and events that are older than they are kept.
 func (s Service) Tidy(ctx context.Context) error {
-	before := s.DB.Now().Add(-KeptFor)
+	before := s.DB.Now().Add(-keptFor)
 	for n := int64(tidyBatch); n == tidyBatch; {
 		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 			n, err = forget(ctx, tx, before, tidyBatch)

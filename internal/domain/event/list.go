@@ -12,8 +12,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// KeptFor is how long events are listed and can be sent again.
-const KeptFor = 30 * 24 * time.Hour
+// keptFor is how long events are listed and can be sent again.
+const keptFor = 30 * 24 * time.Hour
 
 // MaySee reports whether a caller may see the organization's events, and look after its webhooks.
 func MaySee(c access.Caller) error {
@@ -32,7 +32,7 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit 
 	if err := MaySee(c); err != nil {
 		return nil, after, err
 	}
-	since := s.DB.Now().Add(-KeptFor)
+	since := s.DB.Now().Add(-keptFor)
 	for read, more := 0, true; more && len(events) < limit && read < maxRead; {
 		var entries []activity.Stored
 		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit, page.MaxBytes); err != nil {

@@ -58,8 +58,8 @@ type Counts struct {
 	minutes *cache.Cache[int64, *minute] // by site
 }
 
-// NewCounts returns what counts for the sites that d holds.
-func NewCounts(d *db.DB) *Counts {
+// newCounts returns what counts for the sites that d holds.
+func newCounts(d *db.DB) *Counts {
 	return &Counts{
 		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
 		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},

@@ -65,7 +65,7 @@ type made struct {
 // NewManifests returns what serves the sites that d holds.
 func NewManifests(d *db.DB) *Manifests {
 	return &Manifests{
-		DB: d, Counts: NewCounts(d),
+		DB: d, Counts: newCounts(d),
 		sites:     &cache.Cache[string, *served]{Max: maxSitesKept},
 		manifests: &cache.Cache[made, *Content]{Max: maxManifestBytes, Size: (*Content).size},
 		loaders:   &cache.Cache[string, *Content]{Max: maxLoaderBytes, Size: (*Content).size},

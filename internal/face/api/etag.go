@@ -37,7 +37,7 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	case plugin.Sources:
 		return a.appendSource(b, o)
 	case plugin.Version:
-		return AppendVersion(b, o)
+		return appendVersion(b, o)
 	case org.Organization:
 		return appendOrganization(b, org.Mine{Organization: o, Level: c.Level})
 	case org.Mine:
@@ -49,7 +49,7 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	case site.Site:
 		return a.appendSite(b, o)
 	case site.Placement:
-		return AppendPlacement(b, o)
+		return appendPlacement(b, o)
 	case invite.Invite:
 		return InviteAppender(a.Keys.Now())(b, o)
 	case []invite.Invite:
@@ -59,7 +59,7 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 	case event.Webhook:
 		return AppendWebhook(b, o)
 	case event.Delivery:
-		return AppendDelivery(b, o)
+		return appendDelivery(b, o)
 	}
 	return nil
 }

@@ -202,11 +202,11 @@ func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return AppendLink(b, url, expires) })
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return appendLink(b, url, expires) })
 }
 
-// AppendLink appends the link of an invite, and until when it works.
-func AppendLink(b []byte, url string, expires time.Time) []byte {
+// appendLink appends the link of an invite, and until when it works.
+func appendLink(b []byte, url string, expires time.Time) []byte {
 	b = wire.AppendField(append(b, '{'), "url", url)
 	return append(wire.AppendTime(b, "expires_at", expires), '}')
 }

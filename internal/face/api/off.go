@@ -66,7 +66,7 @@ func (a *API) restoreVersion(w http.ResponseWriter, r *http.Request, c access.Ca
 }
 
 func writeVersion(w http.ResponseWriter, v plugin.Version) error {
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendVersion(b, v) })
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendVersion(b, v) })
 }
 
 // appendOff appends why something is off; null if it is not.

@@ -9,12 +9,12 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// AppendPlacement appends an app as it is placed on a site.
-func AppendPlacement(b []byte, p site.Placement) []byte {
+// appendPlacement appends an app as it is placed on a site.
+func appendPlacement(b []byte, p site.Placement) []byte {
 	return append(appendPlacementFields(append(b, '{'), p), '}')
 }
 
-// appendPlacementOf is AppendPlacement where it is to be told on which site.
+// appendPlacementOf is appendPlacement where it is to be told on which site.
 func appendPlacementOf(b []byte, p site.Placement) []byte {
 	b = append(wire.AppendName(append(b, '{'), "site"), '{')
 	b = wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName)
@@ -67,7 +67,7 @@ func readConfig(o wire.Object) patch.Field[[]site.Value] {
 }
 
 func writePlacement(w http.ResponseWriter, status int, p site.Placement) error {
-	return wire.Write(w, status, func(b []byte) []byte { return AppendPlacement(b, p) })
+	return wire.Write(w, status, func(b []byte) []byte { return appendPlacement(b, p) })
 }
 
 func (a *API) listPlacements(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -79,7 +79,7 @@ func (a *API) listPlacements(w http.ResponseWriter, r *http.Request, c access.Ca
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, AppendPlacement)
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendPlacement)
 }
 
 func (a *API) listSitesOfApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -95,11 +95,11 @@ func (a *API) listHistory(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, AppendRevision)
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendRevision)
 }
 
-// AppendRevision appends what the manifest of a site said for a while.
-func AppendRevision(b []byte, v site.Revision) []byte {
+// appendRevision appends what the manifest of a site said for a while.
+func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendInt(append(b, '{'), "revision", v.Number)
 	b = wire.AppendJSON(b, "apps", v.Apps)
 	b = wire.AppendTime(b, "from", v.From)
@@ -135,7 +135,7 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return AppendHealth(b, h) })
+	return wire.Write(w, http.StatusOK, func(b []byte) []byte { return appendHealth(b, h) })
 }
 
 func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -181,8 +181,8 @@ func healthSince(r *http.Request) (since time.Time, err error) {
 	return since, nil
 }
 
-// AppendHealth appends how an app fares.
-func AppendHealth(b []byte, h site.Health) []byte {
+// appendHealth appends how an app fares.
+func appendHealth(b []byte, h site.Health) []byte {
 	return append(appendHealthFields(append(b, '{'), h), '}')
 }
 

@@ -89,11 +89,11 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, AppendVersion)
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendVersion)
 }
 
-// AppendVersion appends a version of an app; the command line shows the same.
-func AppendVersion(b []byte, v plugin.Version) []byte {
+// appendVersion appends a version of an app; the command line shows the same.
+func appendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendInt(append(b, '{'), "version", v.Number)
 	b = wire.AppendField(b, "tag", v.Tag)
 	b = wire.AppendField(b, "commit", v.Commit)
@@ -115,7 +115,7 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller
 		return err
 	}
 	return wire.WriteTagged(w, http.StatusOK, a.tagOf(v), func(b []byte) []byte { // its config_schema never changes
-		b = AppendVersion(b, v)
+		b = appendVersion(b, v)
 		return append(wire.AppendJSON(b[:len(b)-1], "config_schema", v.Schema), '}')
 	})
 }

@@ -28,8 +28,8 @@ func AppendWebhook(b []byte, h event.Webhook) []byte {
 	return append(wire.AppendTime(b, "updated_at", h.UpdatedAt), '}')
 }
 
-// AppendDelivery appends how an event came to a webhook.
-func AppendDelivery(b []byte, d event.Delivery) []byte {
+// appendDelivery appends how an event came to a webhook.
+func appendDelivery(b []byte, d event.Delivery) []byte {
 	b = wire.AppendInt(append(b, '{'), "id", d.ID)
 	b = wire.AppendField(b, "event_id", d.EventID)
 	b = wire.AppendField(b, "type", d.Type)
@@ -126,7 +126,7 @@ func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, c access.Ca
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, AppendDelivery)
+	return wire.WritePage(w, r, a.BaseURL, p, found, appendDelivery)
 }
 
 func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -137,5 +137,5 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return AppendDelivery(b, d) })
+	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return appendDelivery(b, d) })
 }

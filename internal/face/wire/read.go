@@ -116,6 +116,30 @@ func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, 
 			return err
 		}
 	}
+	err := buf.readBody(w, r, limit)
+	if r.ContentLength < 0 && (len(buf.b) > 0 || err != nil) {
+		if err := checkMediaType(w, r, media); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Buffer reads the body of a request, which can be read once more from r then.
+func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	var buf buffer
+	if err := buf.readBody(w, r, MaxSourceBody); err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(buf.b))
+	return buf.b, nil
+}
+
+// readBody reads a body of at most limit bytes.
+func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
 		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
 			discard(r)
@@ -123,11 +147,6 @@ func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, 
 		return tooLarge(limit)
 	}
 	err := buf.readFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit)))
-	if r.ContentLength < 0 && (len(buf.b) > 0 || err != nil) {
-		if err := checkMediaType(w, r, media); err != nil {
-			return err
-		}
-	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		discard(r)
 		return tooLarge(limit)
@@ -140,34 +159,6 @@ func (buf *buffer) receive(w http.ResponseWriter, r *http.Request, limit int64, 
 		return fault.New(fault.Unparsable, "The body ended before it was complete.")
 	}
 	return nil
-}
-
-// Buffer reads the body of a request, which can be read once more from r then.
-func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength == 0 {
-		return nil, nil
-	}
-	if r.ContentLength > MaxSourceBody {
-		if r.Header.Get("Expect") == "" {
-			discard(r)
-		}
-		return nil, tooLarge(MaxSourceBody)
-	}
-	var body bytes.Buffer
-	_, err := body.ReadFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, MaxSourceBody)))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		discard(r)
-		return nil, tooLarge(MaxSourceBody)
-	}
-	if fault.Is(err, fault.Busy) {
-		discard(r)
-		return nil, err
-	}
-	if err != nil {
-		return nil, fault.New(fault.Unparsable, "The body ended before it was complete.")
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
-	return body.Bytes(), nil
 }
 
 // small is how many bytes a body may have to be checked at once, as most are.

@@ -15,9 +15,8 @@ import (
 
 // Kinds of spans.
 const (
-	Server   = 2 // answers a request of others
-	Client   = 3 // asks others
-	Producer = 4 // sends what others answer later
+	Server = 2 // answers a request of others
+	Client = 3 // asks others
 )
 
 // Tracer records spans and sends them.

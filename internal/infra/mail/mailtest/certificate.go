@@ -6,11 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -53,15 +50,4 @@ func RootCAs(tb testing.TB) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(testCertificate(tb).Leaf)
 	return pool
-}
-
-// RootCAFile is RootCAs as a file for SSL_CERT_FILE, to test a built binary.
-func RootCAFile(tb testing.TB) string {
-	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: testCertificate(tb).Leaf.Raw})
-	if err := os.WriteFile(path, block, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	return path
 }

@@ -18,12 +18,8 @@ type Answer struct {
 	until     <-chan struct{}
 }
 
-// The ways a mail can go; the zero Answer is Accept.
-var (
-	Accept = Answer{}
-	// Drop closes the connection in the middle of the data.
-	Drop = Answer{drop: true}
-)
+// Drop closes the connection in the middle of the data. The zero Answer accepts it.
+var Drop = Answer{drop: true}
 
 // Refuse answers the data with a code, like 451 or 550.
 func Refuse(code int, text string) Answer { return Answer{code: code, text: text} }
