@@ -21,7 +21,7 @@ const firstOrganization = "My organization"
 // shows them once.
 func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
-	if exists, err := orgs.Any(ctx, d.db); err != nil || exists {
+	if exists, err := orgs.Any(ctx, d.DB); err != nil || exists {
 		return err
 	}
 	given := s.Config.Bootstrap

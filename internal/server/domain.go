@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"os"
 
-	"foyer/internal/base/page"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/activity"
 	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
@@ -35,8 +33,7 @@ type Domain struct {
 	Addresses     readdress.Service
 	Events        event.Service
 	Jobs          *job.Queue
-
-	db *db.DB
+	DB            *db.DB // for what no service does
 }
 
 // Open opens the database that the settings name, and brings its schema up to date.
@@ -154,7 +151,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Addresses:     addresses,
 		Events:        events,
 		Jobs:          jobs,
-		db:            d,
+		DB:            d,
 	}, nil
 }
 
@@ -196,32 +193,7 @@ func (d *Domain) API(baseURL string, log *slog.Logger) *api.API {
 }
 
 // Close waits for the transactions under way and closes the database.
-func (d *Domain) Close() error { return d.db.Close() }
-
-// Activity returns a page of what was done in an organization, whatever its scope.
-func (d *Domain) Activity(ctx context.Context, f activity.Filter, p page.Page) (page.Found[activity.Stored], error) {
-	return activity.List(ctx, d.db, f, p)
-}
-
-// ActivityHead returns the last entry of an organization's chain.
-func (d *Domain) ActivityHead(ctx context.Context, organizationID string) (activity.Head, error) {
-	return activity.HeadOf(ctx, d.db, organizationID)
-}
-
-// ActivityChains names the organizations that have a chain.
-func (d *Domain) ActivityChains(ctx context.Context) ([]string, error) {
-	return activity.Chains(ctx, d.db)
-}
-
-// VerifyActivity follows an organization's chain up to the first entry that is not as it was made.
-func (d *Domain) VerifyActivity(ctx context.Context, organizationID string, kept activity.Kept) (activity.Verified, error) {
-	return activity.Verify(ctx, d.db, organizationID, kept)
-}
-
-// Migrations names the migrations that the database has had.
-func (d *Domain) Migrations(ctx context.Context) ([]string, error) {
-	return db.All(ctx, d.db, db.Value[string], `SELECT name FROM migrations ORDER BY name`)
-}
+func (d *Domain) Close() error { return d.DB.Close() }
 
 // Backup copies the SQLite database that the settings name to a new file, while
 // servers go on using it.
@@ -244,7 +216,7 @@ func Restore(ctx context.Context, c config.Config, path string, replace bool) er
 // Resume lets webhooks and mails go on that Restore has held, and returns how many of each there
 // were.
 func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) {
-	err = d.db.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+	err = d.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if webhooks, err = event.Resume(ctx, tx); err != nil {
 			return err
 		}

@@ -165,8 +165,8 @@ func awaitRefused(t *testing.T, s *running, key string) {
 
 func verifyAll(t *testing.T, d *server.Domain) {
 	t.Helper()
-	for _, id := range must[[]string](t)(d.ActivityChains(t.Context())) {
-		if v := must[activity.Verified](t)(d.VerifyActivity(t.Context(), id, activity.Kept{})); v.Wrong != "" {
+	for _, id := range must[[]string](t)(activity.Chains(t.Context(), d.DB)) {
+		if v := must[activity.Verified](t)(activity.Verify(t.Context(), d.DB, id, activity.Kept{})); v.Wrong != "" {
 			t.Errorf("%s: %s", id, v.Wrong)
 		}
 	}

@@ -62,7 +62,7 @@ func (s Server) Run(ctx context.Context) (err error) {
 	}
 	d, err := open(ctx, s.Config, s.Log, true)
 	if err == nil {
-		d.db.Tracer = s.Tracer
+		d.DB.Tracer = s.Tracer
 		defer func() { err = errors.Join(err, d.Close()) }()
 		err = s.run(ctx, d)
 	}
@@ -74,8 +74,8 @@ func (s Server) Run(ctx context.Context) (err error) {
 }
 
 func (s Server) run(ctx context.Context, d *Domain) error {
-	s.compareClocks(ctx, d.db)
-	s.tellHeld(ctx, d.db)
+	s.compareClocks(ctx, d.DB)
+	s.tellHeld(ctx, d.DB)
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
@@ -89,7 +89,7 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	baseURL := s.Config.Base(ln.Addr().String())
 	d.Invites.Links, d.SignIn.BaseURL, d.Addresses.BaseURL = d.Invites.Links.At(baseURL), baseURL, baseURL
 	d.Sites.Manifests.BaseURL = baseURL
-	d.SignIn.Provider = s.provider(d.db.Now, baseURL)
+	d.SignIn.Provider = s.provider(d.DB.Now, baseURL)
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	defer stop()
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
-	background.Go(func() { s.watch(flushCtx, d.db) })
+	background.Go(func() { s.watch(flushCtx, d.DB) })
 	if s.Tracer != nil {
 		background.Go(func() { s.Tracer.Run(flushCtx, s.Log) })
 	}
-	m := newMetrics(flushCtx, s.Version, d.db, d.Jobs, d.Plugins.Children)
+	m := newMetrics(flushCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
 	if err := s.work(workCtx, d, m, &background); err != nil {
@@ -187,7 +187,7 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		note = seen(m.seen)
 	}
 	return traced(s.Tracer, a.Observe(a.Handler(func(to *wire.Mux) {
-		s.pages(ctx, to, d.db)
+		s.pages(ctx, to, d.DB)
 		pages.Register(to)
 		members.Register(to)
 		(&guide.Guides{Host: host, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(), Organization: members.Organization}).Register(to)

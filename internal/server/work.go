@@ -51,7 +51,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 	background.Go(func() { d.Jobs.Run(ctx, s.Log, kinds) })
 	background.Go(func() { d.Events.Run(ctx, s.Log) })
 	background.Go(func() {
-		activity.Chain(ctx, d.db, func(err error) { s.Log.ErrorContext(ctx, "number the activity", "error", err.Error()) })
+		activity.Chain(ctx, d.DB, func(err error) { s.Log.ErrorContext(ctx, "number the activity", "error", err.Error()) })
 	})
 	return nil
 }
@@ -77,7 +77,7 @@ func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
 		if s.Config.ActivityKeep == 0 {
 			return nil
 		}
-		if err := activity.Tidy(ctx, d.db, d.db.Now().Add(-s.Config.ActivityKeep)); err != nil {
+		if err := activity.Tidy(ctx, d.DB, d.DB.Now().Add(-s.Config.ActivityKeep)); err != nil {
 			return fmt.Errorf("tidy activity: %w", err)
 		}
 		return nil

@@ -26,7 +26,7 @@ const firstMigration = "0200_schema.sql"
 // engines share the files, and differ only in a few words.
 func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
-	done, unknown := d.applied(ctx)
+	done, unknown := d.Migrations(ctx)
 	if unknown != nil { // the database is empty, or nothing works
 		err := d.script(ctx, create)
 		if err != nil {
@@ -35,7 +35,7 @@ func (d *DB) migrate(ctx context.Context) error {
 			err = d.script(ctx, create)
 		}
 		if err == nil {
-			done, err = d.applied(ctx)
+			done, err = d.Migrations(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate: %w (%w)", unknown, err)
@@ -135,7 +135,7 @@ func (d *DB) script(ctx context.Context, statement string) error {
 
 const selectApplied = `SELECT name FROM migrations ORDER BY name`
 
-// applied names the migrations that have been done, in order.
-func (d *DB) applied(ctx context.Context) ([]string, error) {
+// Migrations names the migrations that have been done, in order.
+func (d *DB) Migrations(ctx context.Context) ([]string, error) {
 	return All(ctx, d, Value[string], selectApplied)
 }

@@ -74,7 +74,7 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if c.Scope != "" {
 		f.Scopes = []activity.Scope{activity.Scope(c.Scope)}
 	}
-	found, err := d.Activity(ctx, f, page.Page{Limit: c.Limit, Offset: c.Offset})
+	found, err := activity.List(ctx, d.DB, f, page.Page{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (w where) chain(ctx context.Context, d *server.Domain) (string, error) {
 	if err == nil || w.Organization == "" {
 		return o.ID, err
 	}
-	if chains, listErr := d.ActivityChains(ctx); listErr == nil && slices.Contains(chains, strings.ToLower(w.Organization)) {
+	if chains, listErr := activity.Chains(ctx, d.DB); listErr == nil && slices.Contains(chains, strings.ToLower(w.Organization)) {
 		return strings.ToLower(w.Organization), nil
 	}
 	return "", err
@@ -122,7 +122,7 @@ func (c activityHead) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if err != nil {
 		return err
 	}
-	head, err := d.ActivityHead(ctx, id)
+	head, err := activity.HeadOf(ctx, d.DB, id)
 	if err != nil {
 		return err
 	}
@@ -166,14 +166,14 @@ func (c *activityVerify) Run(ctx context.Context, d *server.Domain, out *termina
 		organizations = []string{id}
 	} else {
 		var err error
-		if organizations, err = d.ActivityChains(ctx); err != nil {
+		if organizations, err = activity.Chains(ctx, d.DB); err != nil {
 			return err
 		}
 	}
 	var found []verified
 	var wrong []error
 	for _, id := range organizations {
-		v, err := d.VerifyActivity(ctx, id, c.kept)
+		v, err := activity.Verify(ctx, d.DB, id, c.kept)
 		if err != nil {
 			return err
 		}

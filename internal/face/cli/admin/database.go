@@ -104,7 +104,7 @@ func (Migrate) Help() string {
 
 // Run brings the schema up to date, which opening a database does.
 func (Migrate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	done, err := d.Migrations(ctx)
+	done, err := d.DB.Migrations(ctx)
 	if err != nil {
 		return err
 	}
