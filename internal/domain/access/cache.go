@@ -210,7 +210,7 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 }
 
 // Change runs fn in a transaction that changes who may do what: keys,
-// memberships or organizations. This server heeds it at once, others as soon as
+// memberships or organizations. This server applies it at once, others as soon as
 // they see that access_version has changed. Only one such transaction is under way
 // at a time, so fn can rely on what it reads.
 func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) error) error {

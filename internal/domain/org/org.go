@@ -90,7 +90,7 @@ const minInviteTTL = 60 // seconds
 
 func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
 	if limit := int64(most / time.Second); ttl != 0 && (ttl < minInviteTTL || ttl > limit) {
-		return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be %d to %d seconds, or null for what the server says.", minInviteTTL, limit)
+		return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be %d to %d seconds, or null for the server's default.", minInviteTTL, limit)
 	}
 	return ttl, nil
 }

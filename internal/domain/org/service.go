@@ -22,7 +22,7 @@ type Service struct {
 	MaxInviteTTL time.Duration // the server's; what Organization.InviteTTL may be at most
 
 	// Follow is called in each transaction that changes what an organization may do with apps,
-	// after the change; nil: nobody wants to know.
+	// after the change; nil: no sites follow it.
 	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
 	// Shown appends a member as the API shows one, for events; nil: there are none.
 	Shown func([]byte, Membership) []byte

@@ -32,7 +32,7 @@ type Service struct {
 	Cache    *Cache
 
 	// Follow is called in each transaction that changes what pages get of a plugin, after
-	// the change; nil: nobody wants to know.
+	// the change; nil: no sites follow it.
 	Follow func(ctx context.Context, tx *db.Tx, c access.Caller, pluginID int64) error
 	// Shown appends a plugin as the API shows it, for events; nil: there are none.
 	Shown func([]byte, Plugin) []byte
@@ -101,7 +101,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	return p, nil
 }
 
-// share takes note of since when a plugin is shared.
+// share notes when a plugin became shared.
 func (p *Plugin) share(before bool, now time.Time) {
 	switch {
 	case !p.IsGlobal:

@@ -115,7 +115,7 @@ func readSettings(o wire.Object) (org.Settings, error) {
 	case ttl.Fault != nil:
 		faults.Add(ttl.Fault)
 	case ttl.Set && !ttl.Null && ttl.Value == 0: // which stands for null inside
-		faults.Add(fault.Field(fault.Invalid, "invite_ttl", "Must be at least 60 seconds, or null for what the server says."))
+		faults.Add(fault.Field(fault.Invalid, "invite_ttl", "Must be at least 60 seconds, or null for the server's default."))
 	case ttl.Set:
 		set.InviteTTL = &ttl.Value
 	}

@@ -36,9 +36,9 @@ type activityList struct {
 	Scope  string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
 	Item   string `placeholder:"ID" help:"Only changes of the thing with this id."`
 	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
-	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000, 100 unless told."`
+	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
 	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
-	Follow bool   `help:"Show the last --limit entries, the oldest first, and go on with what is done from now on, until interrupted: each as soon as it has its number."`
+	Follow bool   `help:"Show the last --limit entries, the oldest first, and then new ones as they are numbered, until interrupted."`
 }
 
 // Validate refuses a window that shows nothing.

@@ -54,7 +54,7 @@ func (userGet) Run(ctx context.Context, to *client.Client, out *terminal.Output)
 }
 
 type userSet struct {
-	Email     *string `placeholder:"ADDRESS" help:"It is mailed a link, and becomes yours when that is followed. The old address is told."`
+	Email     *string `placeholder:"ADDRESS" help:"A link is mailed to it; it becomes yours once the link is confirmed. The old address gets a notice."`
 	FirstName *string `help:"At most 30 characters."`
 	LastName  *string `help:"At most 150 characters."`
 }

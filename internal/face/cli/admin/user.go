@@ -13,11 +13,11 @@ import (
 
 // User are the commands on everybody.
 type User struct {
-	List       userList       `cmd:"" help:"List everybody, in whatever organization."`
+	List       userList       `cmd:"" help:"List the users of all organizations."`
 	SigninLink userSigninLink `cmd:"" help:"Print a link that signs a user in to the console."`
 	Set        userSet        `cmd:"" help:"Change the names or the address of a user."`
 	Delete     userDelete     `cmd:"" help:"Erase a user."`
-	Unlink     userUnlink     `cmd:"" help:"Part a user from their account at the identity provider."`
+	Unlink     userUnlink     `cmd:"" help:"Remove the link between a user and their account at the identity provider."`
 }
 
 type userList struct{}
