@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// Ask is what a call asks for beside its operation; see [Client.With].
+// Ask is what a call asks for beside its operation; see [Client.With]. What is asked of a change
+// is not asked of a call that only reads.
 type Ask struct {
 	request func(*http.Request)
 	answer  func(http.Header)
@@ -35,25 +36,35 @@ func ETag(to *string) Ask {
 
 // IfMatch has a change made only if the object is still as an ETag names it. Otherwise the
 // answer is an [Error] with the status 412.
-func IfMatch(etag string) Ask { return header("If-Match", etag) }
+func IfMatch(etag string) Ask {
+	return ofChange(func(r *http.Request) { r.Header.Set("If-Match", etag) })
+}
 
-func header(name, value string) Ask {
-	return Ask{request: func(r *http.Request) { r.Header.Set(name, value) }}
+func ofChange(ask func(*http.Request)) Ask {
+	return Ask{request: func(r *http.Request) {
+		if r.Method != http.MethodGet {
+			ask(r)
+		}
+	}}
 }
 
 // DryRun has a change make all its checks and answer as if it had been made, while nothing is
 // changed or sent. What would be made has the id 0, or the UUID of zeros.
 func DryRun() Ask {
-	return Ask{request: func(r *http.Request) {
+	return ofChange(func(r *http.Request) {
 		query := r.URL.Query()
 		query.Set("dry_run", "true")
 		r.URL.RawQuery = query.Encode()
-	}}
+	})
 }
 
 // IdempotencyKey has a change made once, however often it is sent with the same key within 24
 // hours; each change needs a key of its own.
-func IdempotencyKey(key string) Ask { return header("Idempotency-Key", strconv.Quote(key)) }
+func IdempotencyKey(key string) Ask {
+	return ofChange(func(r *http.Request) { r.Header.Set("Idempotency-Key", strconv.Quote(key)) })
+}
 
 // Strict makes it an error if the server does not know a parameter or a field that is sent.
-func Strict() Ask { return header("Prefer", "handling=strict") }
+func Strict() Ask {
+	return Ask{request: func(r *http.Request) { r.Header.Set("Prefer", "handling=strict") }}
+}

@@ -25,7 +25,6 @@ type job struct {
 	spoil   func(t *testing.T, c *cook) // then it ends with 1, and says fault
 	fault   string
 	endless bool
-	without []string // the ways that cannot do it
 }
 
 var jobs = map[string]job{
@@ -184,7 +183,6 @@ var jobs = map[string]job{
 			found, err := c.org.FindApps(ctx, client.AppFilter{Search: "Guestbook"}, client.Range{})
 			return holds(err, found.Count == 1, found)
 		},
-		without: []string{"foyer"},
 	},
 }
 

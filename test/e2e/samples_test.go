@@ -65,7 +65,7 @@ func samplesOf(t *testing.T, browser *http.Client, address, language string) []s
 func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one language after the other asks for
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
-	asked := &pretender{operations: map[string]operation{}}
+	asked := &pretender{operations: map[string]operation{}, carried: map[string]bool{}}
 	server := httptest.NewServer(asked)
 	t.Cleanup(server.Close)
 	s["BASE_URL"] = server.URL // which the samples name
@@ -74,12 +74,15 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "banner", "site.ts"), "export function inject() {}\n")
 	writeFile(t, filepath.Join(dir, "people.csv"), "target_email\nada@example.com\n")
-	run := func(t *testing.T, name string, args ...string) {
-		t.Helper()
+	foyer := func(name string, args ...string) *exec.Cmd {
 		command := exec.CommandContext(t.Context(), name, args...)
 		command.Dir = dir
 		command.Env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "FOYER_KEY=foy_example"}
-		if out, err := command.CombinedOutput(); err != nil {
+		return command
+	}
+	run := func(t *testing.T, name string, args ...string) {
+		t.Helper()
+		if out, err := foyer(name, args...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
 	}
@@ -88,6 +91,25 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 			run(t, "sh", "-eu", "-c", sample.text+" --yes")                 // it asks where there is a terminal
 			if got, _ := asked.forget(); !slices.Contains(got, sample.id) { // it sends more, or less, than the example
 				t.Errorf("%s asks for %v", sample.text, got)
+			}
+		}
+	})
+	t.Run("foyer, safely", func(t *testing.T) {
+		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {
+			for parameter, flag := range map[string]string{"IfMatch": `--if-match="x"`, "IdempotencyKey": "--idempotency-key=x", "DryRun": "--dry-run"} {
+				takes := slices.Contains(asked.operations[sample.id].Parameters, reference{"#/components/parameters/" + parameter})
+				if sample.id == "updateSource" { // a push is what it is whenever it is sent, and sends the ETag of what it replaces
+					takes = parameter == "DryRun"
+				}
+				command := foyer("sh", "-eu", "-c", sample.text+` --yes "$0"`, flag)
+				out, err := command.CombinedOutput()
+				asked.forget()
+				switch carried := asked.carried[sample.id+" "+parameter]; {
+				case takes && (err != nil || !carried):
+					t.Errorf("%s %s: %v, sent %t\n%s", sample.text, flag, err, carried, out)
+				case !takes && (command.ProcessState.ExitCode() != 2 || !bytes.Contains(out, []byte("unknown flag"))):
+					t.Errorf("%s %s is not refused: %v\n%s", sample.text, flag, err, out)
+				}
 			}
 		}
 	})
@@ -180,17 +202,19 @@ type pretender struct {
 	http.ServeMux
 	operations map[string]operation
 
-	mu    sync.Mutex
-	asked []string
-	wrong error
+	mu      sync.Mutex
+	asked   []string
+	carried map[string]bool // the id of an operation and a parameter that came with it, ever
+	wrong   error
 }
 
 // operation is what the test needs of one.
 type operation struct {
-	ID        string            `json:"operationId"`
-	Security  []json.RawMessage `json:"security"`
-	Body      reference         `json:"requestBody"`
-	Responses map[int]reference `json:"responses"`
+	ID         string            `json:"operationId"`
+	Security   []json.RawMessage `json:"security"`
+	Parameters []reference       `json:"parameters"`
+	Body       reference         `json:"requestBody"`
+	Responses  map[int]reference `json:"responses"`
 
 	bodies []json.RawMessage // one of which is sent
 }
@@ -260,6 +284,11 @@ func (p *pretender) note(o operation, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, o.ID)
+	for parameter, came := range map[string]bool{
+		"IfMatch": r.Header.Get("If-Match") == `"x"`, "IdempotencyKey": r.Header.Get("Idempotency-Key") == `"x"`, "DryRun": r.URL.Query().Get("dry_run") == "true",
+	} {
+		p.carried[o.ID+" "+parameter] = p.carried[o.ID+" "+parameter] || came
+	}
 	if key := r.Header.Get("Authorization"); len(o.Security) > 0 && key != "Bearer foy_example" {
 		err = fmt.Errorf("the key is %q", key)
 	}

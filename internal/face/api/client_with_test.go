@@ -31,7 +31,7 @@ func TestClientAsks(t *testing.T) {
 				r.t.Error(once, err)
 			}
 		}
-		if kept, err := o.GetApp(ctx, app.ID); err != nil || kept.Name != "x" {
+		if kept, err := o.With(client.DryRun(), client.IfMatch(`"x"`)).GetApp(ctx, app.ID); err != nil || kept.Name != "x" {
 			r.t.Error(kept, err)
 		}
 		refused, ok := errors.AsType[*client.Error](o.With(client.IfMatch(`"x"`)).DeleteApp(ctx, app.ID))

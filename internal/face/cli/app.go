@@ -117,17 +117,26 @@ func (a anApp) with(ctx context.Context, o *client.Organization, out *terminal.O
 	return apps.One(out, app)
 }
 
-type appGet struct{ anApp }
+type appGet struct {
+	anApp
+	etag
+}
 
 // Run shows one app.
 func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	return c.with(ctx, o, out, func(id int64) (client.App, error) {
-		app, err := o.GetApp(ctx, id)
-		if err != nil {
-			return app, err
-		}
-		return app, tellDisabled(ctx, o, to, id)
-	})
+	id, err := appID(ctx, o, c.App)
+	if err != nil {
+		return err
+	}
+	var tag string
+	app, err := o.With(client.ETag(&tag)).GetApp(ctx, id)
+	if err != nil {
+		return orMissing(err, "app", c.App)
+	}
+	if err := tellDisabled(ctx, o, to, id); err != nil {
+		return err
+	}
+	return one(out, apps, app, c.etag, tag)
 }
 
 // tellDisabled tells that an app is disabled, which its object does not have.
@@ -150,6 +159,9 @@ type appCreate struct {
 	Icon        string `help:"Address of its icon."`
 	Tag         string `help:"Its version."`
 	Global      bool   `help:"Share it with all organizations."`
+
+	once
+	dryRun
 }
 
 func (c appCreate) draft() client.AppDraft {
@@ -202,6 +214,9 @@ type appInstall struct {
 	Tag    string `help:"The version, if not the newest."`
 	Name   string `help:"Its name here."`
 	Global bool   `help:"Share it with all organizations."`
+
+	once
+	dryRun
 }
 
 // Run installs an app.
@@ -218,6 +233,9 @@ func (c appInstall) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
+	if c.DryRun {
+		return apps.One(out, app)
+	}
 	return errors.Join(tellSource(ctx, o, to, app), apps.One(out, app))
 }
 
@@ -228,6 +246,10 @@ type appSet struct {
 	Icon        *string `help:"Address of its icon."`
 	Tag         *string `help:"Its version; of an installed app, the one to go to."`
 	Global      *bool   `help:"Share it with all organizations."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run changes an app.
@@ -284,14 +306,19 @@ func (m move) upgrade() client.Upgrade {
 	return client.Upgrade{AppPatch: client.AppPatch{Tag: m.Tag}, Version: m.Version, AcceptChanged: m.AcceptChanged}
 }
 
-type appUpgrade struct{ move }
+type appUpgrade struct {
+	move
+	ifMatch
+	once
+	dryRun
+}
 
 // Run moves an app to another version.
 func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.with(ctx, o, out, func(id int64) (client.App, error) {
 		app, err := o.UpgradeApp(ctx, id, c.upgrade())
 		switch {
-		case err != nil:
+		case err != nil || c.DryRun:
 			return app, err
 		case app.URL == "" && c.Tag == nil && c.Version == 0:
 			fmt.Fprintln(to, "foyer: note: nothing has changed: it was not installed from a repository, so there is no newer version to ask for")
@@ -304,6 +331,10 @@ func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *termin
 type appDisable struct {
 	anApp
 	Reason string `required:"" help:"Why: 1 to 500 characters."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run stops an app on all pages.
@@ -320,14 +351,23 @@ func (c appDisable) Run(ctx context.Context, o *client.Organization, out *termin
 	})
 }
 
-type appEnable struct{ anApp }
+type appEnable struct {
+	anApp
+	ifMatch
+	once
+	dryRun
+}
 
 // Run lets an app run again.
 func (c appEnable) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.EnableApp(ctx, id) })
 }
 
-type appDelete struct{ anApp }
+type appDelete struct {
+	anApp
+	ifMatch
+	dryRun
+}
 
 // Run deletes an app.
 func (c appDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {

@@ -41,7 +41,10 @@ func (c appVersions) Run(ctx context.Context, o *client.Organization, out *termi
 	return versions.All(out, all)
 }
 
-type appVersion struct{ aVersion }
+type appVersion struct {
+	aVersion
+	etag
+}
 
 // Run shows one version.
 func (c appVersion) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -49,14 +52,15 @@ func (c appVersion) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
-	v, err := o.GetVersion(ctx, id, c.Version)
+	var tag string
+	v, err := o.With(client.ETag(&tag)).GetVersion(ctx, id, c.Version)
 	if err != nil {
 		return noVersion(err, c.App, c.Version)
 	}
-	if out.Format == terminal.JSON {
+	if out.Format == terminal.JSON && !c.ETag {
 		return out.Say(v, "")
 	}
-	return versions.One(out, v.Version)
+	return one(out, versions, v.Version, c.etag, tag)
 }
 
 type appDiff struct {
@@ -178,6 +182,10 @@ type appWithdraw struct {
 	aVersion
 	Reason string `required:"" help:"Why: 1 to 500 characters."`
 	GoTo   int64  `placeholder:"VERSION" help:"The version to go to, if the app is at the one that is withdrawn."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run stops a version on all pages.
@@ -196,7 +204,12 @@ func (c appWithdraw) Run(ctx context.Context, o *client.Organization, out *termi
 	return versions.One(out, v)
 }
 
-type appRestore struct{ aVersion }
+type appRestore struct {
+	aVersion
+	ifMatch
+	once
+	dryRun
+}
 
 // Run lets a version run again.
 func (c appRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {

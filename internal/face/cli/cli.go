@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -200,7 +201,11 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		return err
 	}
 	out := terminal.NewOutput(stdout, c.format(), e.variables["NO_COLOR"] != "")
-	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes}, e.profiles(), e.databaseHere(), parser.Model)
+	dry := e.flags["dry-run"] != ""
+	if dry {
+		fmt.Fprintln(stderr, "foyer: note: a dry run: nothing is changed, and this is what the answer would be")
+	}
+	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes || dry}, e.profiles(), e.databaseHere(), parser.Model)
 	if e.err != nil {
 		return e.err // kong's names the type of an argument
 	}
@@ -236,12 +241,15 @@ func (c *commands) parser(args []string, options ...kong.Option) (*kong.Kong, er
 	}, options)...)
 }
 
-// flagValues lists the flags that are texts, by name.
+// flagValues lists the flags that are given, by name: texts, and those that are on or off.
 func flagValues(c *kong.Context) map[string]string {
 	values := map[string]string{}
 	for _, f := range c.Flags() {
-		if text, ok := f.Target.Interface().(string); ok {
-			values[f.Name] = text
+		switch {
+		case f.Target.Kind() == reflect.String:
+			values[f.Name] = f.Target.String()
+		case f.Target.Kind() == reflect.Bool && f.Target.Bool():
+			values[f.Name] = "true"
 		}
 	}
 	return values

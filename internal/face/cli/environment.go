@@ -90,7 +90,12 @@ func (e *environment) client(ctx context.Context) (*client.Client, error) {
 	} else {
 		c, e.err = e.remote(ctx)
 	}
-	return c, e.err
+	if e.err != nil {
+		return nil, e.err
+	}
+	asked := asks(e.flags)
+	e.organization = e.organization.With(asked...)
+	return c.With(asked...), nil
 }
 
 // currentOrganization returns the organization that a command is for.

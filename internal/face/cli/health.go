@@ -92,6 +92,8 @@ type sitePreview struct {
 	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page."`
 	Pin    int64    `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
 	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app; may be given several times."`
+
+	once
 }
 
 // Run makes a link to a preview.

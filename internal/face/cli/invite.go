@@ -74,6 +74,9 @@ type inviteCreate struct {
 	FirstName string `placeholder:"NAME" help:"Their first name."`
 	Message   string `placeholder:"TEXT" help:"What to tell them."`
 	SendEmail bool   `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
+
+	once
+	dryRun
 }
 
 // Run invites somebody.
@@ -156,7 +159,11 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 	return "", fault.New(fault.Invalid, "There are %d invites of %s: give the id of one, %s.", len(ids), a.Invite, strings.Join(ids, " or "))
 }
 
-type inviteResend struct{ anInvite }
+type inviteResend struct {
+	anInvite
+	once
+	dryRun
+}
 
 // Run sends an invite again.
 func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
@@ -172,7 +179,10 @@ func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *term
 	return invites.One(out, i)
 }
 
-type inviteLink struct{ anInvite }
+type inviteLink struct {
+	anInvite
+	once
+}
 
 // Help says what the link needs.
 func (inviteLink) Help() string {
@@ -193,7 +203,11 @@ func (c inviteLink) Run(ctx context.Context, o *client.Organization, out *termin
 	return out.Say(link, "%s\nIt works until %s.", link.URL, terminal.Printable(link.ExpiresAt))
 }
 
-type inviteDelete struct{ anInvite }
+type inviteDelete struct {
+	anInvite
+	ifMatch
+	dryRun
+}
 
 // Run takes an invite back.
 func (c inviteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {

@@ -20,6 +20,9 @@ import (
 type inviteBulk struct {
 	File    string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
 	Partial bool   `help:"Invite those who can be, and tell of the others why not."`
+
+	once
+	dryRun
 }
 
 // Help says what is in the file.
@@ -44,7 +47,7 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	}
 	var made []client.Invite
 	for batch := range slices.Chunk(drafts, batchSize) {
-		some, err := o.CreateInvites(ctx, batch)
+		some, err := c.of(o, len(made)).CreateInvites(ctx, batch)
 		if err != nil {
 			return errors.Join(shown(out, made), c.refused(err, len(made), batch))
 		}
@@ -57,8 +60,9 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, drafts []client.InviteDraft) error {
 	var made []client.Invite
 	var refused client.Error
+	before := 0
 	for batch := range slices.Chunk(drafts, batchSize) {
-		outcomes, err := o.CreateInvitesPartly(ctx, batch)
+		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
 		if err != nil {
 			return errors.Join(shown(out, made), refusedOrNil(refused), err)
 		}
@@ -72,8 +76,17 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 				refused.Errors = append(refused.Errors, f)
 			}
 		}
+		before += len(batch)
 	}
 	return errors.Join(shown(out, made), refusedOrNil(refused))
+}
+
+// of gives each batch after the first an idempotency key of its own.
+func (c inviteBulk) of(o *client.Organization, before int) *client.Organization {
+	if c.IdempotencyKey == "" || before == 0 {
+		return o
+	}
+	return o.With(client.IdempotencyKey(fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)))
 }
 
 // shown shows the invites that were made: no table, if there are none.

@@ -49,6 +49,8 @@ type keyCreate struct {
 	Name      string            `placeholder:"TEXT" help:"By what you will know it. Without it, key N."`
 	ExpiresIn terminal.Lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, as long as the one in use."`
 	Bind      bool              `help:"Bind the key to the organization."`
+
+	once
 }
 
 // Run makes a key.
@@ -103,6 +105,8 @@ func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organizat
 type keyRevoke struct {
 	Key    string `arg:"" help:"Its id or name."`
 	Member bool   `help:"It is a member's key that is bound to the organization, for admins: give its id."`
+
+	ifMatch
 }
 
 // Run revokes a key.

@@ -82,7 +82,10 @@ func (a aMember) missing() error {
 	return fault.New(fault.NotFound, "%s is not a member of the organization.", a.Member)
 }
 
-type memberGet struct{ aMember }
+type memberGet struct {
+	aMember
+	etag
+}
 
 // Run shows one member.
 func (c memberGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -90,12 +93,20 @@ func (c memberGet) Run(ctx context.Context, o *client.Organization, out *termina
 	if err != nil {
 		return err
 	}
-	return members.One(out, m)
+	var tag string
+	if m, err = o.With(client.ETag(&tag)).GetMember(ctx, m.User.UUID); err != nil {
+		return err
+	}
+	return one(out, members, m, c.etag, tag)
 }
 
 type memberSet struct {
 	aMember
 	Level string `required:"" enum:"member,admin,owner" placeholder:"LEVEL" help:"What the member may do: member, admin or owner."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run changes a member's level.
@@ -110,7 +121,11 @@ func (c memberSet) Run(ctx context.Context, o *client.Organization, out *termina
 	return members.One(out, m)
 }
 
-type memberRemove struct{ aMember }
+type memberRemove struct {
+	aMember
+	ifMatch
+	dryRun
+}
 
 // Run ends a membership.
 func (c memberRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {

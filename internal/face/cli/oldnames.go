@@ -80,7 +80,7 @@ func (e *environment) meansDatabase(command string, flags map[string]bool) bool 
 }
 
 // takeValues are the flags that come before a command's name with a value of their own.
-var takeValues = []string{"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as"}
+var takeValues = []string{"--data-dir", "--output", "-o", "--url", "--profile", "--organization", "--as", "--if-match", "--idempotency-key"}
 
 // flagsLast moves the flags that stand before a command behind it: kong knows those of a noun only
 // after the noun.

@@ -36,15 +36,16 @@ func (organizationList) Run(ctx context.Context, to *client.Client, out *termina
 	return organizations.All(out, all)
 }
 
-type organizationGet struct{}
+type organizationGet struct{ etag }
 
 // Run shows the organization.
-func (organizationGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	info, err := o.Get(ctx)
+func (c organizationGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	var tag string
+	info, err := o.With(client.ETag(&tag)).Get(ctx)
 	if err != nil {
 		return err
 	}
-	return organizations.One(out, info)
+	return one(out, organizations, info, c.etag, tag)
 }
 
 type organizationSet struct {
@@ -53,6 +54,9 @@ type organizationSet struct {
 	MembersCanManageApps *bool              `help:"Let members change apps; =false: only admins and owners."`
 	AllowedDomains       *string            `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 	InviteTTL            *terminal.Lifetime `placeholder:"D" help:"How long its invites live, like 12h or 7d."`
+
+	ifMatch
+	once
 }
 
 // Run changes the organization.

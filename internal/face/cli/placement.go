@@ -75,6 +75,8 @@ func (a appOnSite) ids(ctx context.Context, o *client.Organization) (site, app i
 type sitePlace struct {
 	appOnSite
 	placing
+	once
+	dryRun
 }
 
 // Run puts an app on a site.
@@ -97,6 +99,9 @@ func (c sitePlace) Run(ctx context.Context, o *client.Organization, out *termina
 type siteChange struct {
 	appOnSite
 	placing
+	ifMatch
+	once
+	dryRun
 }
 
 // Run changes how an app is placed.
@@ -116,7 +121,11 @@ func (c siteChange) Run(ctx context.Context, o *client.Organization, out *termin
 	return placements.One(out, p)
 }
 
-type siteRemove struct{ appOnSite }
+type siteRemove struct {
+	appOnSite
+	ifMatch
+	dryRun
+}
 
 // Run takes an app off a site.
 func (c siteRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {

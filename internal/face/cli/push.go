@@ -26,6 +26,8 @@ type appPush struct {
 	Name string `help:"What the app is to be called."`
 
 	Message string `short:"m" placeholder:"TEXT" help:"What the change is for; the version keeps it."`
+
+	dryRun
 }
 
 // Help says what is sent.
@@ -109,6 +111,10 @@ func (c appPush) create(ctx context.Context, o *client.Organization, wanted, dec
 	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: cmp.Or(c.Name, wanted), Source: files, Message: c.Message})
 	if err != nil {
 		return client.AppSource{}, err
+	}
+	if c.DryRun {
+		fmt.Fprintf(to, "foyer: note: there is no app named %s, and one would be made; whether its files compile is not known before\n", terminal.Printable(wanted))
+		return client.AppSource{App: app}, nil
 	}
 	fmt.Fprintf(to, "foyer: note: made app %d: there was none named %s\n", app.ID, terminal.Printable(wanted))
 	return o.GetSource(ctx, app.ID)

@@ -92,16 +92,31 @@ func (a aSite) with(ctx context.Context, o *client.Organization, out *terminal.O
 	return sites.One(out, s)
 }
 
-type siteGet struct{ aSite }
+type siteGet struct {
+	aSite
+	etag
+}
 
 // Run shows one site.
 func (c siteGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.GetSite(ctx, id) })
+	id, err := siteID(ctx, o, c.Site)
+	if err != nil {
+		return err
+	}
+	var tag string
+	s, err := o.With(client.ETag(&tag)).GetSite(ctx, id)
+	if err != nil {
+		return orMissing(err, "site", c.Site)
+	}
+	return one(out, sites, s, c.etag, tag)
 }
 
 type siteCreate struct {
 	Name    string   `required:"" help:"Its name: 1 to 200 characters."`
 	Origins []string `placeholder:"ORIGIN,…" help:"Whose reports and previews count, like https://shop.example.com. Without, any."`
+
+	once
+	dryRun
 }
 
 // Run makes a site.
@@ -118,6 +133,10 @@ type siteSet struct {
 	Name    *string   `help:"Its name."`
 	Enabled *bool     `help:"Whether its pages run apps: true or false."`
 	Origins *[]string `placeholder:"ORIGIN,…" help:"Whose reports and previews count."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run changes a site.
@@ -129,7 +148,11 @@ func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.
 	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
 }
 
-type siteDelete struct{ aSite }
+type siteDelete struct {
+	aSite
+	ifMatch
+	dryRun
+}
 
 // Run deletes a site.
 func (c siteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
@@ -164,6 +187,10 @@ func (c siteHistory) Run(ctx context.Context, o *client.Organization, out *termi
 type siteRestore struct {
 	aSite
 	Revision int64 `arg:"" help:"The number of a revision, as the history has it."`
+
+	ifMatch
+	once
+	dryRun
 }
 
 // Run places all apps as they were.

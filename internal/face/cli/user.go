@@ -42,21 +42,25 @@ var users = terminal.View[client.User]{
 	},
 }
 
-type userGet struct{}
+type userGet struct{ etag }
 
 // Run shows the user.
-func (userGet) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
-	u, err := to.Self(ctx)
+func (c userGet) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
+	var tag string
+	u, err := to.With(client.ETag(&tag)).Self(ctx)
 	if err != nil {
 		return err
 	}
-	return users.One(out, u)
+	return one(out, users, u, c.etag, tag)
 }
 
 type userSet struct {
 	Email     *string `placeholder:"ADDRESS" help:"A link is mailed to it; it becomes yours once the link is confirmed. The old address gets a notice."`
 	FirstName *string `help:"At most 30 characters."`
 	LastName  *string `help:"At most 150 characters."`
+
+	ifMatch
+	once
 }
 
 // Run changes the user.
@@ -92,6 +96,9 @@ func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Out
 
 type userAccept struct {
 	Invite string `arg:"" help:"Its id."`
+
+	ifMatch
+	once
 }
 
 // Run accepts an invite.
@@ -105,6 +112,8 @@ func (c userAccept) Run(ctx context.Context, to *client.Client, out *terminal.Ou
 
 type userDecline struct {
 	Invite string `arg:"" help:"Its id."`
+
+	ifMatch
 }
 
 // Run declines an invite.
@@ -146,6 +155,8 @@ func (userSessions) Run(ctx context.Context, to *client.Client, out *terminal.Ou
 
 type userSignOut struct {
 	Session int64 `arg:"" optional:"" help:"Its id. Without it, all."`
+
+	ifMatch
 }
 
 // Run ends a session, or all.

@@ -81,17 +81,31 @@ func (a aWebhook) with(ctx context.Context, o *client.Organization, out *termina
 	return webhooks.One(out, w)
 }
 
-type webhookGet struct{ aWebhook }
+type webhookGet struct {
+	aWebhook
+	etag
+}
 
 // Run shows one webhook.
 func (c webhookGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.GetWebhook(ctx, id) })
+	id, err := c.id(ctx, o)
+	if err != nil {
+		return err
+	}
+	var tag string
+	w, err := o.With(client.ETag(&tag)).GetWebhook(ctx, id)
+	if err != nil {
+		return orMissing(err, "webhook", c.Webhook)
+	}
+	return one(out, webhooks, w, c.etag, tag)
 }
 
 type webhookCreate struct {
 	URL         string   `arg:"" help:"Where to send events."`
 	Events      []string `required:"" placeholder:"TYPE,…" help:"What to send: types of events, or all of a kind as app.*. Can be repeated."`
 	Description string   `placeholder:"TEXT" help:"What it is for."`
+
+	once
 }
 
 // Run makes a webhook.
@@ -116,6 +130,9 @@ type webhookSet struct {
 	Events      []string `placeholder:"TYPE,…" help:"What to send, in place of all it is sent now."`
 	Description *string  `placeholder:"TEXT" help:"What it is for."`
 	Enabled     *bool    `help:"Whether events are sent: true or false."`
+
+	ifMatch
+	once
 }
 
 // Run changes a webhook.
@@ -124,14 +141,22 @@ func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *termin
 	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
 }
 
-type webhookTest struct{ aWebhook }
+type webhookTest struct {
+	aWebhook
+	ifMatch
+	once
+}
 
 // Run sends a test.
 func (c webhookTest) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.TestWebhook(ctx, id) })
 }
 
-type webhookRotate struct{ aWebhook }
+type webhookRotate struct {
+	aWebhook
+	ifMatch
+	once
+}
 
 // Run makes a new secret.
 func (c webhookRotate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
@@ -170,6 +195,9 @@ func (c webhookDeliveries) Run(ctx context.Context, o *client.Organization, out 
 type webhookRedeliver struct {
 	aWebhook
 	Delivery int64 `arg:"" help:"The id of a delivery."`
+
+	ifMatch
+	once
 }
 
 // Run sends an event again.
@@ -188,7 +216,10 @@ func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *
 	return deliveries.One(out, d)
 }
 
-type webhookDelete struct{ aWebhook }
+type webhookDelete struct {
+	aWebhook
+	ifMatch
+}
 
 // Run deletes a webhook.
 func (c webhookDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
