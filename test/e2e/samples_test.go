@@ -36,6 +36,12 @@ type sample struct{ id, language, text string }
 
 var sampleText = regexp.MustCompile(`(?s)<pre id="(\w+)-(curl|foyer|go|typescript)" tabindex="0"><code>(.*?)</code></pre>`)
 
+// Times, and those that are written as the API does.
+var (
+	anyTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"`)
+	apiTime = regexp.MustCompile(`^"[^".]*\.\d{6}Z"$`)
+)
+
 // samplesOf returns the samples of a server's reference in one language.
 func samplesOf(t *testing.T, browser *http.Client, address, language string) []sample {
 	t.Helper()
@@ -93,6 +99,20 @@ func TestSamples(t *testing.T) { //nolint:tparallel // it notes what one languag
 				t.Errorf("%s asks for %v", sample.text, got)
 			}
 		}
+	})
+	t.Run("foyer, in JSON", func(t *testing.T) {
+		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {
+			out, err := foyer("sh", "-eu", "-c", sample.text+" --yes --json").Output()
+			if err != nil || !json.Valid(out) {
+				t.Errorf("%s --json: %v\n%s", sample.text, err, out)
+			}
+			for _, at := range anyTime.FindAllString(string(out), -1) {
+				if !apiTime.MatchString(at) {
+					t.Errorf("%s --json has %s", sample.text, at)
+				}
+			}
+		}
+		asked.forget()
 	})
 	t.Run("foyer, safely", func(t *testing.T) {
 		for _, sample := range samplesOf(t, http.DefaultClient, i.url, "foyer") {

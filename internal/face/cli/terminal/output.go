@@ -3,11 +3,11 @@ package terminal
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -58,9 +58,12 @@ func (o *Output) Say(answer any, format string, args ...any) error {
 
 // object writes JSON in a line.
 func (o *Output) object(answer any) error {
-	e := json.NewEncoder(o)
-	e.SetEscapeHTML(false)
-	return e.Encode(answer)
+	text, err := appendJSON(nil, reflect.ValueOf(answer))
+	if err != nil {
+		return err
+	}
+	_, err = o.Write(append(text, '\n'))
+	return err
 }
 
 // View is how things of one kind are shown.
