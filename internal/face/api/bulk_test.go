@@ -100,6 +100,14 @@ func TestPartialBulkRefuses(t *testing.T) {
 		if got := send(`[` + strings.Join(many, ",") + `]`); got.status != 429 || got.header.Get("Retry-After") == "" {
 			r.t.Errorf("more than a day allows: %d %s", got.status, got.body)
 		}
+		for range 2 { // which would be too many if they counted
+			if got := r.sendTo(url, member, "POST", invites+"bulk?partial=true&dry_run=true", `[`+strings.Join(many[:4], ",")+`]`); got.status != 200 {
+				r.t.Errorf("a dry run counts: %d %s", got.status, got.body)
+			}
+		}
+		if got := r.sendTo(url, member, "POST", invites+"bulk?dry_run=true", `[`+strings.Join(many, ",")+`]`); got.status != 429 {
+			r.t.Errorf("a dry run of more than a day allows: %d %s", got.status, got.body)
+		}
 	})
 }
 
