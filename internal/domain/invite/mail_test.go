@@ -184,11 +184,11 @@ func TestResend(t *testing.T) {
 	each(t, func(r *rig) {
 		admin := r.join(org.Organization{Organization: r.owner.Organization}, "admin@acme.example", access.Admin)
 		d := draft("ada@x.example")
-		d.Level = patch.Of("admin")
+		d.Level, d.ExpiresIn = patch.Of("admin"), patch.Of[int64](60)
 		i := r.invite(admin, d)
 		r.later(2 * time.Hour)
 		again, err := r.invites.Resend(r.Context(), r.owner, i.ID)
-		if err != nil || again.ID != i.ID || again.CreatedBy.ID != admin.UserID || !again.ExpiresAt.After(r.db.Now()) || !again.CreatedAt.Equal(i.CreatedAt) {
+		if err != nil || again.ID != i.ID || again.CreatedBy.ID != admin.UserID || !again.ExpiresAt.Equal(r.db.Now().Add(r.invites.TTL)) || !again.CreatedAt.Equal(i.CreatedAt) {
 			r.Fatalf("%v: %+v", err, again)
 		}
 		r.run()
