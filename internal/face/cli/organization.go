@@ -17,10 +17,11 @@ type organizationCommands struct {
 
 var organizations = terminal.View[client.OrganizationInfo]{
 	Columns: "ID NAME LEVEL ACCESS MEMBERS-INVITE MEMBERS-MANAGE DOMAINS CREATED",
+	More:    "INVITE-TTL",
 	Row: func(o client.OrganizationInfo) []any {
 		return []any{
 			o.ID, o.Name, levelName(o.Level), o.AccessLevel, o.MembersCanInvite, o.MembersCanManageApps,
-			strings.Join(o.AllowedDomains, ","), o.CreatedAt,
+			strings.Join(o.AllowedDomains, ","), o.CreatedAt, o.InviteTTL,
 		}
 	},
 }

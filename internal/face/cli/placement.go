@@ -13,9 +13,12 @@ import (
 
 var placements = terminal.View[client.Placement]{
 	Columns: "APP NAME ENABLED POSITION PINNED RUNNING PATHS HELD",
-	More:    "CONFIG",
+	More:    "CONFIG CREATED UPDATED",
 	Row: func(p client.Placement) []any {
-		return []any{p.AppID, p.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held, string(p.Config)}
+		return []any{
+			p.AppID, p.Name, p.Enabled, p.Position, p.Version, p.Running, strings.Join(p.Paths, " "), p.Held, string(p.Config),
+			p.CreatedAt, p.UpdatedAt,
+		}
 	},
 }
 

@@ -44,8 +44,9 @@ A value is JSON, or else a text. The value null is that of the schema.
 
 var sites = terminal.View[client.Site]{
 	Columns: "ID NAME ENABLED APPS REVISION ORIGINS ELEMENT",
+	More:    "CREATED UPDATED",
 	Row: func(s client.Site) []any {
-		return []any{s.ID, s.Name, s.Enabled, s.AppsCount, s.Revision, strings.Join(s.Origins, " "), s.Snippet}
+		return []any{s.ID, s.Name, s.Enabled, s.AppsCount, s.Revision, strings.Join(s.Origins, " "), s.Snippet, s.CreatedAt, s.UpdatedAt}
 	},
 }
 
