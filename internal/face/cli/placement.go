@@ -108,10 +108,15 @@ type siteChange struct {
 }
 
 // Run changes how an app is placed.
-func (c siteChange) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+func (c siteChange) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	patch, err := c.patch()
 	if err != nil {
 		return err
+	}
+	if c.Enabled != nil && !*c.Enabled {
+		if err := in.Confirm("Stop app %s on site %s?", c.App, c.Site); err != nil {
+			return err
+		}
 	}
 	site, app, err := c.ids(ctx, o)
 	if err != nil {

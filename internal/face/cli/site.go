@@ -141,7 +141,12 @@ type siteSet struct {
 }
 
 // Run changes a site.
-func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if c.Enabled != nil && !*c.Enabled {
+		if err := in.Confirm("Stop all apps on site %s?", c.Site); err != nil {
+			return err
+		}
+	}
 	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled}
 	if c.Origins != nil {
 		patch.Origins = append([]string{}, *c.Origins...)
