@@ -38,18 +38,18 @@ const batchSize = 100
 
 // Run invites everybody in the file.
 func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
-	drafts, err := c.read(in)
+	people, err := c.read(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return err
 	}
 	if c.Partial {
-		return c.partly(ctx, o, out, drafts)
+		return c.partly(ctx, o, out, people)
 	}
 	var made []client.Invite
-	for batch := range slices.Chunk(drafts, batchSize) {
+	for batch := range slices.Chunk(people.drafts, batchSize) {
 		some, err := c.of(o, len(made)).CreateInvites(ctx, batch)
 		if err != nil {
-			return errors.Join(shown(out, made), c.refused(err, len(made), batch))
+			return errors.Join(shown(out, made), c.refused(err, len(made), people, out.Format))
 		}
 		made = append(made, some...)
 	}
@@ -57,11 +57,11 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 }
 
 // partly invites those who can be.
-func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, drafts []client.InviteDraft) error {
+func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, people team) error {
 	var made []client.Invite
 	var refused client.Error
 	before := 0
-	for batch := range slices.Chunk(drafts, batchSize) {
+	for batch := range slices.Chunk(people.drafts, batchSize) {
 		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
 		if err != nil {
 			return errors.Join(shown(out, made), refusedOrNil(refused), err)
@@ -72,8 +72,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 				continue
 			}
 			for _, f := range became.Error.Errors {
-				f.Detail = batch[i].TargetEmail + ": " + f.Detail
-				refused.Errors = append(refused.Errors, f)
+				refused.Errors = append(refused.Errors, c.place(f, f.Attr, before+i, people, out.Format))
 			}
 		}
 		before += len(batch)
@@ -106,22 +105,29 @@ func refusedOrNil(refused client.Error) error {
 	return &refused
 }
 
-func (c inviteBulk) read(in terminal.Input) ([]client.InviteDraft, error) {
+// team is who is in a file.
+type team struct {
+	drafts []client.InviteDraft
+	lines  []int // where each of them begins; nil: it has no lines
+}
+
+func (c inviteBulk) read(in terminal.Input) (people team, err error) {
 	content := io.Reader(in)
 	if c.File != "-" {
 		file, err := os.Open(c.File)
 		if err != nil {
-			return nil, err
+			return team{}, err
 		}
 		defer file.Close()
 		content = file
 	}
-	if strings.HasSuffix(c.File, ".json") {
-		var drafts []client.InviteDraft
-		err := json.NewDecoder(content).Decode(&drafts)
-		return drafts, err
+	if !strings.HasSuffix(c.File, ".json") {
+		return c.readCSV(content)
 	}
-	return readCSV(content)
+	if err := json.NewDecoder(content).Decode(&people.drafts); err != nil {
+		return team{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	return people, nil
 }
 
 // columns of a file of invites.
@@ -142,45 +148,74 @@ var columns = map[string]func(*client.InviteDraft, string) error{
 	},
 }
 
-func readCSV(content io.Reader) ([]client.InviteDraft, error) {
-	rows, err := csv.NewReader(content).ReadAll()
+// readCSV reads a table. What is wrong is said as compilers do: file:line: what.
+func (c inviteBulk) readCSV(content io.Reader) (people team, err error) {
+	rows := csv.NewReader(content)
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("must name the columns, target_email among them")
+	}
 	if err != nil {
-		return nil, err
+		return team{}, c.wrong(1, err)
 	}
-	if len(rows) == 0 {
-		return nil, errors.New("the first line must name the columns, target_email among them")
-	}
-	rows[0][0] = strings.TrimPrefix(rows[0][0], "\ufeff")
-	for _, name := range rows[0] {
+	header[0] = strings.TrimPrefix(header[0], "\ufeff")
+	for _, name := range header {
 		if columns[name] == nil {
-			return nil, fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name)
+			return team{}, c.wrong(1, fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name))
 		}
 	}
-	var drafts []client.InviteDraft
-	for n, row := range rows[1:] {
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return people, nil
+		}
+		if err != nil {
+			return team{}, c.wrong(0, err)
+		}
+		line, _ := rows.FieldPos(0)
 		var d client.InviteDraft
-		for i, name := range rows[0] {
+		for i, name := range header {
 			if err := columns[name](&d, row[i]); err != nil {
-				return nil, fmt.Errorf("line %d: %w", n+2, err)
+				return team{}, c.wrong(line, err)
 			}
 		}
-		drafts = append(drafts, d)
+		people.drafts, people.lines = append(people.drafts, d), append(people.lines, line)
 	}
-	return drafts, nil
+}
+
+// wrong says what is wrong with a line; the error of a table that is malformed knows which.
+func (c inviteBulk) wrong(line int, err error) error {
+	if malformed, ok := errors.AsType[*csv.ParseError](err); ok {
+		line, err = malformed.Line, malformed.Err
+	}
+	return fmt.Errorf("%s:%d: %w", c.File, line, err)
 }
 
 // refused says which of all drafts are wrong: the server counts those of a batch.
-func (c inviteBulk) refused(err error, before int, batch []client.InviteDraft) error {
+func (c inviteBulk) refused(err error, before int, people team, as terminal.Format) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
 	}
 	for i, f := range refused.Errors {
 		index, field, _ := strings.Cut(f.Attr, ".")
-		if n, err := strconv.Atoi(index); err == nil && n < len(batch) {
-			refused.Errors[i].Attr = fmt.Sprintf("%d.%s", n+before, field)
-			refused.Errors[i].Detail = batch[n].TargetEmail + ": " + f.Detail
+		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
+			refused.Errors[i] = c.place(f, field, before+n, people, as)
 		}
 	}
 	return refused
+}
+
+// place says of a fault in a field where it is: in which line, or of whom.
+func (c inviteBulk) place(f client.Fault, field string, at int, people team, as terminal.Format) client.Fault {
+	where := people.drafts[at].TargetEmail
+	if people.lines != nil {
+		where = fmt.Sprintf("%s:%d", c.File, people.lines[at])
+	}
+	f.Attr = field
+	if as != terminal.JSON && field != "" {
+		f.Attr, f.Detail = "", field+": "+f.Detail
+	}
+	f.Detail = where + ": " + f.Detail
+	return f
 }
