@@ -193,7 +193,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	}
 	if err != nil {
 		c.JSON = c.JSON || wantsJSON(args)
-		return terminal.Misused(errors.New(strings.Replace(err.Error(), `one of "",`, `one of `, 1))) // "" is that a flag is not given
+		return terminal.Misused(misunderstood(err))
 	}
 	e.command, e.flags = parsed.Command(), flagValues(parsed)
 	defer func() { err = errors.Join(err, e.close()) }()
@@ -210,6 +210,21 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		return e.err // kong's names the type of an argument
 	}
 	return err
+}
+
+// misunderstood says what is wrong with a command line.
+func misunderstood(err error) error {
+	text := strings.Replace(err.Error(), `one of "",`, `one of `, 1) // "" is that a flag is not given
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || !strings.HasPrefix(text, "unexpected argument") || !strings.Contains(text, "@") {
+		return errors.New(text)
+	}
+	for _, f := range wrong.Context.Flags() {
+		if f.Name == "email" {
+			text += ": give an address as --email=ADDRESS"
+		}
+	}
+	return errors.New(text)
 }
 
 // wantsJSON reports whether a command line that was not understood asks for JSON.
