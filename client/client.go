@@ -142,7 +142,10 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 		return response.Header, nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return nil, fmt.Errorf("%s %s: decode the answer: %w", method, request.URL.Path, err)
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return nil, errors.New(notFoyer)
+		}
+		return nil, fmt.Errorf(notFoyer+": %s %s: %w", method, request.URL.Path, err)
 	}
 	return response.Header, nil
 }

@@ -267,7 +267,7 @@ func TestErrorOfAProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := serve(t, answer(502, body)).DeleteApp(t.Context(), 1)
-			if err == nil || err.Error() != "server answered 502 Bad Gateway" {
+			if err == nil || err.Error() != "the server does not answer as a foyer server: 502 Bad Gateway" {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -36,10 +36,12 @@ type Error struct {
 	RetryAfter time.Duration `json:"-"`
 }
 
+const notFoyer = "the server does not answer as a foyer server"
+
 // Error says what is wrong, each fault with its field.
 func (e *Error) Error() string {
 	if len(e.Errors) == 0 {
-		return "server answered " + strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
+		return notFoyer + ": " + strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
 	}
 	faults := make([]string, len(e.Errors))
 	for i, f := range e.Errors {

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,5 +58,21 @@ func TestWithoutACommandThereIsHelp(t *testing.T) {
 	t.Parallel()
 	if code, out, _ := call(t); code != OK || !strings.HasPrefix(out, "Usage: foyer") {
 		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// A website, a proxy or another API is no server to log in at.
+func TestLoginWantsAFoyerServer(t *testing.T) {
+	t.Parallel()
+	for answer, status := range map[string]int{"<p>Welcome</p>": 200, "<p>Nothing</p>": 404, `{"login":"ada"}`: 200, `["ada"]`: 200, "": 204} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, answer)
+		}))
+		t.Cleanup(server.Close)
+		code, _, complaints := call(t, "login", server.URL, "--key=foy_x")
+		if want := "foyer: " + server.URL + ": the server does not answer as a foyer server"; code != Refused || !strings.HasPrefix(complaints, want) {
+			t.Errorf("%d %s: exit code %d, %s", status, answer, code, complaints)
+		}
 	}
 }

@@ -53,6 +53,9 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 		fmt.Fprintln(to, "foyer: warning:", warning)
 	}
 	user, err := at.Self(ctx)
+	if err == nil && user.UUID == "" {
+		err = errors.New("the server does not answer as a foyer server")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.URL, err)
 	}
