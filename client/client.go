@@ -66,7 +66,7 @@ func WithUserAgent(name string) Option {
 	return func(c *Client) { c.userAgent = name }
 }
 
-var errBaseURL = errors.New("the url of a server is like https://foyer.example.com: http:// or https:// and a host, without ? and #")
+var errBaseURL = errors.New("the url of a server must be like https://foyer.example.com: http:// or https:// and a host, without ? and #")
 
 // New returns a client of the server at baseURL, such as
 // https://foyer.example.com, that calls with the given API key.

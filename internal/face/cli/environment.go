@@ -133,7 +133,11 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 	}
 	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
 	if err != nil {
-		return nil, terminal.Misused(err)
+		from := "FOYER_URL"
+		if e.flags["url"] != "" {
+			from = "--url"
+		}
+		return nil, terminal.Misused(fmt.Errorf("%s: %w", from, err))
 	}
 	id := at.Organization
 	if given := e.flags["organization"]; given != "" {
