@@ -36,8 +36,13 @@ type exporter struct {
 // New reads the OTEL_ variables that say where spans go
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
 func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
-	of := func(name string) string {
-		return cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), getenv("OTEL_EXPORTER_OTLP_"+name))
+	of := func(last string) (value, name string) {
+		name = "OTEL_EXPORTER_OTLP_TRACES_" + last
+		if value = getenv(name); value == "" {
+			name = "OTEL_EXPORTER_OTLP_" + last
+			value = getenv(name)
+		}
+		return value, name
 	}
 	endpoint := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint == "" && base != "" {
@@ -49,14 +54,15 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
 	}
-	if protocol := of("PROTOCOL"); protocol == "grpc" {
-		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL: must be http/json: foyer does not speak grpc")
+	if protocol, name := of("PROTOCOL"); protocol != "" && protocol != "http/json" {
+		return nil, fmt.Errorf("%s: must be http/json, or not be set: foyer speaks nothing else", name)
 	}
-	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, headers: pairs(of("HEADERS")), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
-	if text := of("TIMEOUT"); text != "" {
+	headers, _ := of("HEADERS")
+	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, headers: pairs(headers), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
+	if text, name := of("TIMEOUT"); text != "" {
 		milliseconds, err := strconv.Atoi(text)
 		if err != nil || milliseconds < 1 {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds")
+			return nil, fmt.Errorf("%s: must be a number of milliseconds", name)
 		}
 		t.timeout = time.Duration(milliseconds) * time.Millisecond
 	}

@@ -20,6 +20,8 @@ func TestSettings(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector.example/x":   "on",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=collector.example":                   "OTEL_EXPORTER_OTLP_ENDPOINT",
 		to + "OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                           "OTEL_EXPORTER_OTLP_PROTOCOL",
+		to + "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf":           "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+		to + "OTEL_EXPORTER_OTLP_PROTOCOL=http/json":                      "on",
 		to + "OTEL_EXPORTER_OTLP_TIMEOUT=x":                               "OTEL_EXPORTER_OTLP_TIMEOUT",
 		to + "OTEL_TRACES_SAMPLER=jaeger_remote":                          "OTEL_TRACES_SAMPLER",
 		to + "OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2": "OTEL_TRACES_SAMPLER_ARG",
