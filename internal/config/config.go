@@ -48,6 +48,7 @@ type Config struct {
 	Bootstrap         Bootstrap
 	Demo              bool     // the first start makes a site with an app, unless Bootstrap says anything
 	Unknown           []string // variables that look like settings and are none, most likely misspelt
+	files             []string // the settings that were read from files
 }
 
 // OIDC is the identity provider by which people sign in.
@@ -120,6 +121,9 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", from, err))
+		}
+		if from == s.Variable()+"_FILE" {
+			c.files = append(c.files, s.Name)
 		}
 	}
 	if len(errs) > 0 {
@@ -263,7 +267,15 @@ func (c *Config) DatabaseSetting() string {
 	if c.inDataDir {
 		return "FOYER_DATA_DIR"
 	}
-	return "FOYER_DATABASE"
+	return c.Blamed("DATABASE")
+}
+
+// Blamed is the variable that a secret setting came from: its own, or that of the file.
+func (c *Config) Blamed(setting string) string {
+	if slices.Contains(c.files, setting) {
+		return "FOYER_" + setting + "_FILE"
+	}
+	return "FOYER_" + setting
 }
 
 // CatalogIsFile reports whether the catalog is a file on this machine.

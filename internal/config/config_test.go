@@ -286,6 +286,13 @@ func TestSecretFile(t *testing.T) {
 	if err != nil || c.Secret != goodSecret {
 		t.Errorf("with both: %v; want the variable to count", err)
 	}
+	database := filepath.Join(t.TempDir(), "database")
+	if err := os.WriteFile(database, []byte("sqlite:x.db"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Load([]string{"FOYER_DATABASE_FILE=" + database}, nil); err != nil || c.DatabaseSetting() != "FOYER_DATABASE_FILE" || c.Blamed("SMTP") != "FOYER_SMTP" {
+		t.Errorf("%s is blamed, %v", c.DatabaseSetting(), err)
+	}
 }
 
 // After the first start the file of its key may be gone.

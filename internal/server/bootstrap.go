@@ -30,6 +30,10 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		return err
 	}
 	key = cmp.Or(key, access.NewKey())
+	keySetting := "KEY"
+	if given.KeyFile != "" {
+		keySetting = "KEY_FILE"
+	}
 	email := cmp.Or(given.Email, org.NobodysEmail)
 	var made org.Organization
 	var owner org.Membership
@@ -45,7 +49,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 			return bootstrapFault("EMAIL", err)
 		}
 		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, key); err != nil {
-			return bootstrapFault("KEY", err)
+			return bootstrapFault(keySetting, err)
 		}
 		return nil
 	})

@@ -37,7 +37,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 	if s.Config.SMTP != "" {
 		settings, err := mail.Parse(s.Config.SMTP)
 		if err != nil {
-			return fmt.Errorf("FOYER_SMTP: %w", err)
+			return fmt.Errorf("%s: %w", s.Config.Blamed("SMTP"), err)
 		}
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
 		kinds[invite.MailJob] = post.Kind()
