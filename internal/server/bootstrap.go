@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/plaintext"
@@ -114,18 +113,19 @@ In a browser, sign in with the key at %s/console%s
 	return nil
 }
 
-// unnamed says how to set what the first start was not told; "" if it was told.
+// unnamed says how to set what the first start was not told; "" if it was told. The console asks
+// an owner without an address alone, for the organization's name, too.
 func (s Server) unnamed() string {
-	var lacking []string
-	if s.Config.Bootstrap.Email == "" {
-		lacking = append(lacking, "FOYER_BOOTSTRAP_EMAIL=you@example.com")
-	}
-	if s.Config.Bootstrap.OrganizationName == "" {
-		lacking = append(lacking, "FOYER_BOOTSTRAP_ORGANIZATION_NAME='Acme'")
-	}
-	if len(lacking) == 0 {
+	const email, name = "FOYER_BOOTSTRAP_EMAIL=you@example.com", "FOYER_BOOTSTRAP_ORGANIZATION_NAME='Acme'"
+	asks, lacking := "Invites name the owner and the organization: the console asks for both before the first invite,", email
+	switch given := s.Config.Bootstrap; {
+	case given.Email == "" && given.OrganizationName == "":
+		lacking = email + " and " + name
+	case given.Email == "":
+	case given.OrganizationName == "":
+		asks, lacking = "Invites name the organization: give it its name in the settings of the console,", name
+	default:
 		return ""
 	}
-	return "\nInvites name the owner and the organization: the console asks for both before the first invite,\n" +
-		"or start on an empty database with " + strings.Join(lacking, " and ") + ".\n"
+	return "\n" + asks + "\nor start on an empty database with " + lacking + ".\n"
 }
