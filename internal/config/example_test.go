@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +23,11 @@ func TestExampleHasEverySetting(t *testing.T) {
 	for _, match := range assigned.FindAllStringSubmatch(string(text), -1) {
 		unknown = append(unknown, match[1])
 	}
+	head, _, _ := strings.Cut(string(text), "\n\n")
 	for _, s := range Settings {
+		if s.Secret && !strings.Contains(head, s.Variable()) {
+			t.Errorf("%s is a secret, which the head does not say", s.Variable())
+		}
 		before := len(unknown)
 		unknown = slices.DeleteFunc(unknown, func(name string) bool {
 			return name == s.Variable() || s.Secret && name == s.Variable()+"_FILE"
