@@ -219,6 +219,9 @@ func (c *Config) CheckServer() error {
 // checkSignIn finds ways to sign in that lead nowhere.
 func (c *Config) checkSignIn() error {
 	var errs []error
+	if c.OIDC.Issuer == "" && (c.OIDC.ClientID != "" || c.OIDC.ClientSecret != "") {
+		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: must be set with FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET: the url of the identity provider"))
+	}
 	if c.OIDC.Issuer != "" && (c.OIDC.ClientID == "" || c.OIDC.ClientSecret == "") {
 		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: needs FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET, as the identity provider shows them"))
 	}

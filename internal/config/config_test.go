@@ -353,14 +353,15 @@ func TestCheckServer(t *testing.T) {
 		"mail, address, sender": {
 			[]string{"FOYER_SMTP=" + mailServer, "FOYER_BASE_URL=http://10.0.0.1", "FOYER_MAIL_FROM=a@example.com"}, "a@example.com", nil,
 		},
-		"profiles":                 {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
-		"profiles, metrics":        {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
-		"a way without its server": {[]string{"FOYER_SIGNIN=mail"}, "", []string{"FOYER_SIGNIN"}},
-		"half a provider":          {[]string{"FOYER_OIDC_ISSUER=https://l.example"}, "", []string{"FOYER_OIDC_ISSUER"}},
-		"a provider":               {[]string{"FOYER_OIDC_ISSUER=https://l.example", "FOYER_OIDC_CLIENT_ID=a", "FOYER_OIDC_CLIENT_SECRET=b", "FOYER_SIGNIN=oidc"}, "foyer@127.0.0.1", nil},
-		"PostgreSQL":               {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
-		"PostgreSQL, secret":       {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},
-		"PostgreSQL, and mail":     {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SMTP=" + mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
+		"profiles":                   {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
+		"profiles, metrics":          {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
+		"a way without its server":   {[]string{"FOYER_SIGNIN=mail"}, "", []string{"FOYER_SIGNIN"}},
+		"half a provider":            {[]string{"FOYER_OIDC_ISSUER=https://l.example"}, "", []string{"FOYER_OIDC_ISSUER"}},
+		"a provider without its url": {[]string{"FOYER_OIDC_CLIENT_ID=a"}, "", []string{"FOYER_OIDC_ISSUER"}},
+		"a provider":                 {[]string{"FOYER_OIDC_ISSUER=https://l.example", "FOYER_OIDC_CLIENT_ID=a", "FOYER_OIDC_CLIENT_SECRET=b", "FOYER_SIGNIN=oidc"}, "foyer@127.0.0.1", nil},
+		"PostgreSQL":                 {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
+		"PostgreSQL, secret":         {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},
+		"PostgreSQL, and mail":       {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SMTP=" + mailServer}, "", []string{"FOYER_SECRET", "FOYER_BASE_URL"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
