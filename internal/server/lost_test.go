@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"foyer/internal/config"
+	"foyer/internal/infra/db"
 	"foyer/internal/server"
 )
 
@@ -41,6 +43,9 @@ func TestRemovedDatabase(t *testing.T) {
 			t.Fatal("the log does not tell")
 		}
 	}
+	if runtime.GOOS == "linux" {
+		rescue(t, dir)
+	}
 	cfg := config.Config{DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), Listen: "127.0.0.1:0"}
 	for range 2 {
 		err := server.Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}.Run(t.Context())
@@ -54,4 +59,49 @@ func TestRemovedDatabase(t *testing.T) {
 	if n := strings.Count(s.log.String(), line); n != 1 {
 		t.Errorf("the log tells it %d times", n)
 	}
+}
+
+// rescue copies a database that was removed from what this process still has open, as the log
+// advises, and finds all in the copy.
+func rescue(t *testing.T, dir string) {
+	t.Helper()
+	const open = "/proc/self/fd"
+	files, err := os.ReadDir(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := t.TempDir()
+	for _, f := range files {
+		name, removed := strings.CutSuffix(linkAt(filepath.Join(open, f.Name())), " (deleted)")
+		if !removed || filepath.Dir(name) != dir {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(open, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(saved, filepath.Base(name)), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(saved, "foyer.db-shm")); err != nil { // nobody needs it
+		t.Fatal(err)
+	}
+	d, err := db.Open(t.Context(), "sqlite:"+filepath.Join(saved, "foyer.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if name, err := db.One(t.Context(), d, db.Value[string], `SELECT name FROM plugins`); err != nil || name != "x" {
+		t.Errorf("the copy has the app %q, %v", name, err)
+	}
+}
+
+// linkAt is where a link leads; "": it is gone, or none.
+func linkAt(path string) string {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	return to
 }

@@ -17,7 +17,9 @@ import (
 // unless it has kept another since.
 const failedFor = 10 * time.Second
 
-var errLost = errors.New("the database's file was removed or replaced while the server runs: stop the server, put the file back or restore a backup, and start it")
+// errLost says what saves the data: a stop closes the file, and what has no name is gone then.
+var errLost = fmt.Errorf("the database's file was removed or replaced while the server runs: do not stop the server yet, "+
+	"but copy the file and its -wal from /proc/%d/fd first; then stop it, put both back or restore a backup, and start it", os.Getpid())
 
 // Ready finds out whether requests would be served: it reads a page, takes the lock that
 // changes take, and fails if the last change was not kept, a short time ago.
