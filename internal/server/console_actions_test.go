@@ -219,7 +219,7 @@ func TestConsoleSharedApp(t *testing.T) {
 	shared := true
 	must[client.App](t)(s.UpdateApp(t.Context(), id, client.AppPatch{IsGlobal: &shared}))
 	guest := visit(t, s, ownerElsewhere(t, cfg))
-	for path, page := range guest.wander() {
+	for path, page := range guest.wander("/console") {
 		if page.status != 200 {
 			t.Errorf("%s: %d", path, page.status)
 		}

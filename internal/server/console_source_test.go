@@ -155,7 +155,7 @@ func TestConsoleEditor(t *testing.T) {
 	}
 	furnish(t, s)
 	var with []string
-	for path, page := range visit(t, s, s.key).wander() {
+	for path, page := range visit(t, s, s.key).wander("/console") {
 		if strings.Contains(page.body, editor.Script.Path) {
 			with = append(with, path)
 		}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"html"
 	"io"
 	"maps"
@@ -41,6 +43,7 @@ type shown struct {
 	path   string // where redirects have led to
 	body   string
 	header http.Header
+	weight int // in bytes, as it was sent
 }
 
 func (v *visitor) get(path string) shown { return v.send("GET", path, "") }
@@ -61,6 +64,7 @@ func (v *visitor) send(method, path, body string, headers ...string) shown {
 		v.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept-Encoding", "gzip")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -69,11 +73,15 @@ func (v *visitor) send(method, path, body string, headers ...string) shown {
 		v.Fatal(err)
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
+	sent, err := io.ReadAll(res.Body)
 	if err != nil {
 		v.Fatal(err)
 	}
-	return shown{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header}
+	text := sent
+	if res.Header.Get("Content-Encoding") == "gzip" && method != http.MethodHead {
+		text = must[[]byte](v.T)(io.ReadAll(must[*gzip.Reader](v.T)(gzip.NewReader(bytes.NewReader(sent)))))
+	}
+	return shown{res.StatusCode, res.Request.URL.RequestURI(), string(text), res.Header, len(sent)}
 }
 
 // want compares a page's status, and looks for a text on it.
@@ -96,10 +104,10 @@ var links = regexp.MustCompile(`href="([/?][^"#]*)"`)
 // isPage reports whether it is HTML, not a file.
 func (s shown) isPage() bool { return strings.HasPrefix(s.header.Get("Content-Type"), "text/html") }
 
-// wander follows every link of the console from its first page, and returns all pages.
-func (v *visitor) wander() map[string]shown {
+// wander follows every link from a page to those below it, and returns all.
+func (v *visitor) wander(from string) map[string]shown {
 	v.Helper()
-	pages, ahead := map[string]shown{}, []string{"/console"}
+	pages, ahead := map[string]shown{}, []string{from}
 	for len(ahead) > 0 {
 		path := ahead[0]
 		ahead = ahead[1:]
@@ -114,7 +122,7 @@ func (v *visitor) wander() map[string]shown {
 			if strings.HasPrefix(to, "?") {
 				to = here + to
 			}
-			if strings.HasPrefix(to, "/console") && page.isPage() {
+			if strings.HasPrefix(to, from) && page.isPage() {
 				ahead = append(ahead, to)
 			}
 		}
@@ -175,7 +183,7 @@ func TestConsoleLinks(t *testing.T) {
 				false,
 			},
 		} {
-			pages := visit(t, s, tc.key).wander()
+			pages := visit(t, s, tc.key).wander("/console")
 			changes := false
 			for path, page := range pages {
 				if page.status != http.StatusOK {

@@ -35,14 +35,28 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// compress puts the compressed text of the buffer in its place.
-func (buf *buffer) compress() {
+// compressed is a text in the format of RFC 1952.
+func compressed(text []byte) []byte {
 	w := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(w)
-	to := bytes.NewBuffer(make([]byte, 0, len(buf.b)/4))
+	to := bytes.NewBuffer(make([]byte, 0, len(text)/4))
 	w.Reset(to)
-	_, _ = w.Write(buf.b) // into memory
+	_, _ = w.Write(text) // into memory
 	_ = w.Close()
 	w.Reset(nil) // or it would keep what it wrote
-	buf.b = to.Bytes()
+	return to.Bytes()
+}
+
+// Encode returns the body of an answer as its client takes it, compressed or not, and names the
+// coding in the header.
+func Encode(w http.ResponseWriter, body []byte) []byte {
+	if len(body) < minGzip {
+		return body
+	}
+	w.Header().Add("Vary", "Accept-Encoding")
+	if from, ok := w.(interface{ holder() *Holder }); !ok || !from.holder().Gzip {
+		return body
+	}
+	w.Header().Set("Content-Encoding", gzipCoding)
+	return compressed(body)
 }

@@ -48,7 +48,7 @@ func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
 		return nil
 	}
 	if coding != "" {
-		buf.compress()
+		buf.b = compressed(buf.b)
 		h.Set("Content-Encoding", coding)
 	}
 	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one text and one slice for two headers

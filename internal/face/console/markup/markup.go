@@ -108,6 +108,7 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 		return err
 	}
 	t.SetHeaders(w.Header())
+	body = wire.Encode(w, body)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the browser may be gone; nobody is left to tell
