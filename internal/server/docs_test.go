@@ -40,7 +40,8 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	if help := "/docs?in=" + ids[1]; !strings.Contains(v.get("/console/"+ids[1]).body, `href="`+help+`"`) {
 		t.Errorf("the console does not lead to %s", help)
 	}
-	for path, want := range map[string]string{"/docs": ids[0], "/docs?in=" + ids[1]: ids[1], "/docs?in=" + ids[2]: ids[0], "/docs?in=x": ids[0]} {
+	for query, want := range map[string]string{"": ids[0], "?in=" + ids[1]: ids[1], "?in=" + ids[2]: ids[0], "?in=x": ids[0]} {
+		path := "/docs/reference/sites" + query
 		if got := v.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/"+want+"/sites") {
 			t.Errorf("%s: %d, not for %s", path, got.status, want)
 		}

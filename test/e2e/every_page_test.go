@@ -26,7 +26,7 @@ func everyPage(d *desk) {
 func readDocs(d *desk) {
 	shows := func(want, not string, steps ...step) {
 		d.Helper()
-		if shown := look(d.tab, d.T, "docs", "foyer", steps...); !strings.Contains(shown, want) || strings.Contains(shown, not) {
+		if shown := look(d.tab, d.T, "docs", "Apps", steps...); !strings.Contains(shown, want) || strings.Contains(shown, not) {
 			d.Errorf("%s is shown: %t; %s: %t", want, strings.Contains(shown, want), not, strings.Contains(shown, not))
 		}
 	}
@@ -34,11 +34,12 @@ func readDocs(d *desk) {
 	if err != nil {
 		d.Fatal(err)
 	}
+	reference := to(d.i.url + "/docs/reference/apps")
 	curl, call := `curl "`+d.i.url+"/api/organizations/"+organization.ID, `c.Organization("`+organization.ID+`")`
-	shows(curl, call, to(d.i.url+"/docs"))
+	shows(curl, call, reference)
 	shows(call, curl, chromedp.Click(`//label[contains(., "Go")]`))
 	if d.script {
-		shows(call, curl, to(d.i.url+"/docs"))
+		shows(call, curl, reference)
 	}
 	shows("foyer app list", call, chromedp.Click(`//label[contains(., "Command line")]`))
 	shows("await fetch(", curl, chromedp.Click(`//label[contains(., "TypeScript")]`))
@@ -48,7 +49,7 @@ func readDocs(d *desk) {
 // everyPublicPage looks at those for anybody.
 func everyPublicPage(d *desk) {
 	d.sees("Sign in", nil, to(d.i.url+"/console"), person(), press("Sign out"))
-	d.crawl(11, "/console", "/console/nowhere", "/docs", "/docs/operating", "/docs/search?q=invite",
+	d.crawl(13, "/console", "/console/nowhere", "/docs", "/docs/reference/objects", "/docs/reference/sites", "/docs/operating", "/docs/search?q=invite",
 		"/invite", "/invite/wrong", "/signin", "/signin/wrong", "/address", "/address/wrong")
 }
 

@@ -34,6 +34,8 @@ import (
 // sample is how the reference has an operation called in one language.
 type sample struct{ id, language, text string }
 
+var partOfReference = regexp.MustCompile(`href="(/docs/reference/\w+)"`)
+
 var sampleText = regexp.MustCompile(`(?s)<pre id="(\w+)-(curl|foyer|go|typescript)" tabindex="0"><code>(.*?)</code></pre>`)
 
 // Times, and those that are written as the API does.
@@ -45,19 +47,29 @@ var (
 // samplesOf returns the samples of a server's reference in one language.
 func samplesOf(t *testing.T, browser *http.Client, address, language string) []sample {
 	t.Helper()
-	response, err := browser.Get(address + "/docs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
+	read := func(path string) string {
+		response, err := browser.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		page, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(page)
 	}
 	var all []sample
-	for _, found := range sampleText.FindAllStringSubmatch(string(page), -1) {
-		if found[2] == language {
-			all = append(all, sample{found[1], found[2], html.UnescapeString(found[3])})
+	seen := map[string]bool{}
+	for _, part := range partOfReference.FindAllStringSubmatch(read("/docs"), -1) {
+		if seen[part[1]] {
+			continue
+		}
+		seen[part[1]] = true
+		for _, found := range sampleText.FindAllStringSubmatch(read(part[1]), -1) {
+			if found[2] == language {
+				all = append(all, sample{found[1], found[2], html.UnescapeString(found[3])})
+			}
 		}
 	}
 	if len(all) < 50 {

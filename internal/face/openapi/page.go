@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -12,8 +13,9 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// Page turns a YAML document into what a page for people shows of it, as HTML: a list of contents and
-// all operations, with samples. Where these name their server and organization it has {base_url},
+// Page turns a YAML document into what pages for people show of it, as HTML: a first page, one for each
+// group of operations, with samples, and one for the objects. Each begins with a line {part NAME};
+// the first has no name. Where they name their server and organization they have {root}, {in}, {base_url},
 // {organization}, {organization_flag} and {organization_name}, for the server to fill in.
 func Page(source []byte) ([]byte, error) {
 	var doc document
@@ -26,6 +28,7 @@ func Page(source []byte) ([]byte, error) {
 	}
 	page, err := template.New("page").Funcs(template.FuncMap{
 		"blocks": blocks, "spans": spans, "languages": func() []language { return languages },
+		"contents": func(v pageView, part string) contentsView { return contentsView{v, part} },
 	}).Parse(pageHTML)
 	if err != nil {
 		return nil, err
@@ -47,6 +50,11 @@ type (
 	groupView struct {
 		Name, Description string
 		Operations        []operationView
+	}
+	// contentsView is the list of contents beside a part.
+	contentsView struct {
+		pageView
+		Part string
 	}
 	operationView struct {
 		ID, Method, Path, Summary, Description string
@@ -81,6 +89,9 @@ type (
 		Before, Object, After string
 	}
 )
+
+// Slug is the name of the group's part.
+func (g groupView) Slug() string { return strings.ToLower(g.Name) }
 
 func (d *document) view() (pageView, error) {
 	v := pageView{

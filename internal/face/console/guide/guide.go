@@ -35,12 +35,13 @@ const exampleServer = "http://127.0.0.1:8000"
 type Guides struct {
 	markup.Host
 	Document  []byte        // of the API, as JSON
-	Reference compress.Text // what a page shows of it; see openapi.Page
+	Reference compress.Text // what pages show of it; see openapi.Page
 	// Organization is the one that a reader is signed in to; without an id, none.
 	Organization func(http.ResponseWriter, *http.Request) access.Organization
 
-	entries func() []entry                // read when somebody first searches
-	anybody func() (compress.Text, error) // the reference for those who are not signed in
+	entries func() []entry                           // read when somebody first searches
+	parts   func() map[string]string                 // of the reference, by their names
+	anybody func() (map[string]compress.Text, error) // those for readers who are not signed in
 }
 
 // Title is a guide that is listed.
@@ -63,6 +64,7 @@ var titles = []Title{
 // Page is a page of the documentation.
 type Page struct {
 	Prefix string
+	In     string // the query of links to other pages
 	Title  string
 	Name   string // of the guide; "": a search
 	Body   template.HTML
@@ -83,10 +85,12 @@ type Found struct{ Title, In, Text, Path string }
 // Register adds the guides to a mux.
 func (g *Guides) Register(to *wire.Mux) {
 	g.entries = sync.OnceValue(func() []entry { return read(g.Document) })
-	g.anybody = sync.OnceValues(func() (compress.Text, error) { return g.fill(access.Organization{}) })
+	g.parts = sync.OnceValue(func() map[string]string { return partsOf(string(g.Reference.Plain())) })
+	g.anybody = sync.OnceValues(g.forAnybody)
 	to.Handle("/{$}", wire.Get(http.HandlerFunc(g.reference)))
 	to.Handle("/docs", wire.Get(http.HandlerFunc(g.reference)))
 	to.Handle("/docs/search", wire.Get(http.HandlerFunc(g.search)))
+	to.Handle("/docs/reference/{part}", wire.Get(http.HandlerFunc(g.reference)))
 	to.Handle("/docs/{guide}", wire.Get(http.HandlerFunc(g.show)))
 }
 
@@ -101,7 +105,7 @@ func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 		body = strings.ReplaceAll(body, exampleServer, html.EscapeString(g.BaseURL))
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("guide.html", Page{
-		Prefix: g.prefix(), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), //nolint:gosec // made of our own texts
+		Prefix: g.prefix(), In: in(r), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), //nolint:gosec // made of our own texts
 		Parts: slices.DeleteFunc(sections(body), func(s section) bool { return s.Level != 2 }),
 	}))
 }

@@ -69,7 +69,7 @@ func TestGuides(t *testing.T) {
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"COMPARE+versions":     `/docs#diffVersions"`,
+		"COMPARE+versions":     `/docs/reference/apps#diffVersions"`,
 		"five+minutes+app":     `/docs/guide-app-authors#a-first-app-in-five-minutes"`,
 		"install+an+app":       `/docs/cookbook#install-an-app"`,
 		"What+is+on+disk+when": `/docs/performance#what-is-on-disk-when"`,
@@ -104,22 +104,46 @@ func TestSamplesKnowTheReader(t *testing.T) {
 			"c.Organization(&#34;01981f0e&#34;)", "<strong>A&lt;b&gt;</strong>",
 		}},
 	} {
-		body := get(t, c.baseURL, "/docs", c.in).Body.String()
+		body := get(t, c.baseURL, "/docs", c.in).Body.String() + get(t, c.baseURL, "/docs/reference/apps", c.in).Body.String() +
+			get(t, c.baseURL, "/docs/reference/users", c.in).Body.String()
 		for _, want := range c.want {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: no %s", c.baseURL, want)
 			}
 		}
-		if left := regexp.MustCompile(`{(base_url|organization|organization_flag|organization_name)}`).FindString(body); left != "" {
+		if left := regexp.MustCompile(`{(root|part.*|base_url|organization|organization_flag|organization_name)}`).FindString(body); left != "" {
 			t.Errorf("%s: %s is left", c.baseURL, left)
 		}
 	}
 }
 
+var partPath = regexp.MustCompile(`href="(/docs/reference/\w+)"`)
+
+// parts are the paths of those of the reference, which the first page leads to.
+func parts(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, found := range partPath.FindAllStringSubmatch(get(t, acme, "/docs", nobody).Body.String(), -1) {
+		all = append(all, found[1])
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) < 13 {
+		t.Errorf("only the parts %q", all)
+	}
+	if w := get(t, acme, "/docs/reference/none", nobody); w.Code != http.StatusNotFound {
+		t.Error(w.Code)
+	}
+	return all
+}
+
 // Each sample can be copied, and reached by keys where it is wider than the page.
 func TestSamplesCanBeCopied(t *testing.T) {
 	t.Parallel()
-	body := get(t, acme, "/docs", nobody).Body.String()
+	var pages strings.Builder
+	for _, part := range parts(t) {
+		pages.WriteString(get(t, acme, part, nobody).Body.String())
+	}
+	body := pages.String()
 	all := regexp.MustCompile(`<pre id="(\w+-(?:curl|foyer|go|typescript))" tabindex="0">`).FindAllStringSubmatch(body, -1)
 	for _, sample := range all {
 		if strings.Count(body, `<button type="button" class="small quiet copy" data-copy="`+sample[1]+`" hidden>`) != 1 {
@@ -135,7 +159,7 @@ func TestSamplesCanBeCopied(t *testing.T) {
 // tell others who reads it.
 func TestReferenceNeedsNothingElse(t *testing.T) {
 	t.Parallel()
-	w := get(t, acme, "/docs", nobody)
+	w := get(t, acme, "/docs/reference/sites", nobody)
 	body := strings.ReplaceAll(w.Body.String(), "&lt;script async src=", "") // which is shown
 	body = strings.Replace(body, `<script src="/console/`, "", 1)
 	body = strings.Replace(body, `<link rel="icon" href="data:`, "", 1)
@@ -185,8 +209,11 @@ var (
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	pages, anchors := map[string]string{}, map[string]bool{}
-	for _, listed := range append((guide.Page{}).Guides(), guide.Title{}) {
-		path := strings.TrimSuffix("/docs/"+listed.Name, "/")
+	paths := append(parts(t), "/docs")
+	for _, listed := range (guide.Page{}).Guides() {
+		paths = append(paths, "/docs/"+listed.Name)
+	}
+	for _, path := range paths {
 		pages[path] = get(t, acme, path, nobody).Body.String()
 		anchors[path] = true
 		for _, found := range anchor.FindAllStringSubmatch(pages[path], -1) {

@@ -6,20 +6,28 @@ import (
 	"html"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"foyer/internal/base/compress"
+	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
 )
 
-// reference shows all operations, with samples for this server and the organization of the reader.
+// reference shows a part of the reference, with samples for this server and the organization of the reader.
 func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
-	page, err := g.anybody()
-	if organization := g.Organization(w, r); organization.ID != "" {
-		if page, err = g.fill(organization); err == nil {
+	part := r.PathValue("part")
+	if _, ok := g.parts()[part]; !ok {
+		g.fail(w, fault.New(fault.NotFound, "The reference has no part of this name."))
+		return
+	}
+	all, err := g.anybody()
+	page := all[part]
+	if organization := g.Organization(w, r); err == nil && organization.ID != "" {
+		if page, err = g.fill(part, organization, in(r)); err == nil {
 			err = wire.Hold(w, len(page.Plain()))
 		}
 	}
@@ -41,19 +49,49 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body()))
 }
 
-// fill is the page of the reference for an organization.
-func (g *Guides) fill(in access.Organization) (compress.Text, error) {
+// partsOf are the pages of a reference by their names; see openapi.Page.
+func partsOf(reference string) map[string]string {
+	all := map[string]string{}
+	for part := range strings.SplitSeq(reference, "\n{part ") {
+		name, body, _ := strings.Cut(strings.TrimPrefix(part, "{part "), "}\n")
+		all[name] = body
+	}
+	return all
+}
+
+// forAnybody are the parts for readers who are not signed in.
+func (g *Guides) forAnybody() (map[string]compress.Text, error) {
+	all := map[string]compress.Text{}
+	for part := range g.parts() {
+		var err error
+		if all[part], err = g.fill(part, access.Organization{}, ""); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// in is the query by which the links of a page lead to pages for the organization that its own has named.
+func in(r *http.Request) string {
+	if id := r.URL.Query().Get("in"); id != "" {
+		return "?in=" + url.QueryEscape(id)
+	}
+	return ""
+}
+
+// fill is the page of a part of the reference for an organization, whose links have a query.
+func (g *Guides) fill(part string, of access.Organization, in string) (compress.Text, error) {
 	flag, name := "", "<code>@current</code>, the organization of the key"
-	if in.ID != "" {
-		flag = " \\\n  --organization " + in.ID
-		name = "<strong>" + html.EscapeString(in.Name) + "</strong>, the organization that you are signed in to"
+	if of.ID != "" {
+		flag = " \\\n  --organization " + of.ID
+		name = "<strong>" + html.EscapeString(of.Name) + "</strong>, the organization that you are signed in to"
 	}
 	body := strings.NewReplacer(
-		"{base_url}", html.EscapeString(literal.Replace(g.BaseURL)), "{organization}", cmp.Or(in.ID, access.Current),
+		"{root}", g.prefix(), "{in}", in, "{base_url}", html.EscapeString(literal.Replace(g.BaseURL)), "{organization}", cmp.Or(of.ID, access.Current),
 		"{organization_flag}", flag, "{organization_name}", name,
-	).Replace(string(g.Reference.Plain()))
+	).Replace(g.parts()[part])
 	page, err := templates.Render(markup.Fill("reference.html", Page{
-		Prefix: g.prefix(), Title: "Reference", Body: template.HTML(body), //nolint:gosec // our own text; what is filled in is escaped
+		Prefix: g.prefix(), In: in, Title: "Reference", Body: template.HTML(body), //nolint:gosec // our own text; what is filled in is escaped
 	}))
 	return compress.New(func() []byte { return page }), err
 }

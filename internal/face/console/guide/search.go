@@ -14,7 +14,7 @@ import (
 
 // entry is what can be found.
 type entry struct {
-	Page            string // "": the reference
+	Page            string // of the documentation, by its path
 	ID, Title, Text string
 
 	foldedTitle, folded string
@@ -25,7 +25,7 @@ const maxFound = 40
 
 func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
 	query := plaintext.VisibleLine(strings.TrimSpace(r.URL.Query().Get("q")), 100)
-	page := Page{Prefix: g.prefix(), Title: "Search", Query: query}
+	page := Page{Prefix: g.prefix(), In: in(r), Title: "Search", Query: query}
 	if words := strings.Fields(plaintext.Fold(query)); len(words) > 0 {
 		page.Found = g.find(words)
 	}
@@ -51,9 +51,9 @@ func (g *Guides) find(words []string) []Found {
 }
 
 func (g *Guides) found(e entry, words []string) Found {
-	f := Found{Title: e.Title, In: "Reference", Path: g.prefix() + "/docs#" + e.ID}
+	f := Found{Title: e.Title, In: "Reference", Path: g.prefix() + "/docs/" + e.Page + "#" + e.ID}
 	if at := slices.IndexFunc(titles, func(t Title) bool { return t.Name == e.Page }); at >= 0 {
-		f.In, f.Path = titles[at].Title, g.prefix()+"/docs/"+e.Page+"#"+e.ID
+		f.In = titles[at].Title
 	}
 	f.Text = around(e.Text, words[0])
 	return f
@@ -96,12 +96,13 @@ func read(reference []byte) []entry {
 	for route, methods := range document.Paths {
 		for method, text := range methods {
 			var operation struct {
-				ID          string `json:"operationId"`
-				Summary     string `json:"summary"`
-				Description string `json:"description"`
+				ID          string   `json:"operationId"`
+				Summary     string   `json:"summary"`
+				Description string   `json:"description"`
+				Tags        []string `json:"tags"`
 			}
 			if json.Unmarshal(text, &operation) == nil && operation.ID != "" { // parameters of a path are none
-				all = append(all, entry{ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + strings.ReplaceAll(operation.Description, "`", "")})
+				all = append(all, entry{Page: "reference/" + strings.ToLower(operation.Tags[0]), ID: operation.ID, Title: operation.Summary, Text: strings.ToUpper(method) + " " + route + " " + strings.ReplaceAll(operation.Description, "`", "")})
 			}
 		}
 	}
