@@ -2,11 +2,14 @@ package server_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"html"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/inflight"
 	"foyer/internal/config"
+	"foyer/internal/domain/plugin"
 	"foyer/internal/face/api"
 	"foyer/internal/face/console"
 	"foyer/internal/face/console/markup"
@@ -152,4 +156,49 @@ func TestConsolePagesAreSmall(t *testing.T) {
 		}
 		t.Logf("%d pages of %d kinds; the heaviest, %s, has %d bytes", len(pages), len(most), heaviestPath, heaviest)
 	})
+}
+
+// The pages of an app with as many files as can be are no heavier, nor are those of the documentation.
+func TestLargePagesAreSmall(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	files, edits := client.Files{"site.ts": "export function inject() {}\n"}, client.FileEdits{}
+	for n := range plugin.MaxFiles - 2 {
+		name := fmt.Sprintf("src/part%d/section%d/component-%03d.ts", n/40, n/10%4, n)
+		for line := range 12 {
+			files[name] += fmt.Sprintf("export const %x = 'line %d of component %d'\n", sha256.Sum224([]byte{byte(n), byte(n >> 8), byte(line)}), line, n)
+		}
+		edits[name] = new(strings.ReplaceAll(files[name], "component", "part"))
+	}
+	files["min.js"], edits["min.js"] = strings.Repeat("x", plugin.MaxFileBytes), new(strings.Repeat("y", plugin.MaxFileBytes))
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Large", Source: files}))
+	must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: edits}))
+	v := visit(t, s, s.key)
+	script := v.get(markup.Enhancements.Path).weight
+	var heaviest shown
+	small := func(page shown, want string) {
+		t.Helper()
+		if page.weight > heaviest.weight {
+			heaviest = page
+		}
+		if weight := page.weight + script; page.status != http.StatusOK || weight > maxBytes || !strings.Contains(page.body, want) {
+			t.Errorf("%s: %d, %d bytes, with %s: %t", page.path, page.status, weight, want, strings.Contains(page.body, want))
+		}
+	}
+	page := "/console/@current/apps/" + itoa(app.ID)
+	small(v.get(page), "All 400 files")
+	small(v.get(page+"/source"), "<details><summary>")
+	small(v.get(page+"/source?file=src/part1/section1/component-050.ts"), "<details open><summary>")
+	changed := v.get(page + "/versions/2")
+	small(changed, "component-050.ts")
+	one := regexp.MustCompile(`<a href="([^"]+component-397.ts)"`).FindStringSubmatch(changed.body)
+	small(v.get(html.UnescapeString(one[1])), "line 11 of part 397")
+	pages := v.wander("/docs")
+	for _, page := range pages {
+		small(page, "Search the documentation")
+	}
+	if len(pages) < 24 {
+		t.Errorf("only %d pages of the documentation", len(pages))
+	}
+	t.Logf("the heaviest, %s, has %d bytes", heaviest.path, heaviest.weight)
 }

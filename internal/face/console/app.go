@@ -15,8 +15,11 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// shownVersions is how many versions the page of an app shows.
-const shownVersions = 10
+// The page of an app shows so many of its versions and files.
+const (
+	shownVersions = 10
+	shownFiles    = 20
+)
 
 // App shows an app: where it runs and how, its files and its versions.
 type App struct {
@@ -63,6 +66,24 @@ func (p App) SavedHere() bool {
 // is an earlier version's.
 func (p App) Broken() bool {
 	return slices.ContainsFunc(p.SourceFiles, func(f client.SourceFile) bool { return f.Status == "error" })
+}
+
+// Files are those that the page shows: first what does not compile, or has a warning.
+func (p App) Files() []client.SourceFile {
+	fine := func(f client.SourceFile) int {
+		switch {
+		case f.Status == "error":
+			return 0
+		case f.Warning != "":
+			return 1
+		}
+		return 2
+	}
+	all := slices.Clone(p.SourceFiles)
+	if len(all) > shownFiles {
+		slices.SortStableFunc(all, func(a, b client.SourceFile) int { return fine(a) - fine(b) })
+	}
+	return all[:min(len(all), shownFiles)]
 }
 
 // Newest is the address of the app's current bundle, whichever that is.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,6 +10,20 @@ import (
 	"foyer/client"
 )
 
+// differences are those of files, as far as a page shows them.
+type differences struct {
+	Files []fileDiff
+	Of    string // the path of a page about one of them, up to its name; "": there is none
+}
+
+// One is the path of the page about one of the files; "": there is none.
+func (d differences) One(name string) string {
+	if d.Of == "" {
+		return ""
+	}
+	return d.Of + url.QueryEscape(name)
+}
+
 // fileDiff is what is different in a file.
 type fileDiff struct {
 	Filename       string
@@ -16,6 +31,7 @@ type fileDiff struct {
 	Added, Removed int
 	Cut            bool // there is more than is shown
 	lines          int
+	room           *int
 }
 
 // diffPart is a run of lines: around what differs, or those between that are the same.
@@ -36,9 +52,13 @@ func (l diffLine) Sign() string {
 	return map[string]string{"added": "+", "removed": "−"}[l.Class]
 }
 
-// shownLines is how many lines of a diff a page shows, and maxFolded how many it holds besides.
+// A page shows shownBytes of differences, with lineBytes for the markup of a line, and of each file
+// at most shownLines, cut after lineLength. It holds maxFolded lines between besides.
 const (
+	shownBytes = 56 << 10
+	lineBytes  = 24
 	shownLines = 400
+	lineLength = 1000
 	maxFolded  = 200
 )
 
@@ -53,17 +73,17 @@ type side struct {
 
 // readDiffs takes unified diffs, each as far as it is shown. What is the same between is folded,
 // with the lines that are known.
-func readDiffs(diffs []client.FileDiff, known side) []fileDiff {
-	all := make([]fileDiff, len(diffs))
+func readDiffs(diffs []client.FileDiff, known side) differences {
+	all, room := make([]fileDiff, len(diffs)), shownBytes
 	for i, d := range diffs {
-		all[i].Filename = d.Filename
+		all[i].Filename, all[i].room = d.Filename, &room
 		file := sideOf{before: known.before}
 		if text, ok := known.texts[d.Filename]; ok && strings.Contains(d.Diff, "\n@@ ") {
 			file.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		}
 		all[i].read(d.Diff, file)
 	}
-	return all
+	return differences{Files: all}
 }
 
 // sideOf has the lines of one file before or after a difference; none if they are not known.
@@ -89,7 +109,6 @@ func (f *fileDiff) read(diff string, known sideOf) {
 			f.fold(known, before, after, to-before)
 			inside, before = true, to
 			after, _ = strconv.Atoi(at[2])
-			f.Parts = append(f.Parts, diffPart{})
 			continue
 		}
 		if !inside {
@@ -97,10 +116,6 @@ func (f *fileDiff) read(diff string, known sideOf) {
 				f.show(diffLine{Class: "gap", Text: strings.TrimPrefix(text, `\ `)})
 			}
 			continue
-		}
-		if f.lines >= shownLines {
-			f.Cut = true
-			return
 		}
 		before, after = f.add(text, before, after)
 	}
@@ -111,21 +126,42 @@ func (f *fileDiff) read(diff string, known sideOf) {
 
 // fold adds n lines that are the same, from these numbers on.
 func (f *fileDiff) fold(known sideOf, before, after, n int) {
-	if n <= 0 {
+	if n <= 0 || f.Cut {
 		return
 	}
 	part := diffPart{Folded: n}
 	from := known.number(before, after) - 1
 	if n <= maxFolded && from >= 0 && from+n <= len(known.lines) {
 		for i, text := range known.lines[from : from+n] {
-			part.Lines = append(part.Lines, diffLine{Old: before + i, New: after + i, Text: strings.TrimSuffix(text, "\r")})
+			part.Lines = append(part.Lines, diffLine{Old: before + i, New: after + i, Text: shorten(strings.TrimSuffix(text, "\r"))})
+		}
+		if !f.take(part.Lines...) {
+			part.Lines = nil
 		}
 	}
 	f.Parts = append(f.Parts, part)
 }
 
-// show adds a line to those that are shown.
+// take takes the room of lines on the page, if there is as much.
+func (f *fileDiff) take(lines ...diffLine) bool {
+	need := 0
+	for _, line := range lines {
+		need += lineBytes + len(line.Text)
+	}
+	if need > *f.room {
+		return false
+	}
+	*f.room -= need
+	return true
+}
+
+// show adds a line to those that are shown, until there are enough.
 func (f *fileDiff) show(line diffLine) {
+	line.Text = shorten(line.Text)
+	f.Cut = f.Cut || f.lines == shownLines || !f.take(line)
+	if f.Cut {
+		return
+	}
 	if len(f.Parts) == 0 || f.Parts[len(f.Parts)-1].Folded > 0 {
 		f.Parts = append(f.Parts, diffPart{})
 	}
@@ -133,6 +169,17 @@ func (f *fileDiff) show(line diffLine) {
 	last.Lines = append(last.Lines, line)
 	f.lines++
 }
+
+// shorten is a line as far as it is shown.
+func shorten(text string) string {
+	if len(text) <= lineLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:lineLength], "") + " …"
+}
+
+// Shown reports whether any line of the file is.
+func (f fileDiff) Shown() bool { return f.lines > 0 }
 
 // add adds a line at its numbers, and returns those of the next.
 func (f *fileDiff) add(text string, before, after int) (int, int) {

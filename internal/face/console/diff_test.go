@@ -18,7 +18,7 @@ func TestFoldedContext(t *testing.T) {
 	const diff = "--- a/x\n+++ b/x\n@@ -9,3 +9,4 @@\n line 9\n+new\n line 10\n line 11\n@@ -20,2 +21,1 @@\n line 20\n-line 21\n"
 	shape := func(known side) string {
 		var all []string
-		for _, part := range readDiffs([]client.FileDiff{{Filename: "x", Diff: diff}}, known)[0].Parts {
+		for _, part := range readDiffs([]client.FileDiff{{Filename: "x", Diff: diff}}, known).Files[0].Parts {
 			first, last := diffLine{}, diffLine{}
 			if len(part.Lines) > 0 {
 				first, last = part.Lines[0], part.Lines[len(part.Lines)-1]

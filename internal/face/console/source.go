@@ -21,8 +21,8 @@ type Source struct {
 	Tree     []branch
 	files    []client.SourceFile
 	Open     []openFile
-	Reviewed bool       // what a save would change is shown
-	Changes  []fileDiff // that it would make
+	Reviewed bool        // what a save would change is shown
+	Changes  differences // that it would make
 	Broken   []client.SourceFile
 	Message  string // of the version, as it is typed
 }
@@ -255,17 +255,17 @@ func reviewFiles(v *visit) (next, error) {
 
 // wouldChange rehearses a change of an app's files: it returns the differences, and the files
 // that would not compile.
-func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) ([]fileDiff, []client.SourceFile, error) {
+func (v *visit) wouldChange(app client.AppSource, patch client.FileEdits) (differences, []client.SourceFile, error) {
 	if len(patch) == 0 {
-		return nil, nil, nil
+		return differences{}, nil, nil
 	}
 	would, err := v.organization.With(client.DryRun()).UpdateSource(v.ctx(), app.ID, client.SourcePatch{Source: patch})
 	if err != nil {
-		return nil, nil, err
+		return differences{}, nil, err
 	}
 	diffs, err := v.console.Compare(v.ctx(), v.caller, app.Source, would.Source)
 	if err != nil {
-		return nil, nil, err
+		return differences{}, nil, err
 	}
 	files := make([]client.FileDiff, len(diffs))
 	for i, d := range diffs {

@@ -20,6 +20,19 @@ type branches struct {
 	Page   Source
 }
 
+// maxUnfolded is up to how many files of an app all folders are open.
+const maxUnfolded = 40
+
+// Unfolded reports whether a folder is open: in a large app, if one of its files is edited or does not compile.
+func (b branches) Unfolded(folder branch) bool {
+	return len(b.Page.files) <= maxUnfolded || slices.ContainsFunc(folder.Within, func(in branch) bool {
+		if in.File.Filename == "" {
+			return b.Unfolded(in)
+		}
+		return in.File.Status == "error" || b.Page.Opened(in.File.Filename)
+	})
+}
+
 // grow makes a tree of files that are in the order of their names: folders first.
 func grow(files []client.SourceFile) []branch {
 	var root branch

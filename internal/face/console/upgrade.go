@@ -18,7 +18,7 @@ type Upgrade struct {
 	Tag    string // that was asked for; "": the newest
 	Fault  string // why it cannot be reviewed; "" if it can
 	Moved  bool   // the tag leads to another commit than when it was installed
-	Files  []fileDiff
+	Files  differences
 	Fields []fieldChange
 }
 

@@ -19,7 +19,7 @@ type Upload struct {
 	Frame
 	App      client.App
 	Reviewed bool
-	Changes  []fileDiff
+	Changes  differences
 	Broken   []client.SourceFile
 	LeftOut  []string // of the zip
 	Zip      string   // that is reviewed

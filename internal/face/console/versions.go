@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"foyer/client"
@@ -66,7 +67,17 @@ type Version struct {
 	Against int64   // what it is compared with; 0: nothing, since none before it is kept
 	Asked   bool    // to compare with that one
 	Others  []int64 // that the app can go to, if it is at this one
-	Files   []fileDiff
+	File    string  // the only one that is shown; "": all
+	Files   differences
+}
+
+// Here is the path of the page of all files.
+func (p Version) Here() string {
+	here := p.Home + "/apps/" + strconv.FormatInt(p.App.ID, 10) + "/versions/" + strconv.FormatInt(p.Version.Version, 10)
+	if p.Asked {
+		here += "?against=" + strconv.FormatInt(p.Against, 10)
+	}
+	return here
 }
 
 func showVersion(v *visit) (markup.Page, error) {
@@ -100,7 +111,11 @@ func showVersion(v *visit) (markup.Page, error) {
 	case shown.Version.Version:
 		known = side{source.Source, false}
 	}
+	if shown.File = v.request.URL.Query().Get("file"); shown.File != "" {
+		diffs.Files = slices.DeleteFunc(diffs.Files, func(d client.FileDiff) bool { return d.Filename != shown.File })
+	}
 	shown.Files = readDiffs(diffs.Files, known)
+	shown.Files.Of = shown.Here() + map[bool]string{false: "?", true: "&"}[shown.Asked] + "file="
 	return markup.Fill("version.html", shown), nil
 }
 
