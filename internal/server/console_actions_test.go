@@ -107,7 +107,6 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="name"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="description"` + marks + `"`, app, []string{"do", "describe", "name", long, "description", long}},
 			{`name="url"` + marks + ` url_note"`, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
-			{`name="url" aria-describedby="url_note"`, "/console/@current/apps/new", []string{"do", "source"}},
 			{`name="name"` + marks + `"`, "/console/@current/apps/new", []string{"do", "source"}},
 			{`name="addresses"` + marks + ` addresses_note"`, "/console/@current/invites/new", []string{"do", "invite", "level", "1"}},
 			{`name="message"` + marks + `"`, "/console/@current/invites/new", []string{"do", "invite", "level", "1", "addresses", "a@x.example", "message", long}},

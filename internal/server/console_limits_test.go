@@ -169,7 +169,8 @@ func TestConsoleOverTheRate(t *testing.T) {
 	for v.get("/console/@current/apps").status != http.StatusTooManyRequests {
 		continue
 	}
-	refused := v.post("/console/@current/apps/new", "do", "source", "name", "Kept")
+	v.want(429, `value="Kept"`, v.post("/console/@current/apps/new", "do", "source", "name", "Kept"))
+	refused := v.post("/console/@current/sites", "do", "create", "name", "Kept")
 	v.want(429, "What you typed is still here", refused)
 	v.want(429, `name="name" value="Kept"`, refused)
 	if refused.header.Get("Retry-After") == "" {
@@ -186,7 +187,7 @@ func TestConsoleWithoutACatalog(t *testing.T) {
 	v := visit(t, s, s.key)
 	v.want(200, "The catalog cannot be read now", v.get("/console/@current/apps/new"))
 	v.want(400, `value="https://127.0.0.1:1/x"`, v.post("/console/@current/apps/new", "do", "git", "url", "https://127.0.0.1:1/x", "tag", strings.Repeat("x", 1000)))
-	v.want(200, "Banner is there", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
+	v.want(200, "Banner is created", v.post("/console/@current/apps/new", "do", "source", "name", "Banner"))
 }
 
 // What fails is logged in one way, whichever face was asked, and holds no key and no token.

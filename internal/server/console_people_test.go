@@ -148,7 +148,7 @@ func TestConsoleRefusedMail(t *testing.T) {
 		}
 	}
 	v.want(200, "no such user", v.get(invitesPage))
-	v.want(200, "1 refused", v.get("/console/@current"))
+	v.want(200, "1 invite was refused by the mail server", v.get("/console/@current"))
 }
 
 // A change of role and a removal each have a page that says what they mean; the next says what

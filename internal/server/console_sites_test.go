@@ -25,8 +25,7 @@ func TestConsoleSites(t *testing.T) {
 		v.want(200, "https://www.shop.example.com</textarea>", v.get("/console/@current"+site))
 		v.want(200, `/loader.js"></script>`, v.get("/console/@current"+site))
 
-		created := v.post("/console/@current/apps/new", "do", "source", "name", "Banner")
-		app := regexp.MustCompile(`/apps/(\d+)/source`).FindStringSubmatch(created.body)[1]
+		app := itoa(must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"})).ID)
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "plugin.json", "filename", "plugin.json", "text",
 			`{"name":"Banner","config":[{"key":"text","name":"Its text","type":"string","site":true,"required":true},{"key":"token","type":"string","secret":true,"site":true}]}`)
 		v.post("/console/@current/apps/"+app+"/source", "do", "save", "file", "site.ts", "filename", "site.ts", "text", "export function inject() {}")

@@ -151,14 +151,13 @@ func byKey(d *desk) {
 }
 
 func firstSteps(d *desk) {
-	d.sees("Add an app", nil, follow("Add an app"))
-	d.sees("Hello", []string{"Add its first file"}, fill("name", "Hello"), press("Create"))
-	d.sees("Add a file", nil, follow("Add a file"))
-	d.sees("site.ts", []string{"site.ts is saved."}, fill("filename", "site.ts"), d.types("export function inject() {}\n"), press("Save"), waitFor(".said"))
+	d.sees("Add an app", nil, follow("Add an app of your own"))
+	d.sees("site.ts", []string{"Hello is created", "Create a site for it"}, fill("name", "Hello"), press("Create the app"))
+	d.sees("site.ts", []string{"site.ts is saved."}, d.types("export function inject() {}\n"), press("Save"))
 	d.sees("Sites", []string{"There are no sites yet."}, follow("Sites"))
-	d.sees("Shop", []string{"Shop is there.", "<script async src="}, fill("name", "Shop"), press("Make the site"))
+	d.sees("Shop", []string{"Shop is there.", "<script async src="}, fill("name", "Shop"), press("Create the site"))
 	d.sees("Hello", []string{"Hello is on the site, and runs."}, press("Put it on the site"))
-	d.sees("My organization", []string{"Add a site, whose pages run apps\n(done)"}, follow("Overview"))
+	d.sees("My organization", []string{"Add a site of your own, whose pages run apps\n(done)"}, follow("Overview"))
 }
 
 func edit(d *desk) {
@@ -177,6 +176,7 @@ func rollBack(d *desk) {
 
 func install(d *desk) {
 	d.sees("Add an app", []string{"Notification Bar"}, follow("Apps"), follow("Add an app"))
+	d.sees("Add an app", nil, follow("Git repository"))
 	d.sees("Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://x"), pressIn("url"), waitFor(".alert"))
 	d.sees("Banner", []string{"Banner is installed.", "the newest is v1.1.0"}, fill("url", d.upstream), fill("tag", "v1.0.0"), pressIn("url"))
 }
@@ -273,8 +273,8 @@ func changeRole(d *desk) {
 
 func keys(d *desk) {
 	d.sees("Your keys", nil, person(), follow("Your keys"))
-	d.sees("Your keys", []string{"Scopes: "}, press("Make the key"), waitFor(".alert"))
-	d.sees("Your new key", []string{"foy_"}, fill("name", "reports"), chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), press("Make the key"))
+	d.sees("Your keys", []string{"Scopes: "}, press("Create the key"), waitFor(".alert"))
+	d.sees("Your new key", []string{"foy_"}, fill("name", "reports"), chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), press("Create the key"))
 	d.sees("Your keys", []string{"reports"}, to(d.i.url+"/console/keys"))
 	d.sees("Your keys", []string{"revoked"}, open("Revoke reports"), press("Revoke reports"), waitFor(".said"))
 }

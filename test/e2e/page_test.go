@@ -109,7 +109,7 @@ func TestInvitationInABrowser(t *testing.T) {
 	if !strings.Contains(shown, "Members") {
 		t.Errorf("not signed in as the new member:\n%s", shown)
 	}
-	shown = look(ctx, t, "first-key", "Your new key", chromedp.Navigate(i.url+"/console/keys"), chromedp.Click(chromedp.CSS(`input[value="*"]`)), press("Make the key"))
+	shown = look(ctx, t, "first-key", "Your new key", chromedp.Navigate(i.url+"/console/keys"), chromedp.Click(chromedp.CSS(`input[value="*"]`)), press("Create the key"))
 	key := regexp.MustCompile(`foy_\w{43}`).FindString(shown)
 	if members := i.call(key, "GET", "/members", "", 200); !strings.Contains(members, `"first_name":"Ada","last_name":"Lovelace","email":"ada@x.example","is_email_verified":true`) {
 		t.Errorf("not a member: %s", members)

@@ -29,6 +29,7 @@ type App struct {
 	Versions      versionTable
 	VersionsCount int
 	Sites         []client.SitePlacement // where it is placed
+	Nowhere       *Nowhere               // it is on no site, and could be
 	Health        client.Health
 	Shown         client.SiteName // that it runs on, shown in a frame; zero: none
 	Try           string          // the path of that site's try page
@@ -124,7 +125,12 @@ func showApp(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown.Sites = placed.Results
-	if shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{}); err != nil {
+	if len(shown.Sites) > 0 {
+		shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
+	} else {
+		shown.Nowhere, err = v.nowhere(app, 0)
+	}
+	if err != nil {
 		return markup.Page{}, err
 	}
 	if i := slices.IndexFunc(shown.Sites, func(s client.SitePlacement) bool { return s.Enabled && s.Running != nil }); i >= 0 {

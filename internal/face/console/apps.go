@@ -3,14 +3,11 @@ package console
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"foyer/client"
-	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
 	"foyer/internal/face/console/markup"
 )
 
@@ -155,78 +152,4 @@ func showActivity(v *visit) (markup.Page, error) {
 		return v.organization.ListActivity(ctx, filter, part)
 	}))
 	return markup.Fill("activity.html", Activity{l, filter}), err
-}
-
-// Install offers the ways to a new app, including the catalog.
-type Install struct {
-	List[client.CatalogApp]
-	Search       string // in the catalog
-	CatalogFault string // why there is none now; "" if there is
-}
-
-// Repository is the address that was typed, as far as it may be shown.
-func (p Install) Repository() string {
-	typed := p.typed()
-	if harmless(typed) {
-		return typed
-	}
-	return withoutSecrets(typed)
-}
-
-// LeftOut reports whether the address that was typed is not shown as a whole.
-func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
-
-func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
-
-func showInstall(v *visit) (markup.Page, error) {
-	shown := Install{Search: strings.TrimSpace(v.request.URL.Query().Get("search"))}
-	read := ofApps(v.organization.ListRepository)
-	if shown.Search != "" {
-		read = v.inCatalog(shown.Search)
-	}
-	var err error
-	shown.List, err = list(v, "apps", read)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadGateway {
-		shown.Frame, shown.CatalogFault, err = v.frame("apps"), refused.Detail, nil
-	}
-	return markup.Fill("install.html", shown), err
-}
-
-// inCatalog reads the part of the catalog that has a text in its names and descriptions.
-func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
-	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
-		all, err := v.organization.ListRepository(ctx, client.Range{Limit: page.MaxLimit})
-		apps := slices.DeleteFunc(all.Results, func(app client.CatalogApp) bool {
-			return !strings.Contains(plaintext.Fold(app.Name+"\n"+app.Description), plaintext.Fold(text))
-		})
-		found.Count = len(apps)
-		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]
-		if part.Offset+part.Limit < len(apps) {
-			found.Next = "more"
-		}
-		return found, err
-	}
-}
-
-func installFromGit(v *visit) (next, error) {
-	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Attr == "url" {
-		if ssh := overSSH.FindStringSubmatch(v.line("url")); ssh != nil {
-			return then, wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
-		}
-	}
-	return then, err
-}
-
-func installFromCatalog(v *visit) (next, error) {
-	return v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
-}
-
-func createApp(v *visit) (next, error) {
-	return v.create("%s is there. Add its first file.", client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description")})
-}
-
-func (v *visit) create(said string, draft client.AppDraft) (next, error) {
-	app, err := v.organization.CreateApp(v.ctx(), draft)
-	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: sentence(said, app.Name)}, err
 }

@@ -1,17 +1,27 @@
 package console
 
 import (
+	"strconv"
+
 	"foyer/client"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/face/console/markup"
 )
 
-// Overview is the first page of an organization: how it stands, and what was done last.
+// Overview is the first page of an organization: what needs somebody, how it stands, and what was done last.
 type Overview struct {
 	Frame
-	Numbers []Number
+	Needs   []Need
 	Steps   []Step
+	Numbers []Number
 	Last    []client.AuditEntry
+}
+
+// Need is something that needs somebody.
+type Need struct {
+	What, Path string
+	Bad        bool // something is wrong
 }
 
 // Number says how many of something there are, and leads there.
@@ -19,15 +29,6 @@ type Number struct {
 	Count int
 	What  string
 	Path  string
-	Parts []Part // of them that need somebody
-}
-
-// Part is how many of something are in a state.
-type Part struct {
-	Count int
-	What  string
-	Path  string
-	Bad   bool
 }
 
 // Step is one of the first things to do in a new organization.
@@ -36,8 +37,10 @@ type Step struct {
 	Done       bool
 }
 
-// lately is how many of the last things done are shown.
-const lately = 10
+const (
+	lately  = 10  // how many of the last things done are shown
+	fewDone = 200 // as long as no more was done, an organization is new
+)
 
 func showOverview(v *visit) (markup.Page, error) {
 	p := Overview{Frame: v.frame("overview")}
@@ -45,62 +48,70 @@ func showOverview(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	p.Numbers = numbers(p.Home, there)
-	if p.Offer.SeeAudit {
-		last, err := v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: lately})
-		if err != nil {
-			return markup.Page{}, err
-		}
-		p.Last = last.Results
+	p.Needs, p.Numbers = needs(p.Home, there), numbers(p.Home, there)
+	if !p.Offer.SeeAudit {
+		return markup.Fill("overview.html", p), nil
 	}
-	if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil {
-		p.Steps = v.steps(there.Apps.Count, *there.Sites, *there.Members+there.Invites.Count)
+	done, err := v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
+	if err != nil {
+		return markup.Page{}, err
+	}
+	p.Last = done.Results[:min(len(done.Results), lately)]
+	if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
+		p.Steps = v.steps(done.Results, *there.Members+there.Invites.Count)
 	}
 	return markup.Fill("overview.html", p), nil
 }
 
 // numbers are those of what somebody may see.
-func numbers(home string, there client.Overview) []Number {
-	var all []Number
-	if a := there.Apps; a != nil {
-		list := home + "/apps"
-		all = append(all,
-			Number{a.Count, "Apps", list, parts(
-				Part{a.Updates, "to upgrade", list + "?state=update", false}, Part{a.Broken, "broken", list + "?state=broken", true},
-				Part{a.Disabled, "disabled", list + "?state=disabled", true}, Part{a.Failing, "with errors on pages", list + "?state=failing", true},
-			)},
-			Number{Count: *there.Sites, What: "Sites", Path: home + "/sites"})
+func numbers(home string, there client.Overview) (all []Number) {
+	if there.Apps != nil {
+		all = append(all, Number{there.Apps.Count, "Apps", home + "/apps"}, Number{*there.Sites, "Sites", home + "/sites"})
 	}
-	if i := there.Invites; i != nil {
-		list := home + "/invites"
-		all = append(all,
-			Number{Count: *there.Members, What: "Members", Path: home + "/members"},
-			Number{i.Count, "Invites", list, parts(
-				Part{i.Failed, "refused", list + "?status=pending&delivery=failed", true}, Part{i.Expired, "expired", list + "?status=expired", false},
-			)})
+	if there.Invites != nil {
+		all = append(all, Number{*there.Members, "Members", home + "/members"}, Number{there.Invites.Count, "Invites", home + "/invites"})
 	}
 	return all
 }
 
-// parts are those that there are any of.
-func parts(all ...Part) (some []Part) {
-	for _, p := range all {
-		if p.Count > 0 {
-			some = append(some, p)
+// needs are the things that need somebody, the most urgent first.
+func needs(home string, there client.Overview) (all []Need) {
+	add := func(n int, one, many, path string, bad bool) {
+		switch {
+		case n == 1:
+			all = append(all, Need{"1 " + one, home + path, bad})
+		case n > 1:
+			all = append(all, Need{strconv.Itoa(n) + " " + many, home + path, bad})
 		}
 	}
-	return some
+	if a := there.Apps; a != nil {
+		add(a.Failing, "app has errors on pages", "apps have errors on pages", "/apps?state=failing", true)
+		add(a.Broken, "app does not compile", "apps do not compile", "/apps?state=broken", true)
+	}
+	if i := there.Invites; i != nil {
+		add(i.Failed, "invite was refused by the mail server", "invites were refused by the mail server", "/invites?status=pending&delivery=failed", true)
+	}
+	if a := there.Apps; a != nil {
+		add(a.Updates, "app can be upgraded", "apps can be upgraded", "/apps?state=update", false)
+	}
+	if i := there.Invites; i != nil {
+		add(i.Expired, "invite has expired", "invites have expired", "/invites?status=expired", false)
+	}
+	if a := there.Apps; a != nil {
+		add(a.Disabled, "app is disabled", "apps are disabled", "/apps?state=disabled", false)
+	}
+	return all
 }
 
 // steps are the first things to do, until all are done.
-func (v *visit) steps(apps, sites, people int) []Step {
+func (v *visit) steps(done []client.AuditEntry, people int) []Step {
 	home := v.home
 	all := []Step{
-		{"Say who you are, and what your organization is called", home + "/invites/new", v.identity.Person.Email != org.NobodysEmail},
-		{"Add an app", home + "/apps/new", apps > 0},
-		{"Add a site, whose pages run apps", home + "/sites", sites > 0},
+		{"Say who you are, since invites name you", home + "/invites/new", v.identity.Person.Email != org.NobodysEmail},
+		{"Add an app of your own", home + "/apps/new?way=own", wasMade(done, activity.Plugin, activity.Installed)},
+		{"Add a site of your own, whose pages run apps", home + "/sites", wasMade(done, activity.Site, activity.Created)},
 		{"Invite somebody", home + "/invites/new", people > 1},
-		{"Make a key for a program", v.console.root() + "/keys", v.caller.KeyID == 0},
+		{"Create a key for a program", v.console.root() + "/keys", wasMade(done, activity.Key, activity.Created)},
 	}
 	for _, s := range all {
 		if !s.Done {
@@ -108,4 +119,15 @@ func (v *visit) steps(apps, sites, people int) []Step {
 		}
 	}
 	return nil
+}
+
+// wasMade reports whether somebody has made something of a kind. The app, the site and the key of the
+// first start were made by no key, and in no session.
+func wasMade(done []client.AuditEntry, scope activity.Scope, verb activity.Verb) bool {
+	for _, e := range done {
+		if e.Scope == string(scope) && e.Activity == string(verb) && (e.KeyID != nil || e.SessionID != nil) {
+			return true
+		}
+	}
+	return false
 }

@@ -38,6 +38,29 @@ func showPlace(v *visit) (markup.Page, error) {
 	return markup.Fill("place.html", shown), err
 }
 
+// Nowhere is an app that could run and is on no site, and what to do about that.
+type Nowhere struct {
+	Page, Sites string      // the paths of the app's page, and of the list of sites
+	Site        client.Site // the only one there is
+	Any         bool        // there are some
+}
+
+// nowhere finds out whether an app that could run is on no site. Without a place for it, nil.
+func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
+	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !v.frameOf(app.App).Offer.ChangeApps {
+		return nil, nil
+	}
+	sites, err := v.organization.ListSites(v.ctx(), client.Range{Limit: 2})
+	if err != nil {
+		return nil, err
+	}
+	n := &Nowhere{Page: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), Sites: v.home + "/sites", Any: sites.Count > 0}
+	if sites.Count == 1 {
+		n.Site = sites.Results[0]
+	}
+	return n, nil
+}
+
 func placeHere(v *visit) (next, error) {
 	app, err := v.appID()
 	if err != nil {

@@ -24,7 +24,8 @@ type Source struct {
 	Reviewed bool        // what a save would change is shown
 	Changes  differences // that it would make
 	Broken   []client.SourceFile
-	Message  string // of the version, as it is typed
+	Message  string   // of the version, as it is typed
+	Nowhere  *Nowhere // the app is on no site, and could be
 }
 
 // openFile is a file that is edited; with an empty name it is to be added.
@@ -82,7 +83,11 @@ func showSource(v *visit) (markup.Page, error) {
 	} else if page.Open, err = v.chosenFiles(app); err != nil {
 		return markup.Page{}, err
 	}
-	return markup.Fill("source.html", page), nil
+	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: 1})
+	if err == nil {
+		page.Nowhere, err = v.nowhere(app, placed.Count)
+	}
+	return markup.Fill("source.html", page), err
 }
 
 // chosenFiles are those that the query names; without one, a file to be added.

@@ -1,0 +1,128 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/page"
+	"foyer/internal/base/plaintext"
+	"foyer/internal/face/console/markup"
+)
+
+// Install offers one of the ways to a new app.
+type Install struct {
+	List[client.CatalogApp]
+	Way          string // catalog, git or own
+	Search       string // in the catalog
+	CatalogFault string // why there is none now; "" if there is
+}
+
+// Repository is the address that was typed, as far as it may be shown.
+func (p Install) Repository() string {
+	typed := p.typed()
+	if harmless(typed) {
+		return typed
+	}
+	return withoutSecrets(typed)
+}
+
+// LeftOut reports whether the address that was typed is not shown as a whole.
+func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
+
+func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
+
+// way is the one that the form was sent for, or else that the query names.
+func (v *visit) way() string {
+	query := v.request.URL.Query().Get("way")
+	switch v.request.PostForm.Get("do") {
+	case "git":
+		query = "git"
+	case "source":
+		query = "own"
+	case "catalog":
+		query = ""
+	}
+	if query == "git" || query == "own" {
+		return query
+	}
+	return "catalog"
+}
+
+func showInstall(v *visit) (markup.Page, error) {
+	shown := Install{Way: v.way(), Search: strings.TrimSpace(v.request.URL.Query().Get("search"))}
+	if shown.Way != "catalog" {
+		shown.Frame = v.frame("apps")
+		return markup.Fill("install.html", shown), nil
+	}
+	read := ofApps(v.organization.ListRepository)
+	if shown.Search != "" {
+		read = v.inCatalog(shown.Search)
+	}
+	var err error
+	shown.List, err = list(v, "apps", read)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadGateway {
+		shown.Frame, shown.CatalogFault, err = v.frame("apps"), refused.Detail, nil
+	}
+	return markup.Fill("install.html", shown), err
+}
+
+// inCatalog reads the part of the catalog that has a text in its names and descriptions.
+func (v *visit) inCatalog(text string) func(context.Context, client.Range) (client.Page[client.CatalogApp], error) {
+	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
+		all, err := v.organization.ListRepository(ctx, client.Range{Limit: page.MaxLimit})
+		apps := slices.DeleteFunc(all.Results, func(app client.CatalogApp) bool {
+			return !strings.Contains(plaintext.Fold(app.Name+"\n"+app.Description), plaintext.Fold(text))
+		})
+		found.Count = len(apps)
+		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]
+		if part.Offset+part.Limit < len(apps) {
+			found.Next = "more"
+		}
+		return found, err
+	}
+}
+
+func installFromGit(v *visit) (next, error) {
+	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginCustom, URL: v.line("url"), Tag: v.line("tag")})
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Attr == "url" {
+		if ssh := overSSH.FindStringSubmatch(v.line("url")); ssh != nil {
+			return then, wrong("url", refused.Detail+" Write https://"+ssh[1]+"/"+ssh[2]+", if the host has that too.")
+		}
+	}
+	return then, err
+}
+
+func installFromCatalog(v *visit) (next, error) {
+	return v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
+}
+
+// starter are the files that an app of one's own begins with: it runs as it is.
+//
+//go:embed starter
+var starter embed.FS
+
+// createApp makes an app of one's own, and leads to its first file.
+func createApp(v *visit) (next, error) {
+	draft := client.AppDraft{PluginType: client.PluginSource, Name: v.line("name"), Description: v.line("description"), Source: client.Files{}}
+	for _, name := range []string{"site.ts", "plugin.json"} {
+		text, err := starter.ReadFile("starter/" + name)
+		if err != nil {
+			return next{}, err
+		}
+		draft.Source[name] = string(text)
+	}
+	then, err := v.create("%s is created, with two files to start from. It runs as it is.", draft)
+	then.path += "/source?file=site.ts"
+	return then, err
+}
+
+func (v *visit) create(said string, draft client.AppDraft) (next, error) {
+	app, err := v.organization.CreateApp(v.ctx(), draft)
+	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: sentence(said, app.Name)}, err
+}

@@ -1,0 +1,72 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/server"
+)
+
+// firstStart runs a server as somebody does who has set nothing: with what the first start makes.
+func firstStart(t *testing.T) *running {
+	t.Helper()
+	dir, out, s := t.TempDir(), &bytes.Buffer{}, &running{log: newLockedBuffer()}
+	cfg := config.Config{Listen: "127.0.0.1:0", DataDir: dir, Database: "sqlite:" + filepath.Join(dir, "foyer.db"), InviteTTL: time.Hour, Demo: true}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(s.log, nil)), Stdout: out}.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Errorf("the server: %v\n%s", err, s.log.String())
+		}
+	})
+	s.URL = <-s.log.baseURL // it has said what it made
+	s.key = regexp.MustCompile(`foy_\w{43}`).FindString(out.String())
+	s.Organization = must[*client.Client](t)(client.New(s.URL, s.key)).Organization(client.Current)
+	return s
+}
+
+// A step is done once somebody has done it: what the first start has made is nobody's.
+func TestConsoleFirstSteps(t *testing.T) {
+	t.Parallel()
+	s := firstStart(t)
+	v := visit(t, s, s.key)
+	const home = "/console/@current"
+	for _, step := range []struct {
+		what string
+		do   func() shown
+	}{
+		{"Say who you are, since invites name you", func() shown {
+			return v.post(invitingPage, "do", "introduce", "email", "grace@acme.example", "first_name", "Grace", "last_name", "", "name", "Acme")
+		}},
+		{"Add an app of your own", func() shown { return v.post(home+"/apps/new", "do", "source", "name", "Banner") }},
+		{"Add a site of your own, whose pages run apps", func() shown { return v.post(home+"/sites", "do", "create", "name", "Shop") }},
+		{"Invite somebody", func() shown {
+			return v.post(invitingPage, "do", "invite", "level", "1", "addresses", "ada@x.example")
+		}},
+		{"Create a key for a program", func() shown { return v.post("/console/keys", "do", "make", "scopes", "*") }},
+	} {
+		v.want(200, ">"+step.what+"</a>", v.get(home))
+		if done := step.do(); done.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", step.what, done.status, done.body)
+		}
+		if strings.Contains(v.get(home).body, ">"+step.what+"</a>") {
+			t.Errorf("%s: it is not ticked off", step.what)
+		}
+	}
+	if strings.Contains(v.get(home).body, "First steps") {
+		t.Error("the steps stay when all are done")
+	}
+}

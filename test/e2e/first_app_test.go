@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// lockedText is what a program writes while it runs.
+type lockedText struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lockedText) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(text)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+// From the first start to an app of one's own that runs on the try page, by what the screen says: a key,
+// a name, and three buttons.
+func TestFirstApp(t *testing.T) {
+	t.Parallel()
+	var out lockedText
+	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	url, err := p.awaitURL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := regexp.MustCompile(`foy_\w{43}`).FindString(out.String())
+	ctx := browser(t)
+	shows := func(heading, text string, steps ...step) {
+		t.Helper()
+		if shown := look(ctx, t, "first-app-"+strings.ReplaceAll(heading, " ", "-"), heading, steps...); !strings.Contains(shown, text) {
+			t.Errorf("%s does not show %q:\n%s", heading, text, shown)
+		}
+	}
+	shows("Sign in", "API key", chromedp.EmulateViewport(1366, 900), to(url+"/console"))
+	shows("My organization", "Add an app of your own", fill("key", key), press("Sign in"))
+	shows("Add an app", "two files", follow("Add an app of your own"))
+	shows("site.ts", "Banner is created, with two files to start from. It runs as it is.", fill("name", "Banner"), press("Create the app"))
+	shows("Banner", "Banner is on the site, and runs.", press("Put it on Demo"))
+	runs := func(text string) {
+		t.Helper()
+		try, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("iframe.preview").src`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab, stop := chromedp.NewContext(ctx)
+		defer stop()
+		if err := chromedp.Do(tab, to(try), chromedp.WaitVisible(`//div[.="`+text+`"]`)); err != nil {
+			t.Errorf("the try page does not show %q: %v", text, err)
+		}
+	}
+	runs("Hello from your own app!")
+	shows("Banner", "Banner runs version 1 on Demo now.", fillNamed("config.text", "Good morning"), press("Save"), waitFor(".said"))
+	runs("Good morning")
+}
+
+// An app that is saved and on no site is offered the only one.
+func TestSavedAppIsOfferedASite(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	ctx := browser(t)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner"}`, 201)
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	look(ctx, t, "first-file", "Add a file", to(i.url+"/console/@current/apps/1/source"))
+	look(ctx, t, "saved", "site.ts", fill("filename", "site.ts"), write("export function inject() {}\n"), press("Save"), waitFor(".offer"))
+	look(ctx, t, "no-site", "Sites", follow("Create a site for it"))
+	look(ctx, t, "site", "Shop", fill("name", "Shop"), press("Create the site"))
+	look(ctx, t, "one-site", "Banner", to(i.url+"/console/@current/apps/1"), waitFor(".offer"))
+	shown := look(ctx, t, "placed", "Banner", press("Put it on Shop"))
+	if !strings.Contains(shown, "Banner is on the site, and runs.") {
+		t.Error(shown)
+	}
+}
