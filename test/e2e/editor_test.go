@@ -33,6 +33,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
 	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 	page := i.url + "/console/@current/apps/1/source?file="
+	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), find(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
 	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), find(`"export const a = 1"`, shown))
 	look(ctx, t, "editor-typed", "site.ts", write("export const a = ;\n"))
 	look(ctx, t, "editor-second", "lib/b.css", chromedp.Click(chromedp.CSS(`.tree a[data-file="lib/b.css"]`)), find(`"p { color: red }"`, shown), write("p { color: blue }\n"))

@@ -161,8 +161,8 @@ const files = () => [...form!.querySelectorAll<HTMLElement>('.file')]
 
 function show(file: HTMLElement) {
   files().forEach(other => { other.hidden = other !== file })
-  tree?.querySelectorAll<HTMLElement>('a').forEach(link => {
-    if ((link.dataset.file ?? '') === names.get(file)) link.setAttribute('aria-current', 'page')
+  tree?.querySelectorAll<HTMLElement>('a[data-file]').forEach(link => {
+    if (link.dataset.file === names.get(file)) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   })
   const name = names.get(file)
