@@ -142,7 +142,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	s := start(t, config.Config{})
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
 		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
-			`[{"markdown":"Texts"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true}]`),
+			`[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true}]`),
 	}))
 	made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
@@ -154,6 +154,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	v := visit(t, s, s.key)
 	placed := "/console/@current/sites/" + itoa(made.ID) + "/apps/" + itoa(app.ID)
 	page := v.get(placed)
+	v.want(200, `<p>Texts, see <a href="https://x.example" rel="nofollow noopener noreferrer">the guide</a></p>`, page)
 	v.want(200, "a\r\n<b>\n</textarea>", page) // else a browser would make one line of it
 	v.want(200, `<option value="1" selected>1</option>`, page)
 	save := func(n string) string {
@@ -174,7 +175,9 @@ func TestConsoleKeepsValues(t *testing.T) {
 		t.Errorf("a long text is not saved: %.100s", got.Config)
 	}
 	v.want(404, "It is gone", v.post("/console/@current/sites/"+itoa(made.ID)+"/apps/99", "do", "save", "config.text", long))
-	v.want(400, "must be one of the choices", v.post(placed, "do", "save", "config.n", "one"))
+	wrong := v.post(placed, "do", "save", "config.n", "one")
+	v.want(400, "<li>n: Must be one of the choices.</li>", wrong)
+	v.want(400, `id="fault-config.n">Must be one of the choices.</span>`, wrong)
 }
 
 // The form of an app that is pinned asks for the values of that version, before and after it is sent, and
@@ -226,6 +229,10 @@ func TestConsolePinned(t *testing.T) {
 		// What has become wrong keeps nobody from switching the app off.
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))
 		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "version", "", "config.new", "x", "paths", "/a"))
+		held := v.get(placed)
+		v.want(200, "Version 3 waits for values that it needs. Until then, version 2 runs.", held)
+		v.want(200, `aria-invalid="true" aria-describedby="fault-config.new"`, held)
+		v.want(200, `id="fault-config.new">Must be a number.</span>`, held)
 		v.want(200, "Banner is off on Shop now.", v.post(placed, "do", "save", "version", "", "config.new", "x"))
 	})
 }

@@ -222,7 +222,7 @@ func TestCatalogEntry(t *testing.T) {
 	s := start(t, config.Config{Catalog: catalog})
 	v := visit(t, s, s.key)
 	got := v.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL))
-	for _, text := range []string{"Install v1.10.0", "# Banner\n</title>", "It says more in its README.md.", "v1.10.0</bdi>, <bdi>v1.9.0</bdi>, <bdi>v1.0.0", "<dt>Needs</dt><dd><bdi>Title", "of 3 files"} {
+	for _, text := range []string{"Install v1.10.0", "<h3>Banner</h3>", "There is more in its README.md.", "v1.10.0</bdi>, <bdi>v1.9.0</bdi>, <bdi>v1.0.0", "<dt>Needs</dt><dd><bdi>Title", "of 3 files"} {
 		v.want(200, text, got)
 	}
 	if strings.Contains(got.body, "<script>alert") || strings.Contains(got.body, "<img") || len(got.body) > maxBytes {

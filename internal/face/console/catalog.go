@@ -2,7 +2,6 @@ package console
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +9,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
 )
 
@@ -50,17 +50,8 @@ func (p Entry) Broken() (all []plugin.File) {
 	return all
 }
 
-// maxReadme is how much of what an app says of itself is shown, in bytes.
-const maxReadme = 16 << 10
-
-// Readme is what the app says of itself.
-func (p Entry) Readme() string {
-	text := p.Would.Readme
-	return strings.ToValidUTF8(text[:min(len(text), maxReadme)], "")
-}
-
-// Cut reports whether it says more.
-func (p Entry) Cut() bool { return len(p.Would.Readme) > maxReadme }
+// Cut reports whether not all of its readme is shown.
+func (p Entry) Cut() bool { return markdown.Cut(p.Would.Readme) }
 
 // showEntry has an app of the catalog fetched and compiled, to show what it is.
 func showEntry(v *visit) (markup.Page, error) {

@@ -2,16 +2,15 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
+	"html/template"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"foyer/client"
-	"foyer/internal/domain/plugin"
-	"foyer/internal/domain/site"
 	"foyer/internal/face/console/markup"
 )
 
@@ -28,90 +27,35 @@ type Placed struct {
 	Preview time.Time // until when Try is a preview of what was typed; zero: it is not
 	Link    string    // to a preview on a page of the site; "": none
 	schema  json.RawMessage
+	wrong   map[string]string // what is wrong with values, by their keys
 }
 
-// setting is a field of a config_schema that pages get, or with no key a heading.
-type setting struct {
-	plugin.SchemaField
-	Given string // as the form has it; "": the default
-	given json.RawMessage
-}
+// Wrong is what is wrong with a value; "": nothing that is known.
+func (p Placed) Wrong(key string) string { return p.wrong[key] }
 
-// Title is what the form calls the field.
-func (s setting) Title() string { return cmp.Or(line(s.Name()), s.Key) }
-
-// Otherwise is the default, as it is shown.
-func (s setting) Otherwise() string { return asTyped(json.RawMessage(s.Default)) }
-
-// Shown is what was given, as it is read; "": the default.
-func (s setting) Shown() string { return asTyped(s.given) }
-
-// Lines reports whether a text may have several.
-func (s setting) Lines() bool {
-	return s.Type == "textarea" || strings.Contains(s.Given+s.Otherwise(), "\n")
-}
-
-// Options are what can be chosen, as the form sends it and as it is shown.
-func (s setting) Options() []option {
-	all := make([]option, len(s.Choices))
-	for i, choice := range s.Choices {
-		all[i] = option{choice, asTyped(json.RawMessage(choice))}
+// Marks are those of a field, whose fault stands below it.
+func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
+	if key, ok := strings.CutPrefix(name, "config."); ok && p.wrong[key] != "" {
+		return template.HTMLAttr(`aria-invalid="true" aria-describedby="fault-` + template.HTMLEscapeString(name) + `"`) //nolint:gosec // it is escaped
 	}
-	return all
+	return p.Frame.Marks(do, name, notes...)
 }
 
-type option struct{ Value, Text string }
-
-// asTyped is a JSON value as a form has it: a text without its quotes.
-func asTyped(value json.RawMessage) string {
-	var text string
-	if len(value) == 0 || json.Unmarshal(value, &text) == nil {
-		return text
+// blame finds what is wrong with values: of a form that was refused, or else of what is given.
+func (p *Placed) blame() {
+	p.wrong = map[string]string{}
+	if p.Held != nil && !p.Sent("save") {
+		p.wrong = readHeld(*p.Held).Faults
 	}
-	return string(value)
-}
-
-// settings are the fields of a schema whose values a page gets.
-func settings(schema, config json.RawMessage) []setting {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(config, &given) // without values there are none
-	fills := map[string]plugin.SchemaField{}
-	for _, f := range site.Fields(string(schema)) {
-		fills[f.Key] = f
-	}
-	var all []setting
-	for _, f := range plugin.SchemaFields(string(schema)) {
-		first, ok := fills[f.Key]
-		switch {
-		case f.Key == "" && f.Heading() != "":
-			all = append(all, setting{SchemaField: f})
-		case ok && first.Type == "choice":
-			all = append(all, setting{first, string(given[f.Key]), given[f.Key]})
-		case ok:
-			all = append(all, setting{first, asTyped(given[f.Key]), given[f.Key]})
+	p.Faults = slices.Clone(p.Faults)
+	for i, f := range p.Faults {
+		key, ok := strings.CutPrefix(f.Attr, "config.")
+		at := slices.IndexFunc(p.Values, func(s setting) bool { return s.Key == key })
+		if ok && at >= 0 {
+			p.wrong[key] = f.Detail
+			p.Faults[i].Detail = p.Values[at].Title() + ": " + f.Detail
 		}
-		delete(fills, f.Key)
 	}
-	return all
-}
-
-// read is what the form says of a field: null for its default. What was not edited stays as it was
-// given, which may be more than a form can say.
-func (s setting) read(typed string) (json.RawMessage, error) {
-	switch {
-	case s.given != nil && typed == lineEnds.Replace(s.Given):
-		return s.given, nil
-	case strings.TrimSpace(typed) == "":
-		return client.Null(), nil
-	}
-	must := map[string]string{"number": "a number", "boolean": "yes or no", "json": "JSON", "choice": "one of the choices"}[s.Type]
-	if must == "" {
-		return json.Marshal(typed)
-	}
-	if !json.Valid([]byte(typed)) {
-		return nil, wrong("config."+s.Key, s.Title()+": must be "+must+".")
-	}
-	return json.RawMessage(typed), nil
 }
 
 // placed is the site that the path names, and the app on it.
@@ -172,6 +116,7 @@ func (v *visit) placing() (Placed, error) {
 		err = v.readSchema(&p)
 	}
 	p.Values = settings(p.schema, p.Config)
+	p.blame()
 	return p, err
 }
 

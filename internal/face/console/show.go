@@ -16,6 +16,7 @@ import (
 	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/dedup"
+	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
 )
 
@@ -31,6 +32,9 @@ var templates = markup.New(files, template.FuncMap{
 	"json":     short,
 	"given":    func(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" },
 	"indent":   indent,
+	"markdown": markdown.HTML,
+	"inline":   markdown.Inline,
+	"held":     readHeld,
 	"code":     code,
 	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"upstream": upstream,

@@ -1,0 +1,59 @@
+package markdown_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/face/console/markdown"
+)
+
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"# Banner\n\nSee [the **guide**](https://x.example/a?b&c).": "<h3>Banner</h3>\n<p>See <a href=\"https://x.example/a?b&amp;c\" rel=\"nofollow noopener noreferrer\">the <strong>guide</strong></a>.</p>\n",
+		"###### deep":                   "<h6>deep</h6>\n",
+		"- `a`\n- b":                    "<ul>\n<li><code>a</code></li>\n<li>b</li>\n</ul>\n",
+		"![a picture](https://x/y.png)": "<p>a picture</p>\n",
+		"[![badge](https://x/y.svg)](https://x.example/)":    "<p><a href=\"https://x.example/\" rel=\"nofollow noopener noreferrer\">badge</a></p>\n",
+		"[x](javascript:alert(1)) [y](docs/a.md) [z](//h/p)": "<p>x y z</p>\n",
+		"<javascript:alert(1)>":                              "<p>javascript:alert(1)</p>\n",
+		"a <b onclick=x>b</b>":                               "<p>a <!-- raw HTML omitted -->b<!-- raw HTML omitted --></p>\n",
+		"<script>alert(1)</script>":                          "<!-- raw HTML omitted -->\n",
+		"`<script>`":                                         "<p><code>&lt;script&gt;</code></p>\n",
+		"\u202ea":                                            "<p>a</p>\n",
+		"":                                                   "",
+	} {
+		if got := string(markdown.HTML(source)); got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
+	}
+}
+
+// Whatever is written, nothing of it runs, and it does not take long.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	bad := regexp.MustCompile(`(?i)<(script|img|iframe|style|svg|object|form|input)|<[^>]*\son\w+=|(href|src)="(javascript|data|vbscript):`)
+	for _, part := range []string{
+		">", "[", "![](", "*", "_a", "`", "<", "- ", "1. ", "|a", "\n\n#", "<a href=\"javascript:x\">", "[a](data:text/html,x) ", "[a]: javascript:x\n[a] ", "<img src=x onerror=x>",
+		"&#106;avascript:", "[x](&#106;avascript:alert(1)) ", "<style>", "\x00", "\xff", "a  \n", "~~~\n", "    x\n", "[a][a]", "\\",
+	} {
+		began := time.Now()
+		got := string(markdown.HTML(strings.Repeat(part, 40_000/len(part))))
+		if found := bad.FindString(got); found != "" {
+			t.Errorf("%q: %s", part, found)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%q takes %v", part, took)
+		}
+	}
+	for source, want := range map[string]string{"a **b**": "a <strong>b</strong>", "# <a>": "# &lt;a&gt;", "a\n\nb": "a\n\nb", "": ""} {
+		if got := string(markdown.Inline(source)); got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
+	}
+	if !markdown.Cut(strings.Repeat("x", 20_000)) || markdown.Cut("x") {
+		t.Error("it does not say what is cut")
+	}
+}
