@@ -57,19 +57,22 @@ func TestConsoleApp(t *testing.T) {
 		broken := v.get(page)
 		v.want(200, "Files were edited here since", broken)
 		v.want(200, "of an earlier version, since a file does not compile", broken)
-		v.want(200, "Compare with version 4", v.get(page+"/versions/1"))
-		v.want(200, `<td class="sign">+</td><td class="text"><code>export const x: number = ;`, v.get(page+"/versions/4?against=1"))
+		v.want(200, `<td class="sign">+</td><td class="text"><code>export const x: number = ;`, v.get(page+"/compare?version=4&against=1"))
 		v.want(200, "is at version 1 now.", v.post(page+"/versions/1", "do", "return"))
 		at("v1.0.0")
-		v.want(200, "Compare with version 1,", v.get(page+"/versions/3"))
 		v.want(200, "No version before it is kept", v.get(page+"/versions/1"))
-		for path, shown := range map[string]struct{ against, link string }{
-			"/versions/2":           {"version 1.", "Go to this version"},
-			"/versions/3":           {"version 2.", "?against=1"},
-			"/versions/3?against=1": {"version 1.", `/versions/3"`},
-		} {
-			v.want(200, "Differences from "+shown.against, v.get(page+path))
-			v.want(200, shown.link, v.get(page+path))
+		v.want(200, "Changes since version 1", v.get(page+"/versions/2"))
+		v.want(200, "Go to this version", v.get(page+"/versions/2"))
+		v.want(200, "Changes since version 2", v.get(page+"/versions/3"))
+		two := v.get(page + "/compare?version=1&against=3")
+		v.want(200, "From version 3 to 1", two)
+		v.want(200, `<option value="3" selected>3, v1.1.0</option>`, two)
+		v.want(200, `<option value="1" selected>1, v1.0.0, current</option>`, two)
+		if strings.Contains(two.body, `value="withdraw"`) {
+			t.Error("a comparison offers to withdraw a version")
+		}
+		for _, query := range []string{"", "?version=1", "?against=1", "?version=1&against=x", "?version=99&against=1"} {
+			v.want(404, "", v.get(page+"/compare"+query))
 		}
 		v.want(200, "are saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {

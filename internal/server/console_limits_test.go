@@ -124,7 +124,7 @@ func TestConsoleLimit(t *testing.T) {
 	for text, ask := range map[string]func() shown{
 		"That did not work": func() shown { return v.get("/console/01890000-0000-7000-8000-000000000001") },
 		"Send it again":     func() shown { return v.post("/console/keys", "do", "nothing") },
-		"Back to":           func() shown { return stranger.get("/console") },
+		"Go to":             func() shown { return stranger.get("/console") },
 		`name="key"`:        func() shown { return stranger.post("/console/session", "key", "foy_") },
 	} {
 		const tries = 2000 // 600 are let through at once, and ten a second

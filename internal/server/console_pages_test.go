@@ -127,7 +127,7 @@ func TestConsolePagesAreSmall(t *testing.T) {
 		script := v.get(markup.Enhancements.Path).weight
 		pages := v.wander("/console")
 		for _, path := range []string{
-			"/console/@current/search?q=a", "/console/@current/search?q=foy_", "/console/@current/apps/2/compare?version=9&against=2", "/console/invitations", "/console/a/b/c",
+			"/console/@current/search?q=a", "/console/@current/search?q=foy_", "/console/@current/apps/2/compare?version=9&against=2", "/console/invitations", "/console/@current/activity", "/console/a/b/c",
 		} {
 			pages[path] = v.get(path)
 		}

@@ -286,8 +286,5 @@ func TestConsoleWithdraws(t *testing.T) {
 		v.want(200, `</svg>withdrawn</span>`, v.get("/console/@current/apps/"+itoa(app.ID)))
 		v.want(200, "Version 2 may run again.", v.post(version, "do", "unwithdraw"))
 		v.want(200, "Banner is at version 2 now.", v.post(version, "do", "return"))
-		both := "/console/@current/apps/" + itoa(app.ID) + "/compare?version=1&against=2"
-		v.want(200, "Differences from version 2.", v.get(both))
-		v.want(200, "Banner is at version 1 now.", v.post(both, "do", "return"))
 	})
 }

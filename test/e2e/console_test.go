@@ -64,7 +64,7 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	sees("first", "Sign in", nil, chromedp.EmulateViewport(1200, 900), to(i.url+"/console"))
 	sees("wrong", "Sign in", []string{"The API key is not valid"}, fill("key", "foy_wrong"), press("Sign in"), waitFor(".alert"))
-	sees("overview", "My organization", []string{"First steps", "created organization"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	sees("overview", "My organization", []string{"First steps", "created the organization"}, fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 
 	sees("no-apps", "Apps", []string{"There are no apps yet."}, follow("Apps"))
 	sees("none-unused", "Unused apps", []string{"There are no unused apps."}, follow("Unused apps"))
@@ -80,7 +80,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("version-1", "Banner", nil, follow("Banner"))
 	sees("back", "Banner", []string{"Banner is at version 1 now."}, follow("1"), press("Roll back to this version"))
 	sees("renamed", "Line on top", []string{"are saved.", "A line <b>on top</b>"}, open("Name and description"), fill("name", "Line on top"), fill("description", "A line <b>on top</b>"), press("Save"))
-	sees("activity", "Activity", []string{"installed", "Line on top", "source changed"}, follow("Activity"))
+	sees("activity", "Activity", []string{"added the app", "Line on top", "changed the files of", "what changed"}, follow("Activity"))
 	sees("apps", "Apps", []string{"Line on top"}, follow("Apps"))
 	sees("unused", "Unused apps", []string{"never"}, follow("Unused apps"))
 	sees("app", "Line on top", nil, follow("Line on top"))

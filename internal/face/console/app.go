@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type App struct {
 	Nowhere       *Nowhere               // it is on no site, and could be
 	Health        client.Health
 	Shown         client.SiteName // that it runs on, shown in a frame; zero: none
+	ShownPaths    []string        // where it runs there
 	Try           string          // the path of that site's try page
 }
 
@@ -87,6 +89,15 @@ func (p App) Files() []client.SourceFile {
 	return all[:min(len(all), shownFiles)]
 }
 
+// Comparison is the form to compare two of the newest versions.
+func (p App) Comparison() comparison {
+	var all []client.Version
+	for _, row := range p.Versions {
+		all = append(all, row.Version)
+	}
+	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.ID, 10), all, 0, 0)
+}
+
 // Newest is the address of the app's current bundle, whichever that is.
 func (p App) Newest() string {
 	return p.Bundle.URL[:strings.LastIndexByte(p.Bundle.URL, '/')] + "/site.js"
@@ -119,7 +130,7 @@ func showApp(v *visit) (markup.Page, error) {
 		shown.Current = versions.Results[i]
 	}
 	newest := versions.Results[:min(len(versions.Results), shownVersions)]
-	shown.Versions, shown.VersionsCount = versionTable{v.appPath(), v.rows(app.ID, newest)}, versions.Count
+	shown.Versions, shown.VersionsCount = v.rows(app.ID, newest), versions.Count
 	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: perPage})
 	if err != nil {
 		return markup.Page{}, err
@@ -133,11 +144,17 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	if i := slices.IndexFunc(shown.Sites, func(s client.SitePlacement) bool { return s.Enabled && s.Running != nil }); i >= 0 {
-		shown.Shown = shown.Sites[i].Site
-		shown.Try = v.tryPath(shown.Shown.Token)
-	}
+	shown.choose(v)
 	return markup.Fill("app.html", shown), nil
+}
+
+// choose finds a site to show: one that runs the app on all its pages, or else on some.
+func (p *App) choose(v *visit) {
+	for _, s := range p.Sites {
+		if s.Enabled && s.Running != nil && (p.Try == "" || len(p.ShownPaths) > 0 && len(s.Paths) == 0) {
+			p.Shown, p.ShownPaths, p.Try = s.Site, s.Paths, v.tryPath(s.Site.Token)
+		}
+	}
 }
 
 // app is the app that the path names.

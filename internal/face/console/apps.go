@@ -19,10 +19,22 @@ func showOrganizations(v *visit) (markup.Page, error) {
 // Apps lists the apps of an organization, and how each stands.
 type Apps struct {
 	List[client.App]
-	Filter   AppForm
-	Disabled map[int64]bool // by their ids
-	Broken   map[int64]bool
-	Updates  bool // one of them can be upgraded here
+	Filter  AppForm
+	Updates bool // one of them can be upgraded here
+	in      map[string]map[int64]bool
+}
+
+// bad are the states of apps that the list shows in red.
+var bad = []string{"disabled", "broken", "failing"}
+
+// Bad are those that an app is in.
+func (p Apps) Bad(app client.App) (all []string) {
+	for _, state := range bad {
+		if p.in[state][app.ID] {
+			all = append(all, state)
+		}
+	}
+	return all
 }
 
 // AppForm is what the page's filter has: as typed.
@@ -66,11 +78,11 @@ func showApps(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	if shown.Disabled, err = v.inState("disabled", shown.Items); err != nil {
-		return markup.Page{}, err
-	}
-	if shown.Broken, err = v.inState("broken", shown.Items); err != nil {
-		return markup.Page{}, err
+	shown.in = map[string]map[int64]bool{}
+	for _, state := range bad {
+		if shown.in[state], err = v.inState(state, shown.Items); err != nil {
+			return markup.Page{}, err
+		}
 	}
 	shown.Updates = slices.ContainsFunc(shown.Items, shown.Upgrades)
 	return markup.Fill("apps.html", shown), nil
@@ -132,24 +144,4 @@ func upgradeApps(v *visit) (next, error) {
 func showUnused(v *visit) (markup.Page, error) {
 	l, err := list(v, "apps", ofApps(v.organization.ListUnusedApps))
 	return markup.Fill("unused.html", l), err
-}
-
-// Activity lists what was done to apps.
-type Activity struct {
-	List[client.Activity]
-	client.ActivityFilter
-}
-
-func showActivity(v *visit) (markup.Page, error) {
-	filter := client.ActivityFilter{User: v.request.URL.Query().Get("user")}
-	if text := v.request.URL.Query().Get("app"); text != "" {
-		var err error
-		if filter.AppID, err = number(text); err != nil {
-			return markup.Page{}, err
-		}
-	}
-	l, err := list(v, "activity", ofApps(func(ctx context.Context, part client.Range) (client.AppPage[client.Activity], error) {
-		return v.organization.ListActivity(ctx, filter, part)
-	}))
-	return markup.Fill("activity.html", Activity{l, filter}), err
 }

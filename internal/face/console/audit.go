@@ -20,7 +20,8 @@ type Audit struct {
 	Filter AuditForm
 	Scopes []activity.Scope
 	Verbs  []activity.Verb
-	Export string // the path of all of it
+	Export string // the path of all of it; "": what was done to apps alone is shown
+	All    string // the path of the list that is not narrowed down; "": this one is not
 }
 
 // AuditForm is what the page's form has: as typed.
@@ -58,17 +59,46 @@ func showAudit(v *visit) (markup.Page, error) {
 	if query := v.request.URL.RawQuery; query != "" {
 		export += "?" + query
 	}
-	return markup.Fill("audit.html", Audit{l, form, activity.Scopes(), activity.Verbs(), export}), err
+	shown := Audit{List: l, Filter: form, Scopes: activity.Scopes(), Verbs: activity.Verbs(), Export: export}
+	if form.Any() {
+		shown.All = v.home + "/audit"
+	}
+	return markup.Fill("audit.html", shown), err
 }
 
-// Leads is the page of the thing that something was done to; "": it has none.
-func (f Frame) Leads(e client.AuditEntry) string {
+// showActivity lists what was done to apps, for members who see no more.
+func showActivity(v *visit) (markup.Page, error) {
+	query := v.request.URL.Query()
+	filter := client.ActivityFilter{User: query.Get("user")}
+	var shown Audit
+	if text := query.Get("app"); text != "" {
+		var err error
+		if filter.AppID, err = number(text); err != nil {
+			return markup.Page{}, err
+		}
+	}
+	if filter != (client.ActivityFilter{}) {
+		shown.All = v.home + "/activity"
+	}
+	var err error
+	shown.List, err = list(v, "activity", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
+		found, err := v.organization.ListActivity(ctx, filter, part)
+		entries := client.Page[client.AuditEntry]{Count: found.Count, Next: found.Next}
+		for _, a := range found.Results {
+			entries.Results = append(entries.Results, client.AuditEntry{
+				ID: a.ID, Activity: a.Activity, User: &a.User, Scope: a.Scope, ItemID: a.ItemID, Detail: a.Detail, RequestID: a.RequestID, CreatedAt: a.CreatedAt,
+			})
+		}
+		return entries, err
+	})
+	return markup.Fill("audit.html", shown), err
+}
+
+// leads is the path of the page of the thing that something was done to; "": it has none.
+func (f Frame) leads(e client.AuditEntry) string {
 	home := f.Home
 	switch id := url.PathEscape(e.ItemID); activity.Scope(e.Scope) {
 	case activity.Plugin:
-		if e.Activity == string(activity.SourceUpdated) || e.Activity == string(activity.Upgraded) {
-			return home + "/apps/" + id + "/versions" // and from there to the difference
-		}
 		return home + "/apps/" + id
 	case activity.Site:
 		return home + "/sites/" + id

@@ -52,8 +52,10 @@ type Console struct {
 // ErrorPage is the page for what goes wrong.
 type ErrorPage struct {
 	Frame
+	Heading   string
 	Detail    string  // safe to show, like a fault's
-	Back      string  // the path of a page to go on from
+	Back      Way     // a page to go on from
+	Activity  string  // the path of what was done to what the page was about; "": there is none
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
 	Lost      bool    // there was one, too large for that
@@ -105,7 +107,7 @@ func screens() map[string]screen {
 		app + "/versions/{version}":             {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
 		app + "/upgrade":                        {show: showUpgrade, do: map[string]action{"upgrade": upgradeApp}},
 		app + "/place":                          {show: showPlace, do: map[string]action{"place": placeHere}},
-		app + "/compare":                        {show: showVersion, do: map[string]action{"return": returnToVersion, "withdraw": withdrawVersion, "unwithdraw": restoreVersion}},
+		app + "/compare":                        {show: showComparison},
 		organization + "/sites":                 {show: showSites, do: map[string]action{"create": createSite}},
 		aSite:                                   {show: showSite, do: map[string]action{"place": placeApp, "move": moveApp, "describe": describeSite, "switch": switchSite, "delete": deleteSite}},
 		aSite + "/history":                      {show: showHistory, do: map[string]action{"restore": restoreSite}},
@@ -303,16 +305,14 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown)))
 		return
 	}
-	shown.Back = shown.Home
+	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}
 	if v != nil {
 		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
 			shown.Detail = gone
 		}
 		v.refused = nil // it is said once
-		shown.Frame, shown.Back = v.frame(""), v.home
-		if v.organization != nil && r.PathValue("id") != "" {
-			shown.Back += "/apps"
-		}
+		shown.Frame = v.frame("")
+		v.leadOn(&shown, status)
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
 		shown.Fields = fieldsOf(r.PostForm)

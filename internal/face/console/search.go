@@ -82,7 +82,7 @@ func findApps(v *visit, q string) (Group, error) {
 	return find(v, "Apps", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.App], error) {
 		return v.organization.FindApps(ctx, client.AppFilter{Search: q}, r)
 	}, func(app client.App) Found {
-		return Found{line(app.Name), line(app.Description), list + "/" + strconv.FormatInt(app.ID, 10)}
+		return Found{line(app.Name), brief(app.Description), list + "/" + strconv.FormatInt(app.ID, 10)}
 	})
 }
 

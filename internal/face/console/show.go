@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"foyer/client"
 	"foyer/internal/base/plaintext"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/face/console/dedup"
 	"foyer/internal/face/console/markdown"
 	"foyer/internal/face/console/markup"
@@ -25,18 +24,22 @@ var files embed.FS
 
 var templates = markup.New(files, template.FuncMap{
 	"line":     line,
+	"brief":    brief,
 	"text":     plaintext.Visible,
 	"address":  plaintext.Address,
 	"label":    func(field string) string { return labels[field] },
 	"form":     dedup.Name,
-	"json":     short,
-	"given":    func(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" },
+	"thing":    func(scope any) string { return things[activity.Scope(fmt.Sprint(scope))] },
+	"spaced":   func(verb activity.Verb) string { return strings.ReplaceAll(string(verb), "_", " ") },
 	"indent":   indent,
 	"markdown": markdown.HTML,
 	"inline":   markdown.Inline,
 	"held":     readHeld,
+	"picture":  picture,
+	"initials": initials,
+	"hue":      hue,
+	"agent":    agent,
 	"code":     code,
-	"day":      func(t time.Time) string { return t.UTC().Format("2 January 2006") },
 	"upstream": upstream,
 	"another":  another,
 	"failing":  failing,
@@ -56,7 +59,8 @@ var labels = map[string]string{
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+// moment is a time within a sentence.
+func moment(t time.Time) string { return t.UTC().Format(markup.TimeLayout) }
 
 // maxLine is how much of a name is shown, in characters.
 const maxLine = 100
@@ -64,16 +68,17 @@ const maxLine = 100
 // line is a name, or the like, as it is shown.
 func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
 
-// hashes are those in the activity.
-var hashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-9a-f]{40,}\b`) })
+// maxBrief is how much of a description a list shows, in characters.
+const maxBrief = 160
 
-// maxShort is how many bytes of JSON are read to show its beginning.
-const maxShort = 4 << 10
-
-// short is JSON on one line, with hashes cut as git cuts them.
-func short(text json.RawMessage) string {
-	text = text[:min(len(text), maxShort)]
-	return line(hashes().ReplaceAllStringFunc(string(text), func(hash string) string { return hash[:12] }))
+// brief is a description in a list: a long one ends after a word.
+func brief(s string) string {
+	text := plaintext.VisibleLine(s, maxBrief)
+	cut, long := strings.CutSuffix(text, "…")
+	if at := strings.LastIndexByte(cut, ' '); long && at > 0 {
+		return cut[:at] + " …"
+	}
+	return text
 }
 
 // indent is JSON with one line per value.

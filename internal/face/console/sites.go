@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -31,11 +32,12 @@ func (v *visit) origins() []string { return append([]string{}, strings.Fields(v.
 type Site struct {
 	List[client.Placement]
 	client.Site
-	Apps   []client.App // that may be put on it
-	Find   string       // what they are called
-	More   bool         // there are others
-	Server string       // where the page's policy must let it ask: scheme and host
-	Try    string       // the address of its try page
+	Failing map[int64]bool // apps of which its pages reported errors within 24 hours, by their ids
+	Apps    []client.App   // that may be put on it
+	Find    string         // what they are called
+	More    bool           // there are others
+	Server  string         // where the page's policy must let it ask: scheme and host
+	Try     string         // the address of its try page
 }
 
 // OriginLines is the list of origins as a form has it.
@@ -62,12 +64,25 @@ func showSite(v *visit) (markup.Page, error) {
 	shown.List, err = list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Placement], error) {
 		return v.organization.ListPlacements(ctx, id, part)
 	})
+	if err == nil {
+		shown.Failing, err = v.failingOn(id)
+	}
 	if err == nil && shown.Offer.ChangeApps {
 		err = shown.findApps(v)
 	}
 	base := v.console.Base()
 	shown.Server = base.Scheme + "://" + base.Host
 	return markup.Fill("site.html", shown), err
+}
+
+// failingOn are the apps of which the pages of a site reported errors within 24 hours, by their ids.
+func (v *visit) failingOn(site int64) (map[int64]bool, error) {
+	found, err := v.organization.ListHealth(v.ctx(), site, time.Time{}, client.Range{Limit: page.MaxLimit})
+	are := map[int64]bool{}
+	for _, app := range found.Results {
+		are[app.AppID] = failing(app.Health)
+	}
+	return are, err
 }
 
 // findApps finds apps that may be put on the site.

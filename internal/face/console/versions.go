@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 type Versions struct {
 	List[versionRow]
 	App client.App
+	All []client.Version // to compare two of
 }
 
 func showVersions(v *visit) (markup.Page, error) {
@@ -22,19 +22,54 @@ func showVersions(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	l, err := list(v, "apps", v.versionsOf(app.ID))
-	return markup.Fill("versions.html", Versions{l, app}), err
+	shown := Versions{App: app}
+	if shown.List, err = list(v, "apps", v.versionsOf(app.ID)); err != nil {
+		return markup.Page{}, err
+	}
+	shown.All, err = v.allVersions(app.ID)
+	return markup.Fill("versions.html", shown), err
 }
 
-// Table is the list, to choose two of.
-func (p Versions) Table() versionTable {
-	return versionTable{p.Home + "/apps/" + strconv.FormatInt(p.App.ID, 10), p.Items}
+// allVersions are those of an app, the newest first.
+func (v *visit) allVersions(id int64) ([]client.Version, error) {
+	all, err := v.organization.ListVersions(v.ctx(), id, client.Range{Limit: page.MaxLimit})
+	return all.Results, err
 }
 
-// versionTable lists versions of the app whose page has this path.
-type versionTable struct {
-	Path  string
-	Items []versionRow
+// Table is the list.
+func (p Versions) Table() versionTable { return p.Items }
+
+// Comparison is the form to compare two of them.
+func (p Versions) Comparison() comparison {
+	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, 0, 0)
+}
+
+// comparison is a form to compare two versions of the app whose page has this path.
+type comparison struct {
+	Path         string
+	Versions     []client.Version
+	Against, The int64 // that are chosen
+}
+
+// newComparison chooses the newest version and the one before it, unless others are.
+func newComparison(path string, all []client.Version, against, the int64) comparison {
+	if the == 0 && len(all) > 1 {
+		against, the = all[1].Version, all[0].Version
+	}
+	return comparison{path, all, against, the}
+}
+
+// versionTable lists versions.
+type versionTable []versionRow
+
+// Tagged reports whether any of them has a tag.
+func (t versionTable) Tagged() bool {
+	return slices.ContainsFunc(t, func(r versionRow) bool { return r.Tag != "" })
+}
+
+// Committed reports whether any of them is a commit of an upstream.
+func (t versionTable) Committed() bool {
+	return slices.ContainsFunc(t, func(r versionRow) bool { return r.Commit != "" })
 }
 
 // versionRow is a version in a table.
@@ -58,50 +93,101 @@ func (v *visit) versionsOf(id int64) func(context.Context, client.Range) (client
 	}
 }
 
-// Version shows how a version differs from another.
+// Version shows a version, and how it differs from the one before or, compared, from any other.
 type Version struct {
 	Frame
 	client.Version
-	App     client.App
-	At      int64   // the version that the app is at
-	Against int64   // what it is compared with; 0: nothing, since none before it is kept
-	Asked   bool    // to compare with that one
-	Others  []int64 // that the app can go to, if it is at this one
-	File    string  // the only one that is shown; "": all
-	Files   differences
+	App      client.App
+	At       int64   // the version that the app is at
+	Against  int64   // what it is compared with; 0: nothing, since none before it is kept
+	Compared bool    // any two are
+	Others   []int64 // that the app can go to, if it is at this one
+	All      []client.Version
+	File     string // the only one that is shown; "": all
+	Files    differences
+}
+
+// Comparison is the form to compare two versions.
+func (p Version) Comparison() comparison {
+	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, p.Against, p.Version.Version)
 }
 
 // Here is the path of the page of all files.
 func (p Version) Here() string {
-	here := p.Home + "/apps/" + strconv.FormatInt(p.App.ID, 10) + "/versions/" + strconv.FormatInt(p.Version.Version, 10)
-	if p.Asked {
-		here += "?against=" + strconv.FormatInt(p.Against, 10)
+	app, number := p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), strconv.FormatInt(p.Version.Version, 10)
+	if p.Compared {
+		return app + "/compare?version=" + number + "&against=" + strconv.FormatInt(p.Against, 10)
 	}
-	return here
+	return app + "/versions/" + number
 }
 
 func showVersion(v *visit) (markup.Page, error) {
-	var shown Version
+	number, err := v.versionID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	app, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	all, err := v.allVersions(app)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown, err := v.compare(all, number, 0)
+	if err == nil {
+		shown.Files.Of = shown.Here() + "?file="
+	}
+	return markup.Fill("version.html", shown), err
+}
+
+func showComparison(v *visit) (markup.Page, error) {
+	app, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	all, err := v.allVersions(app)
+	if err != nil {
+		return markup.Page{}, err
+	}
+	query := v.request.URL.Query()
+	the, err := versionOf(all, query.Get("version"))
+	if err != nil {
+		return markup.Page{}, err
+	}
+	against, err := versionOf(all, query.Get("against"))
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown, err := v.compare(all, the, against)
+	if err == nil {
+		shown.Compared = true
+		shown.Files.Of = shown.Here() + "&file="
+	}
+	return markup.Fill("compare.html", shown), err
+}
+
+// versionOf is the number of a version, by itself or by the digest of its files, which the activity has.
+func versionOf(all []client.Version, text string) (int64, error) {
+	if at := slices.IndexFunc(all, func(v client.Version) bool { return text != "" && v.SHA256 == text }); at >= 0 {
+		return all[at].Version, nil
+	}
+	return number(text)
+}
+
+// compare reads how a version of an app, which has all these, differs from another; 0: from the one before.
+func (v *visit) compare(all []client.Version, number, against int64) (shown Version, err error) {
 	source, err := v.source()
 	if err != nil {
-		return markup.Page{}, err
+		return shown, err
 	}
-	shown.App = source.App
-	number, against, err := v.compared()
-	if err != nil {
-		return markup.Page{}, err
-	}
-	shown.Against, shown.Asked = against, against != 0
-	versions, err := v.organization.ListVersions(v.ctx(), shown.App.ID, client.Range{Limit: page.MaxLimit})
-	if err != nil {
-		return markup.Page{}, err
-	}
-	for _, version := range versions.Results {
+	shown.App, shown.Against, shown.All = source.App, against, all
+	for _, version := range shown.All {
 		shown.add(version, number)
 	}
 	diffs, err := v.organization.DiffVersions(v.ctx(), shown.App.ID, number, shown.Against)
 	if err != nil {
-		return markup.Page{}, err
+		return shown, err
 	}
 	shown.Frame = v.frameOf(shown.App)
 	var known side
@@ -115,8 +201,7 @@ func showVersion(v *visit) (markup.Page, error) {
 		diffs.Files = slices.DeleteFunc(diffs.Files, func(d client.FileDiff) bool { return d.Filename != shown.File })
 	}
 	shown.Files = readDiffs(diffs.Files, known)
-	shown.Files.Of = shown.Here() + map[bool]string{false: "?", true: "&"}[shown.Asked] + "file="
-	return markup.Fill("version.html", shown), nil
+	return shown, nil
 }
 
 // add notes one of the app's versions, the newest first, on the page of the one with a number.
@@ -135,23 +220,13 @@ func (p *Version) add(version client.Version, number int64) {
 	}
 }
 
-// compared are the version that the path or the query names and what to compare it with; 0: the one
-// before.
-func (v *visit) compared() (version, against int64, err error) {
-	query := v.request.URL.Query()
-	if version, err = number(cmp.Or(v.request.PathValue("version"), query.Get("version"))); err != nil {
-		return 0, 0, err
-	}
-	if text := query.Get("against"); text != "" {
-		against, err = number(text)
-	}
-	return version, against, err
-}
+// versionID is the number of the version that the path names.
+func (v *visit) versionID() (int64, error) { return number(v.request.PathValue("version")) }
 
 // onVersion does something to the version that the path names, and says what.
 func (v *visit) onVersion(do func(id, version int64) (said string, err error)) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
-		version, _, err := v.compared()
+		version, err := v.versionID()
 		if err != nil {
 			return "", err
 		}

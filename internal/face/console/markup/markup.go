@@ -115,8 +115,12 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 	return nil
 }
 
-// Time shows a time, which the script tells in the reader's own zone.
+// TimeLayout is how times are written.
+const TimeLayout = "2 January 2006, 15:04 UTC"
+
+// Time shows a time, which the script tells in the reader's own zone, near ones as how long ago or ahead they are.
 func Time(t time.Time) template.HTML {
 	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 January 2006, 15:04 UTC") + `</time>`) //nolint:gosec // nobody typed it
+	text := t.Format(TimeLayout)
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + text + `">` + text + `</time>`) //nolint:gosec // nobody typed it
 }

@@ -31,8 +31,8 @@ each('.languages input', choice => {
 // Times in the reader's zone, near ones as how long ago or ahead they are.
 const units = [['day', 86400], ['hour', 3600], ['minute', 60]]
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long' })
-const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const exact = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
+const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit' })
 
 function inWords(at) {
   const seconds = (at - Date.now()) / 1000
@@ -45,8 +45,8 @@ function tellTimes() {
   each('time[datetime]', time => {
     const at = new Date(time.dateTime)
     if (isNaN(at)) return
-    time.textContent = inWords(at)
-    time.title = exact.format(at)
+    time.textContent = inWords(at).replace(' at ', ', ')
+    time.title = exact.format(at).replace(' at ', ', ')
   })
 }
 tellTimes()

@@ -1,0 +1,162 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/domain/activity"
+)
+
+// Line is an entry of the activity as a sentence, and where it leads.
+type Line struct {
+	client.AuditEntry
+	By            bool // it begins with who did it
+	Before, After string
+	Thing         string // stands between them; "": nothing does
+	Leads         string // the path of the page of the thing; "": it has none
+	Difference    string // the path of the page that compares the files before and after; "": no files were changed
+	Changes       []changed
+}
+
+// kind is what was done to a kind of thing.
+type kind struct {
+	scope activity.Scope
+	verb  activity.Verb
+}
+
+// deeds are the sentences, %s being the thing. One that begins with a capital letter is about nobody.
+var deeds = map[kind]string{
+	{activity.Plugin, activity.Installed}:     "added the app %s",
+	{activity.Plugin, activity.Updated}:       "changed the app %s",
+	{activity.Plugin, activity.SourceUpdated}: "changed the files of %s",
+	{activity.Plugin, activity.Upgraded}:      "moved %s to another version",
+	{activity.Plugin, activity.Uninstalled}:   "deleted the app %s",
+	{activity.Plugin, activity.Disabled}:      "disabled the app %s",
+	{activity.Plugin, activity.Enabled}:       "enabled the app %s",
+	{activity.Plugin, activity.Withdrawn}:     "withdrew a version of %s",
+	{activity.Plugin, activity.Restored}:      "let a version of %s run again",
+	{activity.Plugin, activity.Outdated}:      "A newer version of %s was found",
+	{activity.Site, activity.Created}:         "created the site %s",
+	{activity.Site, activity.Updated}:         "changed the site %s",
+	{activity.Site, activity.Deleted}:         "deleted the site %s",
+	{activity.Site, activity.Added}:           "put an app on the site %s",
+	{activity.Site, activity.Removed}:         "took an app off the site %s",
+	{activity.Site, activity.Restored}:        "restored the site %s",
+	{activity.Site, activity.Preview}:         "previewed an app on the site %s",
+	{activity.Invite, activity.Created}:       "invited %s",
+	{activity.Invite, activity.Resent}:        "invited %s again",
+	{activity.Invite, activity.Deleted}:       "withdrew the invite of %s",
+	{activity.Invite, activity.Accepted}:      "accepted an invite",
+	{activity.Invite, activity.Declined}:      "The invite of %s was declined",
+	{activity.Invite, activity.Expired}:       "The invite of %s expired",
+	{activity.Invite, activity.Failed}:        "The mail to %s was refused",
+	{activity.Membership, activity.Added}:     "added the member %s",
+	{activity.Membership, activity.Updated}:   "changed the member %s",
+	{activity.Membership, activity.Removed}:   "removed the member %s",
+	{activity.Key, activity.Created}:          "created a key of %s",
+	{activity.Key, activity.Revoked}:          "revoked a key of %s",
+	{activity.Organization, activity.Created}: "created the organization %s",
+	{activity.Organization, activity.Updated}: "changed the settings of %s",
+	{activity.Organization, activity.Deleted}: "deleted the organization %s",
+	{activity.Session, activity.SignedIn}:     "signed in",
+	{activity.Session, activity.SignedOut}:    "signed out",
+	{activity.Session, activity.Ended}:        "ended a session of %s",
+	{activity.Session, activity.SignInFailed}: "Somebody failed to sign in as %s",
+	{activity.Session, activity.Created}:      "created a link to sign in as %s",
+	{activity.Webhook, activity.Created}:      "created the webhook %s",
+	{activity.Webhook, activity.Updated}:      "changed the webhook %s",
+	{activity.Webhook, activity.Deleted}:      "deleted the webhook %s",
+	{activity.Webhook, activity.Rotated}:      "gave a new secret to the webhook %s",
+	{activity.Webhook, activity.Tested}:       "tested the webhook %s",
+	{activity.Webhook, activity.Disabled}:     "The webhook %s was switched off",
+	{activity.Webhook, activity.Enabled}:      "switched the webhook %s on",
+}
+
+// own are the sentences about what people do to what is theirs, and what %s is then.
+var own = map[kind][2]string{
+	{activity.Membership, activity.Added}:   {"%s", "joined"},
+	{activity.Membership, activity.Removed}: {"%s", "left"},
+	{activity.Membership, activity.Updated}: {"changed %s", "their own membership"},
+	{activity.Key, activity.Created}:        {"created %s", "a key"},
+	{activity.Key, activity.Revoked}:        {"revoked %s", "a key"},
+	{activity.Session, activity.Ended}:      {"ended %s", "a session"},
+}
+
+// Line is an entry as a sentence.
+func (f Frame) Line(e client.AuditEntry) Line {
+	l := Line{AuditEntry: e, Leads: f.leads(e), Difference: f.difference(e)}
+	done := kind{activity.Scope(e.Scope), activity.Verb(e.Activity)}
+	text, thing := deeds[done], line(e.Detail.Name)
+	switch theirs, ok := own[done]; {
+	case ok && e.User != nil && e.User.Email == e.Detail.Name:
+		text, thing = theirs[0], theirs[1]
+	case text == "":
+		text = strings.ReplaceAll(e.Activity, "_", " ") + " " + things[done.scope] + " %s"
+	}
+	if e.Erased {
+		thing = "somebody (erased)"
+	}
+	var has bool
+	if l.Before, l.After, has = strings.Cut(text, "%s"); has {
+		l.Thing = cmp.Or(thing, e.ItemID)
+	}
+	l.By = text[0] >= 'a' || text[0] == '%'
+	for _, c := range e.Detail.Changes {
+		if c.Field != "source" || l.Difference == "" {
+			l.Changes = append(l.Changes, changed{c.Field, line(words(c.Before)), line(words(c.After)), isLong(c.Before) || isLong(c.After)})
+		}
+	}
+	return l
+}
+
+// things are the kinds of things that something is done to.
+var things = map[activity.Scope]string{
+	activity.Plugin: "app", activity.Site: "site", activity.Invite: "invite", activity.Membership: "member", activity.Key: "key",
+	activity.Organization: "organization", activity.Session: "session", activity.Webhook: "webhook",
+}
+
+// difference is the path of the page that compares the files of an app before and after a change; "": it
+// changed none.
+func (f Frame) difference(e client.AuditEntry) string {
+	for _, c := range e.Detail.Changes {
+		before, after := words(c.Before), words(c.After)
+		if e.Scope == string(activity.Plugin) && c.Field == "source" && before != "" && after != "" {
+			return f.Home + "/apps/" + url.PathEscape(e.ItemID) + "/compare?" + url.Values{"against": {before}, "version": {after}}.Encode()
+		}
+	}
+	return ""
+}
+
+// changed is a field that was changed, in words.
+type changed struct {
+	Field, Before, After string
+	Long                 bool // its values are not shown
+}
+
+// isLong reports whether a value has others within, other than texts.
+func isLong(value json.RawMessage) bool {
+	var texts []string
+	return len(value) > 0 && (value[0] == '{' || value[0] == '[' && json.Unmarshal(value, &texts) != nil)
+}
+
+// words is a value for people; "": there is none.
+func words(value json.RawMessage) string {
+	var text string
+	var texts []string
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return ""
+	case json.Unmarshal(value, &text) == nil:
+		return text
+	case json.Unmarshal(value, &texts) == nil:
+		return strings.Join(texts, ", ")
+	case string(value) == "true":
+		return "yes"
+	case string(value) == "false":
+		return "no"
+	}
+	return string(value)
+}

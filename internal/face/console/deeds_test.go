@@ -1,0 +1,66 @@
+package console
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/domain/activity"
+)
+
+// An entry of any kind is a sentence.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	f := Frame{Home: "/console/o"}
+	ada, key := &client.ActivityUser{ID: 1, Email: "ada@x.example"}, int64(1)
+	for want, e := range map[string]client.AuditEntry{
+		"BY added the app Banner":                     {Scope: "Plugin", Activity: "installed", Detail: client.ActivityDetail{Name: "Banner"}},
+		"BY changed the files of 7":                   {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
+		"The invite of eve@x.example expired":         {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"BY joined":                                   {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY added the member eve@x.example":           {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"BY created a key":                            {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY signed in":                                {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"Somebody failed to sign in as eve@x.example": {Scope: "Session", Activity: "sign_in_failed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"BY removed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "removed", Erased: true, KeyID: &key},
+		"BY sign in failed webhook 3":                 {Scope: "Webhook", Activity: "sign_in_failed", ItemID: "3"},
+	} {
+		e.User = ada
+		l := f.Line(e)
+		got := strings.TrimSpace(map[bool]string{true: "BY "}[l.By] + l.Before + l.Thing + l.After)
+		if got != strings.Join(strings.Fields(want), " ") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, scope := range activity.Scopes() {
+		for _, verb := range activity.Verbs() {
+			if l := f.Line(client.AuditEntry{Scope: string(scope), Activity: string(verb), ItemID: "1"}); l.Before+l.Thing == "" {
+				t.Errorf("%s %s has no sentence", scope, verb)
+			}
+		}
+	}
+}
+
+// What was changed is told in words; files have a page for that.
+func TestLineChanges(t *testing.T) {
+	t.Parallel()
+	change := func(field, before, after string) client.Change {
+		return client.Change{Field: field, Before: json.RawMessage(before), After: json.RawMessage(after)}
+	}
+	l := Frame{Home: "/console/o"}.Line(client.AuditEntry{Scope: "Plugin", Activity: "source_updated", ItemID: "7", Detail: client.ActivityDetail{Changes: []client.Change{
+		change("source", `"aa"`, `"bb"`), change("name", `"A"`, `"B"`), change("on", "false", "true"), change("n", "null", "2"), change("paths", "[]", `["/a","/b"]`), change("schema", "null", `[{"key":"x"}]`),
+	}}})
+	if want := "/console/o/apps/7/compare?against=aa&version=bb"; l.Difference != want {
+		t.Errorf("%q, want %q", l.Difference, want)
+	}
+	want := []changed{{"name", "A", "B", false}, {"on", "no", "yes", false}, {"n", "", "2", false}, {"paths", "", "/a, /b", false}, {"schema", "", `[{"key":"x"}]`, true}}
+	for i, c := range l.Changes {
+		if i >= len(want) || c != want[i] {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(l.Changes) != len(want) {
+		t.Errorf("%+v", l.Changes)
+	}
+}

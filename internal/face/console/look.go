@@ -1,0 +1,46 @@
+package console
+
+import (
+	"html/template"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// pictures are icons that a page can hold: the policy of pages allows no others, which would tell
+// somebody else who looks at them.
+var pictures = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^data:image/(png|jpeg|gif|webp|svg\+xml)(;[\w=-]+)*,[\w.~!$&'()*+,;=:@/?%-]*$`)
+})
+
+// picture is an icon of an app that can be shown; "": there is none.
+func picture(icon string) template.URL {
+	if !pictures().MatchString(icon) {
+		return ""
+	}
+	return template.URL(icon) //nolint:gosec // a picture, of letters that end no attribute
+}
+
+// initials stand for an app without an icon.
+func initials(name string) string {
+	var all []rune
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if all = append(all, unicode.ToUpper([]rune(word)[0])); len(all) == 2 {
+			break
+		}
+	}
+	return string(all)
+}
+
+// hues is how many colors there are for initials.
+const hues = 6
+
+// hue is the color of an app's initials, by its name: the same wherever it is listed.
+func hue(name string) int {
+	sum := 0
+	for _, letter := range name {
+		sum += int(letter)
+	}
+	return sum % hues
+}

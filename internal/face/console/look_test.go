@@ -1,0 +1,24 @@
+package console
+
+import "testing"
+
+func TestPicture(t *testing.T) {
+	t.Parallel()
+	for icon, want := range map[string]bool{
+		"data:image/png;base64,iVBORw0KGgo=": true, "data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E": true,
+		"": false, "https://x.example/a.png": false, "icon.png": false, "data:text/html,x": false, `data:image/png,"><script>`: false, "data:image/svg+xml,<svg>": false, "data:image/png,a\nb": false,
+	} {
+		if got := picture(icon); (got != "") != want {
+			t.Errorf("%q: %q", icon, got)
+		}
+	}
+}
+
+func TestInitials(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"Banner": "B", "cookie notice bar": "CN", "(été) 2": "É2", "<!>": "", "": ""} {
+		if got := initials(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
