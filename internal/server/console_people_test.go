@@ -112,7 +112,7 @@ func TestConsoleInvites(t *testing.T) {
 		link := func() string {
 			page := v.post(invitesPage, "do", "link", "id", invite.ID)
 			v.want(200, `data-copy="link"`, page)
-			v.want(200, "Whoever has it becomes the person invited", page)
+			v.want(200, "Anyone who has it can accept the invite", page)
 			return regexp.MustCompile(`/invite/[\w-]{64}`).FindString(page.body)
 		}
 		first := link()
@@ -210,7 +210,7 @@ func TestConsoleFindsMembers(t *testing.T) {
 		}
 		wantOnly("?search=ADA", "ada@x.example", "grace@")
 		wantOnly("?role=owner&search=", "grace@acme.example", "ada@")
-		v.want(200, "No member is like that", v.get(membersPage+"?search=ada&role=admin"))
+		v.want(200, "No member matches", v.get(membersPage+"?search=ada&role=admin"))
 		v.want(400, "Must be 1 (member)", v.get(membersPage+"?role=boss"))
 
 		for i := range 60 {

@@ -35,9 +35,9 @@ func TestConsoleSearch(t *testing.T) {
 		}
 		made := must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, s.key)).CreateKey(t.Context(), client.KeyDraft{Name: "Nightly reports", Scopes: []string{"plugin:read"}}))
 		search(v, "REPORTS", "Nightly reports", made.APIKey[:12]+"…", "/keys")
-		search(v, "%25_nothing", "Nothing is called like that.")
+		search(v, "%25_nothing", "Nothing found.")
 		search(v, "", "By a part of a name")
-		search(v, strings.Repeat("x", 500), "Nothing is called like that.")
+		search(v, strings.Repeat("x", 500), "Nothing found.")
 		ada := visit(t, s, member)
 		if got := ada.get("/console/@current/search?q=reports"); strings.Contains(got.body, "Nightly") {
 			t.Error("a member finds another's key")

@@ -20,7 +20,7 @@ func TestConsoleSites(t *testing.T) {
 		const sites = "/console/@current/sites"
 		v.want(400, "That did not work.", v.post(sites, "do", "create", "name", "Shop", "origins", "shop.example.com"))
 		made := v.post(sites, "do", "create", "name", "Shop", "origins", "https://shop.example.com\nhttps://www.shop.example.com")
-		v.want(200, "Put its element into your pages", made)
+		v.want(200, "Copy its element into your pages", made)
 		site := regexp.MustCompile(`/sites/\d+`).FindString(v.get(sites).body)
 		v.want(200, "https://www.shop.example.com</textarea>", v.get("/console/@current"+site))
 		v.want(200, `/loader.js"></script>`, v.get("/console/@current"+site))
@@ -67,7 +67,7 @@ func TestConsoleSaysOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, config.Config{})
 	v := visit(t, s, s.key)
-	const said = `</svg><span>Shop <b>& "co"</b> is there. Put its element`
+	const said = `</svg><span>Shop <b>& "co"</b> is created. Copy its element`
 	made := v.post("/console/@current/sites", "do", "create", "name", `Shop <b>& "co"</b>`)
 	v.want(200, said, made)
 	if again := v.get(made.path); strings.Contains(again.body, `role="status"`) {
@@ -100,9 +100,9 @@ func TestConsoleSitesOverTime(t *testing.T) {
 			must[client.Placement](t)(s.PlaceApp(t.Context(), made.ID, client.PlacementDraft{AppID: id}))
 		}
 		v := visit(t, s, s.key)
-		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "move", "up", itoa(ids[1])))
-		v.want(200, "Chat is at position 1 now.", v.post(site, "do", "move", "up", itoa(ids[1])))
-		v.want(200, "Chat is at position 2 now.", v.post(site, "do", "move", "down", itoa(ids[1])))
+		v.want(200, "Chat is now at position 1.", v.post(site, "do", "move", "up", itoa(ids[1])))
+		v.want(200, "Chat is now at position 1.", v.post(site, "do", "move", "up", itoa(ids[1])))
+		v.want(200, "Chat is now at position 2.", v.post(site, "do", "move", "down", itoa(ids[1])))
 		v.want(404, "Not found", v.post(site, "do", "move", "down", "99"))
 
 		placed := site + "/apps/" + itoa(ids[0])
@@ -125,14 +125,14 @@ func TestConsoleSitesOverTime(t *testing.T) {
 
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "config.text", "Hi", "paths", "/a"))
 		history := v.get(site + "/history")
-		v.want(200, "Banner: other values.", history)
-		v.want(200, "Banner: other paths.", history)
-		v.want(200, "Banner came, version 1.", history)
+		v.want(200, "Banner: values changed.", history)
+		v.want(200, "Banner: paths changed.", history)
+		v.want(200, "Banner was added, version 1.", history)
 		v.want(200, "The order changed.", history)
 		v.want(200, "Shop is as it was at revision 2 again.", v.post(site+"/history", "do", "restore", "revision", "2"))
-		v.want(200, "Chat went.", v.get(site+"/history"))
+		v.want(200, "Chat was removed.", v.get(site+"/history"))
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
-		v.want(200, "No page has reported it.", v.get(site+"/health?days=7"))
+		v.want(200, "No page has sent a report.", v.get(site+"/health?days=7"))
 	})
 }
 
@@ -269,7 +269,7 @@ func TestConsoleNotShared(t *testing.T) {
 	})
 }
 
-// A version is withdrawn with a reason, and may run again.
+// A version is withdrawn with a reason, and is restored.
 func TestConsoleWithdraws(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
@@ -284,7 +284,7 @@ func TestConsoleWithdraws(t *testing.T) {
 		v.want(200, "Version 2 is withdrawn", withdrawn)
 		v.want(200, "It <b>leaks</b>", withdrawn)
 		v.want(200, `</svg>withdrawn</span>`, v.get("/console/@current/apps/"+itoa(app.ID)))
-		v.want(200, "Version 2 may run again.", v.post(version, "do", "unwithdraw"))
-		v.want(200, "Banner is at version 2 now.", v.post(version, "do", "return"))
+		v.want(200, "Version 2 is restored.", v.post(version, "do", "unwithdraw"))
+		v.want(200, "Banner is now at version 2.", v.post(version, "do", "return"))
 	})
 }

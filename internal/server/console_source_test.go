@@ -51,7 +51,7 @@ func TestConsoleManyFiles(t *testing.T) {
 		}
 		form := []string{"filename", "site.ts", "sha256", hashes[0], "text", "export const x = ;\n", "filename", "lib/a.ts", "sha256", hashes[1], "text", "export {}\n", "delete", "lib/a.ts"}
 		review := v.post(page, append([]string{"do", "review"}, form...)...)
-		for _, want := range []string{"What saving changes", "site.ts would not compile.", "Nothing is saved yet.", `<td class="sign">−</td><td class="text"><code>export {}`, "export const x = ;\n</textarea>", `value="lib/a.ts" checked`, `data-line="1"`} {
+		for _, want := range []string{"Changes that saving makes", "site.ts would not compile.", "Nothing is saved yet.", `<td class="sign">−</td><td class="text"><code>export {}`, "export const x = ;\n</textarea>", `value="lib/a.ts" checked`, `data-line="1"`} {
 			v.want(200, want, review)
 		}
 		if n := versions(t, s, app); n != 1 {
@@ -62,7 +62,7 @@ func TestConsoleManyFiles(t *testing.T) {
 		if versions(t, s, app) != 2 || len(source) != 1 || source["site.ts"] != "export const x = ;\n" {
 			t.Errorf("%q", source)
 		}
-		v.want(200, "Saving changes nothing", v.post(page, "do", "review"))
+		v.want(200, "There are no changes", v.post(page, "do", "review"))
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.post(page, "do", "review", "filename", "x.ts", "sha256", "", "text", "x"))
 		v.want(404, "no file of this name", v.get(page+"?file=site.ts&file=none.ts"))
@@ -116,11 +116,11 @@ func TestConsoleFolder(t *testing.T) {
 		if down.header.Get("Content-Disposition") != `attachment; filename="My-app.zip"` {
 			t.Error(down.header)
 		}
-		v.want(200, "Saving changes nothing", v.upload(page+"/upload", []byte(down.body), "do", "review", "exact", "on"))
+		v.want(200, "There are no changes", v.upload(page+"/upload", []byte(down.body), "do", "review", "exact", "on"))
 
 		changed := pack(t, "x/site.ts", "export const a = 1\n", "x/node_modules/y.ts", "", "x/.git/config", "", "x/a.exe", "\x00")
 		review := v.upload(page+"/upload", changed, "do", "review", "exact", "on")
-		for _, want := range []string{"What saving changes", "export const a = 1", "img/a.png", "Left out", "a.exe"} {
+		for _, want := range []string{"Changes that saving makes", "export const a = 1", "img/a.png", "Left out", "a.exe"} {
 			v.want(200, want, review)
 		}
 		confirm := []string{"do", "save", "exact", "on", "zip", review.hidden("zip")[0], "etag", strings.ReplaceAll(review.hidden("etag")[0], "&#34;", `"`)}

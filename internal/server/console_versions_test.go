@@ -98,7 +98,7 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
 	refused := v.post(page, "do", "withdraw", "reason", "It leaks.")
-	v.want(400, "Go to version", refused)
+	v.want(400, "Change to version", refused)
 	v.want(400, `<option value="1">1</option>`, refused)
 	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
 }

@@ -233,7 +233,7 @@ func TestCatalogEntry(t *testing.T) {
 	}
 	v.want(200, "site.ts</bdi> does not compile", v.get("/console/@current/apps/catalog?name=Other&url="+url.QueryEscape(broken.URL)))
 	v.want(200, ">Listed<", v.get("/console/@current/apps/new?search=BAR"))
-	v.want(200, "The catalog has no app like that.", v.get("/console/@current/apps/new?search=bars"))
+	v.want(200, "No app of the catalog matches.", v.get("/console/@current/apps/new?search=bars"))
 	member := visit(t, s, join(t, s))
 	if got := member.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL)); got.status != 200 || strings.Contains(got.body, "Banner</h3>") {
 		t.Errorf("%d: fetched for somebody who may not install:\n%s", got.status, got.body)
@@ -271,7 +271,7 @@ func TestCatalog(t *testing.T) {
 	}
 	v := visit(t, s, s.key)
 	page := regexp.MustCompile(`/apps/catalog\?name=Listed[^"]*`).FindString(html.UnescapeString(v.get("/console/@current/apps/new").body))
-	v.want(200, "What can be set", v.get("/console/@current"+page))
+	v.want(200, "Settings", v.get("/console/@current"+page))
 	v.want(404, "The catalog has no app of this name", v.get("/console/@current/apps/catalog?name=Nothing"))
 	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
 	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results

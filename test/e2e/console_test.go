@@ -78,7 +78,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("compiled", "Banner", []string{"compiled", "24 bytes", "3 current"}, follow("Banner"))
 	sees("version", "Version 3", []string{"It has a value.", "export const x: number = ;", "export const x: number = 1"}, follow("3"))
 	sees("version-1", "Banner", nil, follow("Banner"))
-	sees("back", "Banner", []string{"Banner is at version 1 now."}, follow("1"), press("Roll back to this version"))
+	sees("back", "Banner", []string{"Banner is now at version 1."}, follow("1"), press("Roll back to this version"))
 	sees("renamed", "Line on top", []string{"are saved.", "A line <b>on top</b>"}, open("Name and description"), fill("name", "Line on top"), fill("description", "A line <b>on top</b>"), press("Save"))
 	sees("activity", "Activity", []string{"added the app", "Line on top", "changed the files of", "what changed"}, follow("Activity"))
 	sees("apps", "Apps", []string{"Line on top"}, follow("Apps"))

@@ -115,7 +115,7 @@ func answerInvitation(d *desk) {
 // comeAsGuest signs somebody in who has only been invited.
 func comeAsGuest(d *desk) {
 	d.invite("guest@x.example")
-	d.sees("Look into your mail", nil, fill("email", "guest@x.example"), press("Mail me a link"))
+	d.sees("Check your mail", nil, fill("email", "guest@x.example"), press("Mail me a link"))
 	d.sees("Your invitations", []string{"My organization"}, to(d.mailed("guest@x.example", `/signin/[\w-]+`)), press("Sign in"))
 	d.sees("My organization", nil, click("accept"))
 }

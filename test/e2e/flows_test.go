@@ -155,7 +155,7 @@ func firstSteps(d *desk) {
 	d.sees("site.ts", []string{"Hello is created", "Create a site for it"}, fill("name", "Hello"), press("Create the app"))
 	d.sees("site.ts", []string{"site.ts is saved."}, d.types("export function inject() {}\n"), press("Save"))
 	d.sees("Sites", []string{"There are no sites yet."}, follow("Sites"))
-	d.sees("Shop", []string{"Shop is there.", "<script async src="}, fill("name", "Shop"), press("Create the site"))
+	d.sees("Shop", []string{"Shop is created.", "<script async src="}, fill("name", "Shop"), press("Create the site"))
 	d.sees("Hello", []string{"Hello is on the site, and runs."}, press("Put it on the site"))
 	d.sees("My organization", []string{"Add a site of your own, whose pages run apps\n(done)"}, follow("Overview"))
 }
@@ -171,7 +171,7 @@ func edit(d *desk) {
 func rollBack(d *desk) {
 	d.sees("Hello", []string{"3 current", "Mended"}, follow("Hello"))
 	d.sees("Version 1", nil, follow("1"))
-	d.sees("Hello", []string{"Hello is at version 1 now."}, press("Roll back to this version"))
+	d.sees("Hello", []string{"Hello is now at version 1."}, press("Roll back to this version"))
 }
 
 func install(d *desk) {
@@ -202,7 +202,7 @@ func fillNamed(name, text string) step {
 func upgrade(d *desk) {
 	d.sees("Banner", []string{"Height", "7"}, follow("Files and versions"))
 	d.sees("Upgrade Banner", []string{"Title", "new, required", "Sites keep the version they run", "v1.1.0' }"}, follow("Review the upgrade to v1.1.0"))
-	d.sees("Banner", []string{"Banner is at v1.1.0 now.", "config.title"}, press("Upgrade to v1.1.0"))
+	d.sees("Banner", []string{"Banner is now at v1.1.0.", "config.title"}, press("Upgrade to v1.1.0"))
 }
 
 func disable(d *desk) {
@@ -215,12 +215,12 @@ func disable(d *desk) {
 func withdraw(d *desk) {
 	d.sees("Version 1", []string{"v1.0.0' }"}, follow("1"))
 	d.sees("Version 1", []string{"Version 1 is withdrawn"}, fill("reason", "It blinks."), press("Withdraw version 1"), waitFor(".said"))
-	d.sees("Version 1", []string{"Version 1 may run again."}, press("Let it run again"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
+	d.sees("Version 1", []string{"Version 1 is restored."}, press("Restore version 1"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
 }
 
 func sites(d *desk) {
 	d.sees("Shop", []string{"Banner", "Hello"}, follow("Sites"), follow("Shop"))
-	d.sees("Shop", []string{"Banner is at position 1 now."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
+	d.sees("Shop", []string{"Banner is now at position 1."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
 	d.sees("History", []string{"now"}, follow("History"))
 	d.sees("History", nil, leave(chromedp.Click(`//button[@aria-label="Restore revision 2"]`)), waitFor(".said"))
 	d.sees("Shop", []string{"off"}, follow("Shop"), press("Switch the site off"), waitFor("h1 .tag.bad"))
@@ -282,13 +282,13 @@ func keys(d *desk) {
 func search(d *desk) {
 	d.sees("Apps", nil, d.to("/apps"))
 	d.sees("Apps", []string{"Banner", "Show all"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "ban"), press("Search"))
-	d.sees("Apps", []string{"No app is like that."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "x"), press("Search"))
+	d.sees("Apps", []string{"No app matches."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "x"), press("Search"))
 	d.sees("Banner", nil, follow("Show all"), follow("Banner"))
 }
 
 func byLink(d *desk) {
 	d.sees("Sign in", nil, d.to(""), person(), press("Sign out"))
-	d.sees("Look into your mail", nil, fill("email", "grace@acme.example"), press("Mail me a link"))
+	d.sees("Check your mail", nil, fill("email", "grace@acme.example"), press("Mail me a link"))
 	link := d.mailed("grace@acme.example", `/signin/[\w-]+`)
 	d.sees("Sign in", []string{"You are about to sign in as grace@acme.example"}, to(link))
 	d.sees("My organization", nil, press("Sign in"))

@@ -40,7 +40,7 @@ func TestGuestInABrowser(t *testing.T) {
 	link(1, "ada@example.org", "/invite/")
 	ctx := browser(t)
 	look(ctx, t, "guest-sign-in", "Sign in", chromedp.EmulateViewport(360, 900), to(i.url+"/console"))
-	look(ctx, t, "guest-sent", "Look into your mail", fill("email", "ada@example.org"), press("Mail me a link"))
+	look(ctx, t, "guest-sent", "Check your mail", fill("email", "ada@example.org"), press("Mail me a link"))
 	look(ctx, t, "guest-link", "Sign in", to(link(2, "ada@example.org", "/signin/")))
 	look(ctx, t, "guest-invitations", "Your invitations", press("Sign in"))
 	whole(ctx, t)

@@ -37,7 +37,7 @@ var deeds = map[kind]string{
 	{activity.Plugin, activity.Disabled}:      "disabled the app %s",
 	{activity.Plugin, activity.Enabled}:       "enabled the app %s",
 	{activity.Plugin, activity.Withdrawn}:     "withdrew a version of %s",
-	{activity.Plugin, activity.Restored}:      "let a version of %s run again",
+	{activity.Plugin, activity.Restored}:      "restored a version of %s",
 	{activity.Plugin, activity.Outdated}:      "A newer version of %s was found",
 	{activity.Site, activity.Created}:         "created the site %s",
 	{activity.Site, activity.Updated}:         "changed the site %s",

@@ -68,7 +68,7 @@ func manifestChanges(before, after []client.ManifestApp) []string {
 	for _, a := range after {
 		i := find(before, a.ID)
 		if i < 0 {
-			all = append(all, sentence("%s came, version "+strconv.FormatInt(a.Version, 10)+".", a.Name))
+			all = append(all, sentence("%s was added, version "+strconv.FormatInt(a.Version, 10)+".", a.Name))
 			continue
 		}
 		moved = moved || i < order
@@ -77,7 +77,7 @@ func manifestChanges(before, after []client.ManifestApp) []string {
 	}
 	for _, b := range before {
 		if find(after, b.ID) < 0 {
-			all = append(all, sentence("%s went.", b.Name))
+			all = append(all, sentence("%s was removed.", b.Name))
 		}
 	}
 	if moved {
@@ -92,10 +92,10 @@ func appChanges(before, after client.ManifestApp) []string {
 		all = append(all, sentence("%s: version "+strconv.FormatInt(before.Version, 10)+" → "+strconv.FormatInt(after.Version, 10)+".", after.Name))
 	}
 	if !bytes.Equal(before.Config, after.Config) {
-		all = append(all, sentence("%s: other values.", after.Name))
+		all = append(all, sentence("%s: values changed.", after.Name))
 	}
 	if !slices.Equal(before.Paths, after.Paths) {
-		all = append(all, sentence("%s: other paths.", after.Name))
+		all = append(all, sentence("%s: paths changed.", after.Name))
 	}
 	return all
 }

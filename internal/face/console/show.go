@@ -51,7 +51,7 @@ var templates = markup.New(files, template.FuncMap{
 // labels are what fields of forms are called.
 var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
-	"reason": "Reason", "receiver": "Url", "events": "Events",
+	"reason": "Reason", "receiver": "Address", "events": "Events",
 	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site",
 	"filename": "File name", "zip": "Zip", "text": "Text", "source": "File",
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",

@@ -22,7 +22,7 @@ func showSites(v *visit) (markup.Page, error) {
 func createSite(v *visit) (next, error) {
 	name := v.line("name")
 	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: v.origins()})
-	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: sentence("%s is there. Put its element into your pages, and an app on it.", made.Name)}, err
+	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
 }
 
 // origins are the lines of a form, one origin each.
@@ -175,7 +175,7 @@ func moveApp(v *visit) (next, error) {
 		}
 		to := min(max(from+by, 0), len(all)-1)
 		all[from], all[to] = all[to], all[from]
-		return sentence("%s is at position "+strconv.Itoa(to+1)+" now.", all[to].Name), v.order(id, all)
+		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", all[to].Name), v.order(id, all)
 	})
 }
 

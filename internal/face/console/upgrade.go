@@ -87,7 +87,7 @@ func upgradeApp(v *visit) (next, error) {
 		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
 			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it.")
 		}
-		return sentence("%s is at %s now.", app.Name, app.Tag), err
+		return sentence("%s is now at %s.", app.Name, app.Tag), err
 	})
 	then.path = v.appPath()
 	return then, err

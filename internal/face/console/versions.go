@@ -237,7 +237,7 @@ func (v *visit) onVersion(do func(id, version int64) (said string, err error)) (
 func returnToVersion(v *visit) (next, error) {
 	then, err := v.onVersion(func(id, version int64) (string, error) {
 		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
-		return sentence("%s is at version "+strconv.FormatInt(version, 10)+" now.", app.Name), err
+		return sentence("%s is now at version "+strconv.FormatInt(version, 10)+".", app.Name), err
 	})
 	then.path = v.appPath()
 	return then, err
@@ -260,6 +260,6 @@ func withdrawVersion(v *visit) (next, error) {
 func restoreVersion(v *visit) (next, error) {
 	return v.onVersion(func(id, version int64) (string, error) {
 		_, err := v.organization.RestoreVersion(v.ctx(), id, version)
-		return "Version " + strconv.FormatInt(version, 10) + " may run again.", err
+		return "Version " + strconv.FormatInt(version, 10) + " is restored.", err
 	})
 }

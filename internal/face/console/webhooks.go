@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"errors"
+	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 
 	"foyer/client"
 	"foyer/internal/domain/event"
@@ -12,14 +14,43 @@ import (
 )
 
 // Webhooks lists where events are sent to.
-type Webhooks struct {
-	List[client.Webhook]
-	Choices []string // types of events, and all of a kind
+type Webhooks struct{ List[client.Webhook] }
+
+// Groups are the events to choose from for a new one.
+func (p Webhooks) Groups() []eventGroup {
+	return p.eventGroups("create", func(string) bool { return false })
+}
+
+// eventGroup are events of a kind to choose from, and first all of it.
+type eventGroup struct {
+	Kind    string
+	Choices []eventChoice
+}
+
+// eventChoice is a box of a form.
+type eventChoice struct {
+	Name   string
+	Ticked bool
+	Marks  template.HTMLAttr
+}
+
+// eventGroups are the events that a form offers: ticked as it was sent, or else as they are.
+func (f Frame) eventGroups(do string, ticked func(name string) bool) (all []eventGroup) {
+	for _, name := range event.Choices() {
+		kind, every := strings.CutSuffix(name, ".*")
+		if every {
+			all = append(all, eventGroup{Kind: strings.ToUpper(kind[:1]) + kind[1:] + "s"})
+		}
+		group := &all[len(all)-1]
+		group.Choices = append(group.Choices, eventChoice{Name: name, Ticked: f.Chosen(do, "events", name, ticked(name))})
+	}
+	all[0].Choices[0].Marks = f.Marks(do, "events")
+	return all
 }
 
 func showWebhooks(v *visit) (markup.Page, error) {
 	l, err := list(v, "webhooks", v.organization.ListWebhooks)
-	return markup.Fill("webhooks.html", Webhooks{l, event.Choices()}), err
+	return markup.Fill("webhooks.html", Webhooks{l}), err
 }
 
 // WebhookSecret shows the secret of a webhook, only now.
@@ -66,11 +97,12 @@ func asReceiver(err error) error {
 type Webhook struct {
 	List[client.WebhookDelivery]
 	client.Webhook
-	Choices []string
 }
 
-// Takes reports whether the webhook is for a choice.
-func (p Webhook) Takes(choice string) bool { return slices.Contains(p.Events, choice) }
+// Groups are the events to choose from, of which it has some.
+func (p Webhook) Groups() []eventGroup {
+	return p.eventGroups("describe", func(name string) bool { return slices.Contains(p.Events, name) })
+}
 
 func (v *visit) webhookID() (int64, error) { return number(v.request.PathValue("webhook")) }
 
@@ -86,7 +118,7 @@ func showWebhook(v *visit) (markup.Page, error) {
 	l, err := list(v, "webhooks", func(ctx context.Context, part client.Range) (client.Page[client.WebhookDelivery], error) {
 		return v.organization.ListDeliveries(ctx, id, part)
 	})
-	return markup.Fill("webhook.html", Webhook{l, w, event.Choices()}), err
+	return markup.Fill("webhook.html", Webhook{l, w}), err
 }
 
 // onWebhook does something to the webhook that the path names, and says what.
