@@ -209,7 +209,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	if e.err != nil {
 		return e.err // kong's names the type of an argument
 	}
-	return err
+	return e.cause(err)
 }
 
 // misunderstood says what is wrong with a command line.

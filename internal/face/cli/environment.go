@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ type environment struct {
 	domain       *server.Domain
 	organization *client.Organization
 	err          error // why a command did not get what it asked for
+	failure      error // the last failure of its own that the API on the database has logged
 }
 
 func newEnvironment(environ []string, stderr io.Writer) *environment {
@@ -121,7 +123,7 @@ func (e *environment) inside(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, o, err := at.Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, e.stderr}))
+	c, o, err := at.Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, &e.failure}))
 	e.organization = o
 	return c, err
 }
@@ -174,11 +176,19 @@ func (e *environment) server() (profile.Profile, error) {
 
 func (e *environment) profiles() profile.File { return profile.In(e.variables) }
 
-// causes shows what the API logs of its own failures: who runs a command on the database is
-// who reads the log.
+// cause is why a command failed. The API says only that something went wrong, and logs what: who
+// runs a command on the database is who reads the log.
+func (e *environment) cause(err error) error {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusInternalServerError && e.failure != nil {
+		return e.failure
+	}
+	return err
+}
+
+// causes keeps what the API logs of its own failures.
 type causes struct {
 	slog.Handler
-	to io.Writer
+	last *error
 }
 
 // Enabled implements slog.Handler.
@@ -188,7 +198,7 @@ func (causes) Enabled(_ context.Context, level slog.Level) bool { return level >
 func (c causes) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "error" {
-			fmt.Fprintln(c.to, "foyer:", a.Value)
+			*c.last = errors.New(a.Value.String())
 		}
 		return true
 	})
