@@ -216,13 +216,9 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 func misunderstood(err error) error {
 	text := strings.Replace(err.Error(), `one of "",`, `one of `, 1) // "" is that a flag is not given
 	wrong, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || !strings.HasPrefix(text, "unexpected argument") || !strings.Contains(text, "@") {
-		return errors.New(text)
-	}
-	for _, f := range wrong.Context.Flags() {
-		if f.Name == "email" {
-			text += ": give an address as --email=ADDRESS"
-		}
+	if ok && strings.HasPrefix(text, "unexpected argument") && strings.Contains(text, "@") &&
+		slices.ContainsFunc(wrong.Context.Flags(), func(f *kong.Flag) bool { return f.Name == "email" }) {
+		text += ": give an address as --email=ADDRESS"
 	}
 	return errors.New(text)
 }

@@ -36,14 +36,6 @@ type exporter struct {
 // New reads the OTEL_ variables that say where spans go
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
 func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
-	of := func(last string) (value, name string) {
-		name = "OTEL_EXPORTER_OTLP_TRACES_" + last
-		if value = getenv(name); value == "" {
-			name = "OTEL_EXPORTER_OTLP_" + last
-			value = getenv(name)
-		}
-		return value, name
-	}
 	endpoint := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint == "" && base != "" {
 		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
@@ -54,17 +46,9 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
 	}
-	if protocol, name := of("PROTOCOL"); protocol != "" && protocol != "http/json" {
-		return nil, fmt.Errorf("%s: must be http/json, or not be set: foyer speaks nothing else", name)
-	}
-	headers, _ := of("HEADERS")
-	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, headers: pairs(headers), timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
-	if text, name := of("TIMEOUT"); text != "" {
-		milliseconds, err := strconv.Atoi(text)
-		if err != nil || milliseconds < 1 {
-			return nil, fmt.Errorf("%s: must be a number of milliseconds", name)
-		}
-		t.timeout = time.Duration(milliseconds) * time.Millisecond
+	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
+	if err := t.read(getenv); err != nil {
+		return nil, err
 	}
 	var err error
 	if t.ratio, err = ratio(getenv("OTEL_TRACES_SAMPLER"), getenv("OTEL_TRACES_SAMPLER_ARG")); err != nil {
@@ -77,6 +61,31 @@ func New(getenv func(string) string, version string, now func() time.Time) (*Tra
 		t.resource = append(t.resource, attribute{name, value})
 	}
 	return t, nil
+}
+
+// read reads the variables that say how spans are sent: each has one of its own for traces.
+func (e *exporter) read(getenv func(string) string) error {
+	of := func(last string) (value, name string) {
+		name = "OTEL_EXPORTER_OTLP_TRACES_" + last
+		if value = getenv(name); value == "" {
+			name = "OTEL_EXPORTER_OTLP_" + last
+			value = getenv(name)
+		}
+		return value, name
+	}
+	if protocol, name := of("PROTOCOL"); protocol != "" && protocol != "http/json" {
+		return fmt.Errorf("%s: must be http/json, or not be set: foyer speaks nothing else", name)
+	}
+	headers, _ := of("HEADERS")
+	e.headers = pairs(headers)
+	if text, name := of("TIMEOUT"); text != "" {
+		milliseconds, err := strconv.Atoi(text)
+		if err != nil || milliseconds < 1 {
+			return fmt.Errorf("%s: must be a number of milliseconds", name)
+		}
+		e.timeout = time.Duration(milliseconds) * time.Millisecond
+	}
+	return nil
 }
 
 // ratio is how many of the traces that begin here a sampler records.
