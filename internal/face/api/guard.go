@@ -80,7 +80,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 		return access.Caller{}, err
 	}
 	if rec, ok := w.(*recorder); ok {
-		rec.key = access.Prefix(bearer(r))
+		if key, ok := bearer(r); ok {
+			rec.key = access.Prefix(key)
+		}
 	}
 	inflight.From(r.Context()).Of(identity.UserID)
 	if err := a.byUser.take(w, identity.UserID, a.Keys.Now()); err != nil {
@@ -167,16 +169,17 @@ func (a *API) identify(r *http.Request) (*access.Identity, error) {
 	if r.Header.Get("Authorization") == "" {
 		return nil, fault.New(fault.NotAuthenticated, "An API key is needed: send the header Authorization: Bearer <API_KEY>.")
 	}
-	return a.Keys.Identify(r.Context(), bearer(r))
+	key, ok := bearer(r)
+	if !ok {
+		return nil, fault.New(fault.AuthenticationFailed, "The word before the key must be Bearer: send the header Authorization: Bearer <API_KEY>.")
+	}
+	return a.Keys.Identify(r.Context(), key)
 }
 
-// bearer is the key that a request comes with, "" if it has none.
-func bearer(r *http.Request) string {
+// bearer is the key that a request comes with, if it comes as one.
+func bearer(r *http.Request) (key string, ok bool) {
 	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110 section 11.1: case-insensitive
-		return ""
-	}
-	return strings.TrimSpace(key)
+	return strings.TrimSpace(key), strings.EqualFold(scheme, "Bearer") // RFC 9110 section 11.1: case-insensitive
 }
 
 // LimitPeer counts a request that has no valid key, and refuses it if its address

@@ -122,3 +122,20 @@ func (r *rig) sendLate(key, path, text string, before func()) answer {
 	}
 	return answer{resp.StatusCode, strings.TrimSuffix(string(got), "\n"), resp.Header}
 }
+
+// A key without the word before it, or with another word, is told what is missing.
+func TestKeyIsABearer(t *testing.T) {
+	each(t, func(r *rig) {
+		want := faultBody("authentication_error", "authentication_failed", "The word before the key must be Bearer: send the header Authorization: Bearer <API_KEY>.", "null")
+		for _, header := range []string{r.key, "Token " + r.key, "Basic Zm9v", "Bearer:" + r.key} {
+			got := r.send("", "GET", apps, "", "Authorization", header)
+			r.compare(header, got, 401, want)
+			if got.header.Get("WWW-Authenticate") != `Bearer error="invalid_token"` {
+				r.t.Error(got.header)
+			}
+		}
+		if got := r.send("", "GET", apps, "", "Authorization", "bearer "+r.key); got.status != 200 {
+			r.t.Errorf("in lower case: %d", got.status)
+		}
+	})
+}
