@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,14 +152,16 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 		discard(r)
 		return tooLarge(limit)
 	}
-	if fault.Is(err, fault.Busy) {
+	switch {
+	case err == nil:
+		return nil
+	case fault.Is(err, fault.Busy):
 		discard(r)
 		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.New(fault.Unparsable, "The body took too long to arrive: it was not complete when the server stopped waiting.")
 	}
-	if err != nil {
-		return fault.New(fault.Unparsable, "The body ended before it was complete.")
-	}
-	return nil
+	return fault.New(fault.Unparsable, "The body ended before it was complete.")
 }
 
 // small is how many bytes a body may have to be checked at once, as most are.

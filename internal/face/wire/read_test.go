@@ -1,11 +1,15 @@
 package wire_test
 
 import (
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
@@ -193,6 +197,39 @@ func TestChoice(t *testing.T) {
 		}
 		if f := o.Choice("level"); f.Fault != nil || f.Value != want {
 			t.Errorf("%s: %+v, want %q", number, f, want)
+		}
+	}
+}
+
+// A body that is not complete is told why: the client has ended it, or did not go on.
+func TestCutOffBodies(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := wire.ReadObject(w, r, wire.MaxBody)
+		if err == nil {
+			err = errors.New("it was taken")
+		}
+		_, _ = io.WriteString(w, err.Error())
+	}))
+	server.Config.ReadTimeout = time.Second
+	server.Start()
+	t.Cleanup(server.Close)
+	for want, ends := range map[string]bool{"The body ended before it was complete.": true, "The body took too long to arrive": false} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+		if ends {
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), want) {
+			t.Errorf("%v, no %q in %s", err, want, answer)
 		}
 	}
 }
