@@ -200,6 +200,11 @@ func TestChoices(t *testing.T) {
 				r.Errorf("%s: %v", value, err)
 			}
 		}
+		p = r.app(r.caller, "without", `[{"key": "n", "type": "choice", "site": true}]`)
+		_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given("n", `"a"`)})
+		if blames(err) != "config.n choice" || !strings.Contains(err.Error(), "has no choices") {
+			r.Error(err)
+		}
 	})
 }
 

@@ -147,6 +147,9 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 			return must("true or false")
 		}
 	case "choice":
+		if len(f.Choices) == 0 {
+			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Takes no value: the app says that it is a choice, but has no choices for it.")
+		}
 		if !slices.ContainsFunc(f.Choices, func(choice string) bool { return same(choice, string(raw)) }) {
 			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
 		}
