@@ -28,15 +28,26 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if err := plugin.MayRead(c); err != nil {
 		return page.Found[Site]{}, err
 	}
-	from, args := f.from(c.Organization.ID)
 	return db.Page(ctx, s.DB, p,
 		func(q db.Querier) (int, error) {
-			return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+from, args...)
+			query, args := f.counting(c.Organization.ID)
+			return db.One(ctx, q, db.Value[int], query, args...)
 		},
 		func(q db.Querier) ([]Site, error) {
-			window := ` ORDER BY ` + f.Order.SQL() + ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
-			return db.All(ctx, q, (*Site).fields, `SELECT `+columns+from+window, append(args, p.Limit, p.Offset)...)
+			query, args := f.query(c.Organization.ID, p)
+			return db.All(ctx, q, (*Site).fields, query, args...)
 		})
+}
+
+func (f Filter) counting(organizationID string) (query string, args []any) {
+	from, args := f.from(organizationID)
+	return `SELECT COUNT(*)` + from, args
+}
+
+func (f Filter) query(organizationID string, p page.Page) (query string, args []any) {
+	from, args := f.from(organizationID)
+	window := ` ORDER BY ` + f.Order.SQL() + ` LIMIT $` + strconv.Itoa(len(args)+1) + ` OFFSET $` + strconv.Itoa(len(args)+2)
+	return `SELECT ` + columns + from + window, append(args, p.Limit, p.Offset)
 }
 
 // from is where the sites are that the filter leaves.

@@ -1,0 +1,53 @@
+package site
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A list of sites, in whichever order and of whichever filter, is read by an index from the at most 1,000
+// that an organization has, and not from those of all.
+func TestFiltersReadAnIndex(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const ours, organizations, sites = "organization 7", 20, 200
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for i := range organizations {
+				err := db.Exec(ctx, tx, `
+					WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
+					INSERT INTO sites (organization_id, name, name_key, token, enabled, is_demo, origins, revision, stamp, apps, created_at, updated_at)
+					SELECT $1, 'Site ' || n, 'site ' || n, $1 || ' ' || n, TRUE, FALSE, '[]', 1, 1, '[]', $3, $3 FROM s`, "organization "+strconv.Itoa(i), sites, d.Now())
+				if err != nil {
+					return err
+				}
+			}
+			return db.Exec(ctx, tx, `ANALYZE`)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		filters := []Filter{{}, {Search: "site 7"}}
+		for _, by := range []string{"name", "created_at", "updated_at"} {
+			filters = append(filters, Filter{Order: page.Order{By: by}}, Filter{Order: page.Order{By: by, Descending: true}}, Filter{Search: "7", Order: page.Order{By: by}})
+		}
+		wants := func(f Filter, query string, args []any) {
+			t.Helper()
+			plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
+			if !strings.Contains(plan, "(organization_id=?)") && !strings.Contains(plan, "on sites_organization_id_name_key") {
+				t.Errorf("%+v is not read by the organization:\n%s", f, plan)
+			}
+		}
+		for _, f := range filters {
+			query, args := f.query(ours, page.First)
+			wants(f, query, args)
+			query, args = f.counting(ours)
+			wants(f, query, args)
+		}
+	})
+}
