@@ -147,12 +147,7 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 			return must("true or false")
 		}
 	case "choice":
-		if len(f.Choices) == 0 {
-			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Takes no value: the app says that it is a choice, but has no choices for it.")
-		}
-		if !slices.ContainsFunc(f.Choices, func(choice string) bool { return same(choice, string(raw)) }) {
-			return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
-		}
+		return wrongChoice(f, string(raw))
 	default:
 		if kind != '"' {
 			return must("a string")
@@ -160,6 +155,16 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 		if n := utf8.RuneCountInString(plain(raw)); n > maxText {
 			return fault.Field(fault.TooLong, "config."+f.Key, "Must be at most %d characters long, not %d.", maxText, n)
 		}
+	}
+	return nil
+}
+
+func wrongChoice(f plugin.SchemaField, value string) error {
+	switch {
+	case len(f.Choices) == 0:
+		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Takes no value: the app says that it is a choice, but has no choices for it.")
+	case !slices.ContainsFunc(f.Choices, func(choice string) bool { return same(choice, value) }):
+		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
 	}
 	return nil
 }
