@@ -70,6 +70,7 @@ type climb struct {
 	asked   int            // requests
 	plain   org.Membership // a member who is none of theirs
 	boss    string         // the id of an invite for an owner
+	kept    []int64        // the ids of a key of the owner that can do everything, and of the member's
 	names   int            // counts addresses
 }
 
@@ -105,6 +106,13 @@ func newClimb(r *rig) *climb {
 	c.handler = a.Handler(func(*wire.Mux) {})
 	c.plain = r.join(r.org, "plain@acme.example", access.Member)
 	c.boss = between(r.wantStatus(r.key, "POST", invites, `{"target_email":"boss@acme.example","level":15}`, 201).body, `"id":"`, `"`)
+	for _, d := range []access.Draft{{UserID: r.owner.User.ID, Scope: access.All}, {UserID: c.plain.User.ID, OrganizationID: r.org.ID, Scope: access.PluginRead}} {
+		key, _, err := r.keys.Create(r.t.Context(), d)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		c.kept = append(c.kept, key.ID)
+	}
 	return c
 }
 
@@ -142,14 +150,14 @@ func (c *climb) try(o operation, from *thing) []*thing {
 	return got
 }
 
-// renew does again what led to a thing, if that was used up or has ended: the next operation begins
+// renew does again what led to a thing, if that was used up, has ended or is worth less: the next operation begins
 // from one that is good.
 func (c *climb) renew(t *thing) *thing {
 	if t.from == nil {
 		return t
 	}
 	if t.kind == "key" || t.kind == "session" {
-		if _, err := c.identify(*t); err == nil {
+		if now := c.known([]thing{*t}); len(now) == 1 && now[0].gain == t.gain {
 			return t
 		}
 	}
@@ -173,7 +181,7 @@ func (c *climb) known(all []thing) (known []*thing) {
 			if err != nil {
 				continue // it was revoked meanwhile
 			}
-			t.who, t.scope, t.bound = c.name(id.UserID), id.Scope, id.Caller().BoundTo != ""
+			t.who, t.level, t.scope, t.bound = c.name(id.UserID), 0, id.Scope, id.Caller().BoundTo != ""
 			if in, err := c.keys.Enter(c.t.Context(), id, c.org.ID); err == nil {
 				t.level = in.Level
 			}
@@ -333,6 +341,13 @@ var operations = concat(
 			c.ask(from, "PATCH", "/api/organizations/"+c.org.ID, `{"name":"Climbed","members_can_manage_apps":true}`)
 			return nil
 		}},
+		{"revoke keys", credential, func(c *climb, from thing) []thing {
+			for _, id := range c.kept {
+				c.ask(from, "DELETE", fmt.Sprintf("/api/users/@me/keys/%d", id), "")
+				c.ask(from, "DELETE", fmt.Sprintf("/keys/%d", id), "")
+			}
+			return nil
+		}},
 		{"answer one's invites", credential, func(c *climb, from thing) []thing {
 			for _, i := range regexp.MustCompile(`"id":"([^"]+)"`).FindAllStringSubmatch(c.ask(from, "GET", "/api/users/@me/invites", ""), -1) {
 				c.ask(from, "POST", "/api/users/@me/invites/"+i[1]+"/accept", `{}`)
@@ -376,6 +391,12 @@ var operations = concat(
 				return nil
 			}
 			c.ask(thing{}, "POST", "/api/signin", `{"email":"`+from.email+`"}`)
+			return nil
+		}},
+		{"remove members", credential, func(c *climb, from thing) []thing { // those that the climber has brought in, who may be invited again
+			for _, uuid := range regexp.MustCompile(`"uuid":"([^"]+)"`).FindAllStringSubmatch(c.ask(from, "GET", "/members?search=x.example&limit=1000", ""), -1) {
+				c.ask(from, "DELETE", "/members/"+uuid[1], "")
+			}
 			return nil
 		}},
 	},

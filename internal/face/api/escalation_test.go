@@ -10,29 +10,47 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// From each scope, what every chain of up to four operations leads to that make keys, invites, links,
-// members, sessions or addresses goes no further than the scope and what a plain member may do.
+// From each scope, what every chain of up to four operations leads to that make or end keys, invites, links,
+// members, sessions or addresses goes no further than the scope and what a plain member may do. A key that
+// is bound to the organization leads to nothing of its user that is not.
 func TestKeyLeadsToNoMoreThanItsScopes(t *testing.T) { //nolint:tparallel // each runs them in parallel
 	for _, scopes := range [][]string{
 		{"plugin:read"}, {"plugin:write"}, {"organization_member:read"}, {"organization_member:write"}, {"plugin:write", "organization_member:write"},
 	} {
+		given, err := access.ParseScopes(scopes)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Run(strings.Join(scopes, " "), func(t *testing.T) {
+			each(t, func(r *rig) { climbFrom(r, access.Draft{UserID: r.owner.User.ID, Scope: given}) })
+		})
+		t.Run(strings.Join(scopes, " ")+", bound", func(t *testing.T) {
 			each(t, func(r *rig) {
-				c := newClimb(r)
-				c.search(r.newKey(r.owner, scopes...))
-				given, _ := access.ParseScopes(scopes)
-				for h := range c.seen {
-					if h.who == "owner" && (h.kind != "key" && h.kind != "session" || !given.Includes(h.scope)) || h.who == "member" || h.who != "owner" && h.level > access.Member {
-						t.Errorf("leads to %+v", h)
-					}
-				}
-				if where := c.climbed(); where != nil {
-					t.Errorf("leads to %v", where)
-				}
-				t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
+				climbFrom(r, access.Draft{UserID: r.owner.User.ID, OrganizationID: r.org.ID, Scope: given})
 			})
 		})
 	}
+}
+
+// climbFrom searches for what a key of the owner leads to.
+func climbFrom(r *rig, d access.Draft) {
+	r.t.Helper()
+	_, key, err := r.keys.Create(r.t.Context(), d)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := newClimb(r)
+	c.search(key)
+	for h := range c.seen {
+		owners := h.who == "owner" && (h.kind != "key" && h.kind != "session" || !d.Scope.Includes(h.scope) || d.OrganizationID != "" && !h.bound)
+		if owners || h.who == "member" || h.who != "owner" && h.level > access.Member {
+			r.t.Errorf("leads to %+v", h)
+		}
+	}
+	if where := c.climbed(); where != nil {
+		r.t.Errorf("leads to %v", where)
+	}
+	r.t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
 }
 
 // The same search finds what a key with the scope * may do: it is no search that finds nothing.
@@ -49,7 +67,7 @@ func TestSearchFindsWhatAKeyLeadsTo(t *testing.T) {
 				t.Errorf("does not find %+v in %v", want, slices.Collect(maps.Keys(c.seen)))
 			}
 		}
-		if where := c.climbed(); !slices.Contains(where, "an address") || !slices.Contains(where, "settings") || !slices.Contains(where, "levels") {
+		if where := c.climbed(); !slices.Contains(where, "an address") || !slices.Contains(where, "settings") || !slices.Contains(where, "levels") || !slices.Contains(where, "keys that others use") {
 			t.Errorf("found only %q", where)
 		}
 		t.Logf("%d operations tried, %d things gained", c.tried, len(c.seen))
@@ -70,6 +88,7 @@ func (c *climb) climbed() (where []string) {
 	}
 	count("levels", `SELECT COUNT(*) FROM memberships WHERE organization_id = $1 AND level > 1 AND user_id <> $2`, c.org.ID, c.owner.User.ID)
 	count("an invite above member", `SELECT COUNT(*) FROM invites WHERE organization_id = $1 AND level > 1 AND id <> $2`, c.org.ID, c.boss)
+	count("keys that others use", `SELECT 2 - COUNT(*) FROM keys WHERE id IN ($1, $2)`, c.kept[0], c.kept[1])
 	count("settings", `SELECT COUNT(*) FROM organizations WHERE id = $1 AND name <> $2`, c.org.ID, c.org.Name)
 	count("an address", `SELECT COUNT(*) FROM users WHERE id = $1 AND (email <> 'owner@acme.example' OR first_name <> '')`, c.owner.User.ID)
 	return where
