@@ -75,6 +75,7 @@ func TestExamplesOfErrors(t *testing.T) {
 			"InvalidQuery":         {400, r.send(r.key, "GET", apps+"?dry_run=true", "")},
 			"Denied":               {403, r.send(r.newKey(r.owner, "plugin:read"), "POST", apps, "")},
 			"NotFound":             {404, r.send(r.key, "GET", apps+"99", "")},
+			"NoTryPage":            {404, r.send("", "GET", sites+strings.Repeat("A", 26)+"/try", "")},
 			"MethodNotAllowed":     {405, r.send(r.key, "PUT", apps, "")},
 			"Gone":                 {410, r.send("", "GET", r.gone(), "")},
 			"PreconditionFailed":   {412, r.send("", "GET", r.bundle(), "", "If-Match", `"x"`)},
