@@ -105,7 +105,8 @@ func furnishFully(t *testing.T, s *running) {
 		t.Fatal(err)
 	}
 	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.Range{}))
-	must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID}))
+	pinned := client.PlacementPatch{Version: []byte("2")}
+	must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))
 	for range 60 {
 		made := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "An app with a name", Description: "And a line that says what it does."}))
 		must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: made.ID}))

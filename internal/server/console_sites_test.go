@@ -212,6 +212,7 @@ func TestConsolePinned(t *testing.T) {
 		}
 		const explained = "These are the values of version 1, not of the version that the app is at."
 		shows(v.get(placed), 200, explained, "config.new")
+		v.want(200, `<option value="">the current one: 2</option><option value="2">pinned to 2</option><option value="1" selected>pinned to 1</option>`, v.get(placed))
 		form := []string{"do", "save", "enabled", "on", "version", "1", "config.both", "Hello", "config.old"}
 		shows(v.post(placed, append(form, "x")...), 400, explained, "config.new")
 		v.want(400, `name="config.old" value="x"`, v.post(placed, append(form, "x")...))
@@ -264,6 +265,9 @@ func TestConsoleNotShared(t *testing.T) {
 		v := visit(t, s, key)
 		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "no longer shared", v.get(placed))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		v.want(200, `<option value="">the current one: 1</option>`, v.get(placed))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
 		v.want(200, "is off on Theirs now.", v.post(placed, "do", "save", "version", "1"))
 		v.want(200, "is off Theirs.", v.post(placed, "do", "remove"))
 	})

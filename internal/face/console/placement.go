@@ -18,16 +18,16 @@ import (
 type Placed struct {
 	Frame
 	client.Placement
-	Site    client.Site
-	App     client.App // without an id: it is no longer shared with the organization
-	Of      int64      // the version whose values the form asks for; 0: the one the app is at
-	Values  []setting
-	Health  client.Health
-	Try     string    // the path of the site's try page, for a frame
-	Preview time.Time // until when Try is a preview of what was typed; zero: it is not
-	Link    string    // to a preview on a page of the site; "": none
-	schema  json.RawMessage
-	wrong   map[string]string // what is wrong with values, by their keys
+	Site     client.Site
+	Shared   bool             // it is the organization's, or still shared with it
+	Versions []client.Version // that can be chosen, the newest first
+	Of       int64            // the version whose values the form asks for; 0: the one the app is at
+	Values   []setting
+	Try      string    // the path of the site's try page, for a frame
+	Preview  time.Time // until when Try is a preview of what was typed; zero: it is not
+	Link     string    // to a preview on a page of the site; "": none
+	schema   json.RawMessage
+	wrong    map[string]string // what is wrong with values, by their keys
 }
 
 // Wrong is what is wrong with a value; "": nothing that is known.
@@ -85,17 +85,8 @@ func (v *visit) see() error {
 }
 
 func showPlacement(v *visit) (markup.Page, error) {
-	shown, err := v.placedPage()
-	return markup.Fill("placement.html", shown), err
-}
-
-func (v *visit) placedPage() (Placed, error) {
 	shown, err := v.placing()
-	if err != nil || shown.App.ID == 0 {
-		return shown, err
-	}
-	shown.Health, err = v.organization.GetHealth(v.ctx(), shown.AppID, shown.Site.ID, time.Time{})
-	return shown, err
+	return markup.Fill("placement.html", shown), err
 }
 
 // placing reads what the path names, with the values of the version that it is to run.
@@ -108,32 +99,54 @@ func (v *visit) placing() (Placed, error) {
 	if p.Placement, err = v.organization.GetPlacement(v.ctx(), site.ID, appID); err != nil {
 		return Placed{}, err
 	}
-	p.App, err = v.organization.GetApp(v.ctx(), appID)
+	p.Versions, err = v.allVersions(appID)
 	if client.IsNotFound(err) {
 		return p, nil
 	}
 	if err == nil {
+		p.Shared = true
 		err = v.readSchema(&p)
 	}
+	p.Versions = slices.DeleteFunc(p.Versions, func(v client.Version) bool {
+		return v.Withdrawn != nil && strconv.FormatInt(v.Version, 10) != p.PinnedTo()
+	})
 	p.Values = settings(p.schema, p.Config)
 	p.blame()
 	return p, err
 }
 
-// readSchema finds out which values the form asks for: those of the version that was typed, or else
+// Current is the version that the app is at; 0: it has none.
+func (p Placed) Current() int64 {
+	for _, v := range p.Versions {
+		if v.Current {
+			return v.Version
+		}
+	}
+	return 0
+}
+
+// Lost is the version that it is pinned to, if that is none that can be chosen; "": it is.
+func (p Placed) Lost() string {
+	pinned := p.PinnedTo()
+	if slices.ContainsFunc(p.Versions, func(v client.Version) bool { return strconv.FormatInt(v.Version, 10) == pinned }) {
+		return ""
+	}
+	return pinned
+}
+
+// readSchema finds out which values the form asks for: those of the version that was chosen, or else
 // that it is pinned to; if there is none, those of the version that the app is at.
 func (v *visit) readSchema(p *Placed) error {
-	p.schema = p.App.ConfigSchema
 	wanted := []string{p.PinnedTo()}
 	if v.request.PostForm.Has("version") {
 		wanted = []string{v.line("version"), p.PinnedTo()}
 	}
 	for _, text := range wanted {
 		n, err := number(text)
+		if text == "" { // it follows the app
+			break
+		}
 		if err != nil {
-			if text == "" { // it follows the app
-				return nil
-			}
 			continue
 		}
 		version, err := v.organization.GetVersion(v.ctx(), p.AppID, n)
@@ -145,13 +158,15 @@ func (v *visit) readSchema(p *Placed) error {
 		}
 		return err
 	}
-	return nil
+	app, err := v.organization.GetApp(v.ctx(), p.AppID)
+	p.schema = app.ConfigSchema
+	return err
 }
 
 // previewPlacement shows the page with a preview of what was typed, which is not saved.
 func previewPlacement(v *visit) (next, error) {
 	v.request.PostForm.Set("do", "save") // the form is the same: what is wrong is marked in it
-	shown, err := v.placedPage()
+	shown, err := v.placing()
 	if err != nil {
 		return next{}, err
 	}
