@@ -97,7 +97,7 @@ func (g *Guides) Register(to *wire.Mux) {
 func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 	at := slices.IndexFunc(titles, func(t Title) bool { return t.Name == r.PathValue("guide") })
 	if at < 0 {
-		g.fail(w, fault.New(fault.NotFound, "There is no guide of this name."))
+		g.lost(w, r)
 		return
 	}
 	body := text(titles[at].Name)
@@ -120,6 +120,11 @@ func text(name string) string {
 }
 
 func (g *Guides) prefix() string { return g.Base().EscapedPath() }
+
+// lost says that there is no page of this name.
+func (g *Guides) lost(w http.ResponseWriter, r *http.Request) {
+	g.Write(w, r, templates, http.StatusNotFound, markup.Fill("lost.html", Page{Prefix: g.prefix(), In: in(r), Title: "Page not found"}))
+}
 
 func (g *Guides) fail(w http.ResponseWriter, err error) {
 	http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))

@@ -60,8 +60,8 @@ func TestGuides(t *testing.T) {
 	if body := get(t, acme, "/docs/api", nobody).Body.String(); !strings.Contains(body, "export FOYER_URL=https://acme.example FOYER_KEY=") || strings.Contains(body, "127.0.0.1:8000") {
 		t.Error("the samples name another server")
 	}
-	if w := get(t, acme, "/docs/none", nobody); w.Code != http.StatusNotFound {
-		t.Error(w.Code)
+	if w := get(t, acme, "/docs/none", nobody); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "<h1>Page not found</h1>") {
+		t.Error(w.Code, w.Body)
 	}
 }
 
@@ -73,11 +73,23 @@ func TestSearch(t *testing.T) {
 		"five+minutes+app":     `/docs/guide-app-authors#a-first-app-in-five-minutes"`,
 		"install+an+app":       `/docs/cookbook#install-an-app"`,
 		"What+is+on+disk+when": `/docs/performance#what-is-on-disk-when"`,
-		"xyzzy+apps":           "Nothing has these words.",
+		"xyzzy+apps":           "Nothing found.",
 		"%3Cscript%3E":         "&lt;script&gt;",
 	} {
 		if w := get(t, acme, "/docs/search?q="+query, nobody); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d, without %s", query, w.Code, want)
+		}
+	}
+}
+
+// What fits best comes first: titles before texts, and words before what has them within.
+func TestSearchRanks(t *testing.T) {
+	t.Parallel()
+	titles := regexp.MustCompile(`<strong>([^<]*)</strong>`)
+	for query, want := range map[string]string{"list+sites": "List sites", "limits": "Limits", "site": "Site", "create+an+invite": "Create an invite"} {
+		found := titles.FindStringSubmatch(get(t, acme, "/docs/search?q="+query, nobody).Body.String())
+		if found == nil || !strings.HasPrefix(found[1], want) {
+			t.Errorf("%s: %q comes first, want %s", query, found, want)
 		}
 	}
 }

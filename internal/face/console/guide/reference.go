@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"foyer/internal/base/compress"
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 	"foyer/internal/face/wire"
@@ -21,7 +20,7 @@ import (
 func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	part := r.PathValue("part")
 	if _, ok := g.parts()[part]; !ok {
-		g.fail(w, fault.New(fault.NotFound, "The reference has no part of this name."))
+		g.lost(w, r)
 		return
 	}
 	all, err := g.anybody()

@@ -32,22 +32,41 @@ func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("search.html", page))
 }
 
-// find returns what has all the words: first where the title has them.
+// find returns what has all the words, the best first.
 func (g *Guides) find(words []string) []Found {
-	var named, told []Found
+	var ranked [ranks][]Found
 	for _, e := range g.entries() {
-		has := func(text string) bool {
-			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-		}
-		switch {
-		case has(e.foldedTitle):
-			named = append(named, g.found(e, words))
-		case has(e.folded):
-			told = append(told, g.found(e, words))
+		if r := e.rank(words); r < ranks {
+			ranked[r] = append(ranked[r], g.found(e, words))
 		}
 	}
-	all := slices.Concat(named, told)
+	all := slices.Concat(ranked[:]...)
 	return all[:min(len(all), maxFound)]
+}
+
+// ranks is how many ranks there are of what is found; what has that rank is not.
+const ranks = 6
+
+// rank is how well an entry fits the words: the title is all of them, begins with them, has words that
+// begin so, or has them within; then the text.
+func (e entry) rank(words []string) int {
+	query := strings.Join(words, " ")
+	begins := func(text string) bool {
+		return all(words, func(word string) bool { return strings.Contains(" "+text, " "+word) })
+	}
+	has := func(text string) bool {
+		return all(words, func(word string) bool { return strings.Contains(text, word) })
+	}
+	for rank, fits := range []bool{e.foldedTitle == query, strings.HasPrefix(e.foldedTitle, query), begins(e.foldedTitle), has(e.foldedTitle), begins(e.folded), has(e.folded)} {
+		if fits {
+			return rank
+		}
+	}
+	return ranks
+}
+
+func all(words []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !is(word) })
 }
 
 func (g *Guides) found(e entry, words []string) Found {
