@@ -84,7 +84,7 @@ func TestSignInPage(t *testing.T) {
 	v := visit(t, s, "")
 	page := v.get("/console")
 	v.want(401, "Mail me a link", page)
-	v.want(401, "If you have lost your key", page)
+	v.want(401, "Lost your key, or new here?", page)
 	if strings.Contains(page.body, `name="key"`) {
 		t.Errorf("a way that is off is offered:\n%s", page.body)
 	}
