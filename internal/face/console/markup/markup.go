@@ -29,9 +29,12 @@ type Page struct {
 func Fill(template string, with any) Page { return Page{template, with} }
 
 // Templates are what pages are made of.
-type Templates struct {
-	parsed func() *template.Template
-	policy string
+type Templates struct{ read func() read }
+
+// read is what the files of templates hold.
+type read struct {
+	templates *template.Template
+	policy    string
 }
 
 //go:generate ../../../../scripts/icons templates/icons.html
@@ -39,40 +42,35 @@ type Templates struct {
 //go:embed templates
 var files embed.FS
 
-var style = mustRead("templates/style.css")
-
 // New returns the templates in a folder "templates", which can call funcs; a style.css there adds to
 // the style of all pages. Texts come as they were typed: the templates pass each through one of
 // these. They are read when the first page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
-	style := style
-	if more, err := fs.ReadFile(own, "templates/style.css"); err == nil {
-		style += string(more)
-	}
-	style = dense.Replace(strings.Join(strings.Fields(style), " "))
-	return Templates{sync.OnceValue(func() *template.Template {
+	return Templates{sync.OnceValue(func() read {
+		style := dense.Replace(strings.Join(strings.Fields(styleIn(files)+styleIn(own)), " "))
 		all := template.New("").Funcs(template.FuncMap{
 			"style": func() template.CSS { return template.CSS(style) }, "time": Time,
 		}).Funcs(funcs)
-		return template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html"))
-	}), policy(style)}
+		return read{template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html")), policy(style)}
+	})}
+}
+
+// styleIn is what a folder adds to the style of pages.
+func styleIn(folder fs.FS) string {
+	style, err := fs.ReadFile(folder, "templates/style.css")
+	if err != nil {
+		return "" // it has none
+	}
+	return string(style)
 }
 
 // dense leaves out the spaces of a style that mean nothing, as those within quotes do: each page has it.
 var dense = strings.NewReplacer(`": "`, `": "`, ": ", ":", " { ", "{", "; } ", "}", "} ", "}", "; ", ";", ", ", ",")
 
-func mustRead(name string) string {
-	b, err := files.ReadFile(name)
-	if err != nil {
-		panic(err) // embedded: cannot be missing
-	}
-	return string(b)
-}
-
 // Render writes p as a whole HTML document.
 func (t Templates) Render(p Page) ([]byte, error) {
 	var body bytes.Buffer
-	if err := t.parsed().ExecuteTemplate(&body, p.template, p.with); err != nil {
+	if err := t.read().templates.ExecuteTemplate(&body, p.template, p.with); err != nil {
 		return nil, fmt.Errorf("page %s: %w", p.template, err)
 	}
 	return body.Bytes(), nil
@@ -90,7 +88,7 @@ func policy(style string) string {
 // engines, in addition to wire.Secret.
 func (t Templates) SetHeaders(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", t.policy)
+	h.Set("Content-Security-Policy", t.read().policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex, nofollow")

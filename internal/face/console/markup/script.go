@@ -3,6 +3,7 @@ package markup
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed" // the script
 	"encoding/hex"
 	"net/http"
 	"strings"
@@ -20,8 +21,11 @@ type Script struct {
 	text compress.Text
 }
 
+//go:embed templates/console.js
+var enhancements string
+
 // Enhancements is what all pages can do besides with a script.
-var Enhancements = NewScript(withoutComments(mustRead("templates/console.js")))
+var Enhancements = Script{scriptPath("", []byte(enhancements)), compress.New(func() []byte { return withoutComments(enhancements) })}
 
 // withoutComments leaves out indentation, and the lines that are comments: each page loads the script.
 func withoutComments(script string) []byte {
@@ -32,11 +36,6 @@ func withoutComments(script string) []byte {
 		}
 	}
 	return short
-}
-
-// NewScript returns the script of a text.
-func NewScript(text []byte) Script {
-	return Script{scriptPath("", text), compress.New(func() []byte { return text })}
 }
 
 // EmbeddedScript returns the script of what go generate has compressed, whose path begins with a name.
