@@ -36,7 +36,7 @@ func insert(ctx context.Context, tx *db.Tx, i Invite) error {
 func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 	return db.Exec(ctx, tx, `
 		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0, mail_at = NULL,
-			emailing_attempt_made = FALSE, created_by = $6, expiry_told = FALSE
+			emailing_attempt_made = FALSE, created_by = $6, expiry_announced = FALSE
 		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
 }
 
@@ -209,9 +209,9 @@ func isMember(ctx context.Context, q db.Querier, organizationID, email string) (
 // expired lists the next invites whose time is over, of which no event has told.
 func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], `
-		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_told ORDER BY expires_at LIMIT $2`+tx.SkipLocked, now, limit)
+		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_announced ORDER BY expires_at LIMIT $2`+tx.SkipLocked, now, limit)
 }
 
-func setExpiryTold(ctx context.Context, tx *db.Tx, id string) error {
-	return db.Exec(ctx, tx, `UPDATE invites SET expiry_told = TRUE WHERE id = $1`, id)
+func setExpiryAnnounced(ctx context.Context, tx *db.Tx, id string) error {
+	return db.Exec(ctx, tx, `UPDATE invites SET expiry_announced = TRUE WHERE id = $1`, id)
 }

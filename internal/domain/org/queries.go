@@ -115,7 +115,7 @@ type standing struct{ handed, verified bool }
 
 func findStanding(ctx context.Context, q db.Querier, userID int64) (standing, error) {
 	return db.One(ctx, q, func(s *standing) []any { return []any{&s.handed, &s.verified} },
-		`SELECT is_handed, is_email_verified FROM users WHERE id = $1`, userID)
+		`SELECT by_handed_link, is_email_verified FROM users WHERE id = $1`, userID)
 }
 
 func markVerified(ctx context.Context, tx *db.Tx, userID int64) error {
@@ -148,7 +148,7 @@ func organizationsOf(ctx context.Context, q db.Querier, userID int64) ([]Organiz
 }
 
 func markHanded(ctx context.Context, tx *db.Tx, u User) error {
-	return db.Exec(ctx, tx, `UPDATE users SET is_handed = TRUE WHERE id = $1`, u.ID)
+	return db.Exec(ctx, tx, `UPDATE users SET by_handed_link = TRUE WHERE id = $1`, u.ID)
 }
 
 // addressesChanged lists the addresses that a user had lately.

@@ -24,7 +24,7 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 
 func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) error {
 	return db.Exec(ctx, tx, `
-		UPDATE plugins SET version = $6, disabled_at = $3, disabled_by = $4, disabled_reason = $5 WHERE organization_id = $1 AND id = $2`,
+		UPDATE plugins SET revision = $6, disabled_at = $3, disabled_by = $4, disabled_reason = $5 WHERE organization_id = $1 AND id = $2`,
 		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason, p.Revision)
 }
 

@@ -18,7 +18,7 @@ type Plugin struct {
 	ID               int64
 	OrganizationID   string
 	OrganizationName string
-	Revision         int64 // counted up by each change; the column is called version
+	Revision         int64 // counted up by each change
 	Type             Type
 	Name             string
 	Description      string

@@ -18,7 +18,7 @@ var columns = columnsWith(ownersName)
 
 // columnsWith and fields must list the same things in the same order.
 func columnsWith(ownersName string) string {
-	return `plugins.id, organization_id, ` + ownersName + `, version, ` +
+	return `plugins.id, organization_id, ` + ownersName + `, revision, ` +
 		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, created_at, updated_at`
 }
 
@@ -31,7 +31,7 @@ func (p *Plugin) fields() []any {
 }
 
 var insertPlugin = `
-	INSERT INTO plugins (organization_id, version, exports, shared_at, created_at, updated_at, name_key, search, ` +
+	INSERT INTO plugins (organization_id, revision, exports, shared_at, created_at, updated_at, name_key, search, ` +
 	eachField(func(name string, _ int) string { return name }) + `)
 	VALUES ($1, $2, $3, $4, $5, $5, $6, $7, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(8+i) }) + `)`
 
@@ -50,7 +50,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
 	args := make([]any, 0, 8+len(fields))
 	args = append(args, p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt)
-	query := append(make([]byte, 0, 400), `UPDATE plugins SET version = $3, exports = $4, shared_at = $5, updated_at = $6`...)
+	query := append(make([]byte, 0, 400), `UPDATE plugins SET revision = $3, exports = $4, shared_at = $5, updated_at = $6`...)
 	set := func(column string, value any) {
 		args = append(args, value)
 		query = append(append(append(query, `, `...), column...), ` = $`...)

@@ -38,5 +38,5 @@ func originsAt(ctx context.Context, q db.Querier, url string) ([]origin, error) 
 
 // setTold notes that there is an event of a tag, and returns 0 if there was.
 func setTold(ctx context.Context, tx *db.Tx, pluginID int64, tag string) (int64, error) {
-	return db.Changed(ctx, tx, `UPDATE plugin_sources SET told_tag = $2 WHERE plugin_id = $1 AND told_tag <> $2`, pluginID, tag)
+	return db.Changed(ctx, tx, `UPDATE plugin_sources SET announced_tag = $2 WHERE plugin_id = $1 AND announced_tag <> $2`, pluginID, tag)
 }

@@ -20,7 +20,7 @@ CREATE TABLE users (
 	first_name        TEXT NOT NULL,
 	last_name         TEXT NOT NULL,
 	is_email_verified BOOLEAN NOT NULL,
-	is_handed         BOOLEAN NOT NULL DEFAULT FALSE, -- made by a link passed on by hand, which proves nothing about who they are
+	by_handed_link    BOOLEAN NOT NULL DEFAULT FALSE, -- made by a link passed on by hand, which proves nothing about who they are
 	search            TEXT NOT NULL DEFAULT '', -- address and names, normalised
 	created_at        {{timestamp}} NOT NULL,
 	erased_at         {{timestamp}} -- NULL: not erased; the row keeps the id, for what refers to it
@@ -154,7 +154,7 @@ CREATE INDEX signin_failures_since ON signin_failures (since);
 CREATE TABLE plugins (
 	id              {{identity}},
 	organization_id TEXT NOT NULL,
-	version         BIGINT NOT NULL DEFAULT 1, -- counted up by each change
+	revision        BIGINT NOT NULL DEFAULT 1, -- counted up by each change
 	plugin_type     TEXT NOT NULL,
 	name            TEXT NOT NULL,
 	description     TEXT NOT NULL,
@@ -219,7 +219,7 @@ CREATE TABLE plugin_sources (
 	credentials     TEXT, -- of the upstream, sealed; NULL: none
 	checked_at      {{timestamp}}, -- when latest_tag was learned; NULL: no upstream
 	check_due_at    {{timestamp}}, -- when it is next learned in the background; NULL: that is not set yet
-	told_tag        TEXT NOT NULL DEFAULT '', -- of which there was an event
+	announced_tag   TEXT NOT NULL DEFAULT '', -- of which there was an event
 	UNIQUE (organization_id, url_key)
 );
 CREATE INDEX plugin_sources_due ON plugin_sources (check_due_at, url_key) WHERE url_key IS NOT NULL;
@@ -385,13 +385,13 @@ CREATE TABLE invites (
 	mail_attempts         INTEGER NOT NULL DEFAULT 0,
 	mail_at               {{timestamp}}, -- when the mail came as far as it has; NULL: there is none yet
 	search                TEXT NOT NULL DEFAULT '', -- address and first name, normalised
-	expiry_told           BOOLEAN NOT NULL DEFAULT FALSE, -- an event has told of its expiry
+	expiry_announced      BOOLEAN NOT NULL DEFAULT FALSE, -- there was an event
 	UNIQUE (target_email, organization_id) -- finds those to an address, in one organization and in all
 ) {{clustered}};
 -- Those that have expired are counted in the index alone, those whose mail failed in one that has no others.
 CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at);
 CREATE INDEX invites_failed ON invites (organization_id, created_at, id) WHERE mail_state = 'failed';
-CREATE INDEX invites_expiry ON invites (expires_at) WHERE NOT expiry_told;
+CREATE INDEX invites_expiry ON invites (expires_at) WHERE NOT expiry_announced;
 
 -- As plugin_counts.
 CREATE TABLE invite_counts (
