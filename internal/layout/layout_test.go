@@ -46,9 +46,9 @@ var exceptions = map[string][]string{
 	"domain/plugin": {"domain/activity", "domain/access", "domain/org"},
 	"domain/site":   {"domain/activity", "domain/access", "domain/plugin"},
 
-	"domain/invite":    {"domain/activity", "domain/access", "domain/org"},
-	"domain/signin":    {"domain/activity", "domain/access", "domain/org", "domain/invite"},
-	"domain/readdress": {"domain/activity", "domain/access", "domain/org", "domain/signin"},
+	"domain/invite":        {"domain/activity", "domain/access", "domain/org"},
+	"domain/signin":        {"domain/activity", "domain/access", "domain/org", "domain/invite"},
+	"domain/addresschange": {"domain/activity", "domain/access", "domain/org", "domain/signin"},
 }
 
 // libraries lists the packages of others that few of ours may import.

@@ -9,11 +9,11 @@ import (
 
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
@@ -30,7 +30,7 @@ type Domain struct {
 	Sites         site.Service
 	Invites       invite.Service
 	SignIn        signin.Service
-	Addresses     readdress.Service
+	Addresses     addresschange.Service
 	Events        event.Service
 	Jobs          *job.Queue
 	DB            *db.DB // for what no service does
@@ -134,7 +134,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := readdress.Service{
+	addresses, err := addresschange.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "",
 	}.WithSecret(secret)
 	if err != nil {

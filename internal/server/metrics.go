@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
@@ -34,7 +34,7 @@ type metrics struct {
 }
 
 // mailJobs are the kinds of jobs that hand over a mail.
-var mailJobs = []string{invite.MailJob, signin.MailJob, readdress.MailJob}
+var mailJobs = []string{invite.MailJob, signin.MailJob, addresschange.MailJob}
 
 func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, children *sandbox.Pool) *metrics {
 	m := &metrics{

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/mail"
@@ -42,7 +42,7 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 		post := invite.Post{Service: d.Invites, SMTP: mail.SMTP{Settings: settings}, From: s.Config.MailFrom, Seen: m.mailed}
 		kinds[invite.MailJob] = post.Kind()
 		kinds[signin.MailJob] = signin.Post{Service: d.SignIn, SMTP: post.SMTP, From: post.From}.Kind()
-		kinds[readdress.MailJob] = readdress.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind()
+		kinds[addresschange.MailJob] = addresschange.Post{Service: d.Addresses, SMTP: post.SMTP, From: post.From}.Kind()
 	}
 	kinds[expireJob] = job.Kind{Do: func(ctx context.Context, _ job.Job) error { return d.Invites.Expire(ctx) }, Every: expireEvery}
 	if every := s.Config.UpdateCheck; every > 0 {

@@ -65,7 +65,7 @@ func (s Service) ChangeSelf(
 		switch {
 		case !p.Email.Set, email == u.Email:
 		case u.Email == NobodysEmail: // it is as good as one that the first start is given: nobody has shown that it is theirs
-			u, err = s.Readdress(ctx, tx, c, u, email, false)
+			u, err = s.ChangeAddress(ctx, tx, c, u, email, false)
 		default:
 			err = confirm(ctx, tx, u, email)
 		}
@@ -135,7 +135,7 @@ func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p 
 			return notFound(err, "There is no user %s.", email)
 		}
 		if p.Email.Set && newEmail != u.Email {
-			if u, err = s.Readdress(ctx, tx, by, u, newEmail, false); err != nil {
+			if u, err = s.ChangeAddress(ctx, tx, by, u, newEmail, false); err != nil {
 				return err
 			}
 			if err := s.Keys.RemoveSessions(ctx, tx, by, u.ID, 0); err != nil {
@@ -147,9 +147,9 @@ func (s Service) SetUser(ctx context.Context, by access.Caller, email string, p 
 	return u, err
 }
 
-// Readdress gives a user another address inside Keys.Change, and records that in each of their
+// ChangeAddress gives a user another address inside Keys.Change, and records that in each of their
 // organizations.
-func (s Service) Readdress(ctx context.Context, tx *db.Tx, by access.Caller, u User, email string, verified bool) (User, error) {
+func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller, u User, email string, verified bool) (User, error) {
 	changes := []activity.Change{activity.Changed("email", u.Email, email)}
 	u.Email, u.IsEmailVerified = email, verified
 	switch taken, err := s.IsTaken(ctx, tx, u.ID, email); {

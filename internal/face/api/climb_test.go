@@ -10,9 +10,9 @@ import (
 
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/face/wire"
 	"foyer/internal/infra/db"
@@ -87,7 +87,7 @@ func newClimb(r *rig) *climb {
 	if a.SignIn, err = (signin.Service{DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, Invites: a.Invites, BaseURL: baseURL, Mails: true}).WithSecret("a secret"); err != nil {
 		r.t.Fatal(err)
 	}
-	if a.Addresses, err = (readdress.Service{
+	if a.Addresses, err = (addresschange.Service{
 		DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, SignIn: a.SignIn, BaseURL: baseURL, Mails: true,
 	}).WithSecret("a secret"); err != nil {
 		r.t.Fatal(err)
@@ -98,9 +98,9 @@ func newClimb(r *rig) *climb {
 	}
 	smtp, from := mail.SMTP{Settings: settings}, "foyer@foyer.example"
 	c.posts = map[string]job.Kind{
-		invite.MailJob:    invite.Post{Service: a.Invites, SMTP: smtp, From: from, Seen: func(invite.MailState) {}}.Kind(),
-		signin.MailJob:    signin.Post{Service: a.SignIn, SMTP: smtp, From: from}.Kind(),
-		readdress.MailJob: readdress.Post{Service: a.Addresses, SMTP: smtp, From: from}.Kind(),
+		invite.MailJob:        invite.Post{Service: a.Invites, SMTP: smtp, From: from, Seen: func(invite.MailState) {}}.Kind(),
+		signin.MailJob:        signin.Post{Service: a.SignIn, SMTP: smtp, From: from}.Kind(),
+		addresschange.MailJob: addresschange.Post{Service: a.Addresses, SMTP: smtp, From: from}.Kind(),
 	}
 	r.api = &a
 	c.handler = a.Handler(func(*wire.Mux) {})

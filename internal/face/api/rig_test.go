@@ -17,11 +17,11 @@ import (
 
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
@@ -88,7 +88,7 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 	r.api.Organizations = r.orgs
 	r.api.Events = newEvents(tb, d)
 	r.api.SignIn = signin.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, BaseURL: baseURL, Mails: true}
-	r.api.Addresses = readdress.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, SignIn: r.api.SignIn, BaseURL: baseURL, Mails: true}
+	r.api.Addresses = addresschange.Service{DB: d, Keys: keys, Jobs: r.api.Invites.Jobs, Organizations: r.orgs, SignIn: r.api.SignIn, BaseURL: baseURL, Mails: true}
 	r.url = r.serve(r.api)
 	r.org, r.other = r.newOrg("Acme"), r.newOrg("Other")
 	r.owner = r.join(r.org, "owner@acme.example", access.Owner)

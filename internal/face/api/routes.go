@@ -12,11 +12,11 @@ import (
 
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/event"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
@@ -32,7 +32,7 @@ type API struct {
 	Organizations  org.Service
 	Events         event.Service
 	SignIn         signin.Service
-	Addresses      readdress.Service
+	Addresses      addresschange.Service
 	BaseURL        string         // what links start with, without a trailing slash
 	RateLimit      int            // requests a minute and user; 0: no limit
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed

@@ -3,7 +3,7 @@ package console
 import (
 	"net/http"
 
-	"foyer/internal/domain/readdress"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/face/console/markup"
 )
 
@@ -11,7 +11,7 @@ import (
 // nothing. It also says that it was done.
 type AddressChange struct {
 	Frame
-	readdress.Change
+	addresschange.Change
 }
 
 func (c *Console) showChange(w http.ResponseWriter, r *http.Request) error {

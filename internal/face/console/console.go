@@ -14,9 +14,9 @@ import (
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/plugin"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/console/dedup"
@@ -31,7 +31,7 @@ type Console struct {
 	markup.Host
 	Keys          *access.Keys
 	SignIn        signin.Service
-	Addresses     readdress.Service
+	Addresses     addresschange.Service
 	ByKey, ByMail bool   // people may sign in so
 	Provider      string // the name of the identity provider; "": none
 	Mails         bool   // there is a mail server

@@ -1,4 +1,4 @@
-package readdress
+package addresschange
 
 import (
 	"context"

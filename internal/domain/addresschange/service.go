@@ -1,6 +1,6 @@
-// Package readdress lets users change their own address: whoever reads mail at the new one
+// Package addresschange lets users change their own address: whoever reads mail at the new one
 // confirms it, and whoever reads mail at the old one can undo that for a time.
-package readdress
+package addresschange
 
 import (
 	"context"
@@ -211,7 +211,7 @@ func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org
 	if err := s.Organizations.Admit(ctx, tx, u.ID, c.NewEmail); err != nil {
 		return err
 	}
-	if _, err := s.Organizations.Readdress(ctx, tx, by, u, c.NewEmail, true); err != nil {
+	if _, err := s.Organizations.ChangeAddress(ctx, tx, by, u, c.NewEmail, true); err != nil {
 		return err
 	}
 	if err := s.Keys.RemoveSessions(ctx, tx, by, u.ID, c.sessionID); err != nil {
@@ -224,7 +224,7 @@ func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org
 // for it was not them, and had a key or a session of theirs: all of these end.
 func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) error {
 	if c.Done {
-		if _, err := s.Organizations.Readdress(ctx, tx, by, u, c.OldEmail, true); err != nil {
+		if _, err := s.Organizations.ChangeAddress(ctx, tx, by, u, c.OldEmail, true); err != nil {
 			return err
 		}
 	}

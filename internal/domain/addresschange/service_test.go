@@ -1,4 +1,4 @@
-package readdress_test
+package addresschange_test
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
-	"foyer/internal/domain/readdress"
 	"foyer/internal/domain/signin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -27,7 +27,7 @@ import (
 
 // rig is the service on an empty database, with a clock of its own and a mail server.
 type rig struct {
-	readdress.Service
+	addresschange.Service
 	t     *testing.T
 	now   time.Time
 	org   org.Organization
@@ -44,7 +44,7 @@ func each(t *testing.T, test func(r *rig)) {
 		orgs := org.Service{DB: d, Keys: keys}
 		invites := invite.Service{DB: d, Keys: keys, Jobs: jobs, TTL: 24 * time.Hour, Cache: invite.NewCache()}
 		in := must[signin.Service](t)(signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true}.WithSecret("a secret"))
-		r.Service = must[readdress.Service](t)(readdress.Service{
+		r.Service = must[addresschange.Service](t)(addresschange.Service{
 			DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true,
 		}.WithSecret("a secret"))
 		r.org = must[org.Organization](t)(orgs.Create(t.Context(), "Acme"))
@@ -89,8 +89,8 @@ var inMail = regexp.MustCompile(`https://foyer\.example/address/([\w-]+)`)
 func (r *rig) deliver() map[string]string {
 	r.t.Helper()
 	sent := len(r.mails.Mails())
-	items := must[[]string](r.t)(db.All(r.t.Context(), r.DB, db.Value[string], `SELECT item FROM jobs WHERE kind = $1`, readdress.MailJob))
-	post := readdress.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must[mail.Settings](r.t)(mail.Parse(r.mails.URL()))}, From: "foyer@foyer.example"}
+	items := must[[]string](r.t)(db.All(r.t.Context(), r.DB, db.Value[string], `SELECT item FROM jobs WHERE kind = $1`, addresschange.MailJob))
+	post := addresschange.Post{Service: r.Service, SMTP: mail.SMTP{Settings: must[mail.Settings](r.t)(mail.Parse(r.mails.URL()))}, From: "foyer@foyer.example"}
 	for _, item := range items {
 		if err := post.Kind().Do(r.t.Context(), job.Job{Item: item}); err != nil {
 			r.t.Fatal(err)
