@@ -1,4 +1,4 @@
-// Package fair is how work waits for its turn: a bounded number of places is shared among
+// Package fair is how work waits for its turn: a bounded number of slots is shared among
 // tenants, so that nobody's work holds up that of the others.
 package fair
 
@@ -15,46 +15,46 @@ import (
 const (
 	// maxWait is how long a caller waits: longer than a child process lives.
 	maxWait = time.Minute
-	// retryAfter is when those who found no place should come again.
+	// retryAfter is when those who found no slot should come again.
 	retryAfter = 5 * time.Second
 	// halfLife is how long it takes until half of what a tenant has used is forgotten.
 	halfLife = 30 * time.Second
 )
 
 // Queue bounds how much is done at once, and how much waits. One tenant never has more than
-// half of the places, unless there is only one. A place that becomes free goes to the tenant
-// that has the fewest; of those, to the one that has used its places for the shortest time
+// half of the slots, unless there is only one. A slot that becomes free goes to the tenant
+// that has the fewest; of those, to the one that has used its slots for the shortest time
 // lately; equals take turns.
 type Queue struct {
-	places int
-	room   int    // for waiting
-	full   string // what a caller is told who finds no place
+	slots int
+	room  int    // for waiting
+	full  string // what a caller is told who finds no slot
 
 	mu      sync.Mutex
-	free    int // of the places
+	free    int // of the slots
 	tenants map[string]*tenant
 	waiting []*caller // in the order of their turns
 }
 
-// tenant is whoever has a place, or had one lately.
+// tenant is whoever has a slot, or had one lately.
 type tenant struct {
-	inside int           // how many places it has
-	used   time.Duration // how long it had places, as of at
+	inside int           // how many slots it has
+	used   time.Duration // how long it had slots, as of at
 	at     time.Time
 }
 
 type caller struct {
 	tenant string
-	in     chan struct{} // closed when it has a place
+	in     chan struct{} // closed when it has a slot
 }
 
-// New returns a queue of so many places, with room for so many to wait; at most half of
-// that is for the same tenant. full is a clause that says that there is no place.
-func New(places, room int, full string) *Queue {
-	return &Queue{places: places, room: room, full: full, free: places, tenants: map[string]*tenant{}}
+// New returns a queue of so many slots, with room for so many to wait; at most half of
+// that is for the same tenant. full is a clause that says that there is no slot.
+func New(slots, room int, full string) *Queue {
+	return &Queue{slots: slots, room: room, full: full, free: slots, tenants: map[string]*tenant{}}
 }
 
-// Enter waits for a place for a tenant, a minute at most; leave gives it back. The
+// Enter waits for a slot for a tenant, a minute at most; leave gives it back. The
 // error is a fault of kind Busy, or that of ctx.
 func (q *Queue) Enter(ctx context.Context, tenant string) (leave func(), err error) {
 	c := &caller{tenant: tenant, in: make(chan struct{})}
@@ -65,7 +65,7 @@ func (q *Queue) Enter(ctx context.Context, tenant string) (leave func(), err err
 	defer patience.Stop()
 	select {
 	case <-c.in:
-		began := time.Now() //nolint:forbidigo // it measures how long a place is held
+		began := time.Now() //nolint:forbidigo // it measures how long a slot is held
 		return func() { q.leave(tenant, time.Since(began)) }, nil
 	case <-patience.C:
 		q.withdraw(c)
@@ -87,18 +87,18 @@ func (q *Queue) Waiting() int {
 	return len(q.waiting)
 }
 
-// Inside is how many have a place now.
+// Inside is how many have a slot now.
 func (q *Queue) Inside() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.places - q.free
+	return q.slots - q.free
 }
 
 // join admits a caller, or has it wait; false: there is no room for that.
 func (q *Queue) join(c *caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.free > 0 && q.mayHave(c.tenant) { // so nobody waits who may have the place
+	if q.free > 0 && q.mayHave(c.tenant) { // so nobody waits who may have the slot
 		q.admit(c)
 		return true
 	}
@@ -115,8 +115,8 @@ func (q *Queue) join(c *caller) bool {
 	return true
 }
 
-// mayHave reports whether a tenant may have another place.
-func (q *Queue) mayHave(name string) bool { return q.of(name).inside < max(1, q.places/2) }
+// mayHave reports whether a tenant may have another slot.
+func (q *Queue) mayHave(name string) bool { return q.of(name).inside < max(1, q.slots/2) }
 
 // of is what is known of a tenant.
 func (q *Queue) of(name string) tenant {
@@ -126,7 +126,7 @@ func (q *Queue) of(name string) tenant {
 	return tenant{}
 }
 
-// admit gives a caller one of the free places.
+// admit gives a caller one of the free slots.
 func (q *Queue) admit(c *caller) {
 	q.free--
 	if q.tenants[c.tenant] == nil {
@@ -150,12 +150,12 @@ func (q *Queue) leave(name string, used time.Duration) {
 	}
 }
 
-// lately is how long a tenant had places, the less the longer ago that was.
+// lately is how long a tenant had slots, the less the longer ago that was.
 func (t *tenant) lately(now time.Time) time.Duration {
 	return time.Duration(float64(t.used) * math.Exp2(-float64(now.Sub(t.at))/float64(halfLife)))
 }
 
-// forget drops the tenants who have no places and hardly used any lately.
+// forget drops the tenants who have no slots and hardly used any lately.
 func (q *Queue) forget(now time.Time) {
 	for name, t := range q.tenants {
 		if t.inside == 0 && t.lately(now) < time.Millisecond {
@@ -164,7 +164,7 @@ func (q *Queue) forget(now time.Time) {
 	}
 }
 
-// admitNext admits whoever's turn it is, if there is anybody who may have a place.
+// admitNext admits whoever's turn it is, if there is anybody who may have a slot.
 func (q *Queue) admitNext(now time.Time) bool {
 	next := -1
 	for i, c := range q.waiting {
@@ -182,7 +182,7 @@ func (q *Queue) admitNext(now time.Time) bool {
 	return true
 }
 
-// before reports whether a place goes to one tenant rather than to another.
+// before reports whether a slot goes to one tenant rather than to another.
 func (q *Queue) before(one, other string, now time.Time) bool {
 	a, b := q.of(one), q.of(other)
 	if a.inside != b.inside {
@@ -203,7 +203,7 @@ func (q *Queue) putBehind(name string) {
 	q.waiting = append(q.waiting, behind...)
 }
 
-// withdraw removes a caller that no longer waits; it may have got its place just now.
+// withdraw removes a caller that no longer waits; it may have got its slot just now.
 func (q *Queue) withdraw(c *caller) {
 	q.mu.Lock()
 	i := slices.Index(q.waiting, c)

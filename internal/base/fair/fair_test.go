@@ -13,7 +13,7 @@ import (
 	"foyer/internal/base/fault"
 )
 
-// enter has somebody wait, and tells in order who has got a place.
+// enter has somebody wait, and tells in order who has got a slot.
 func enter(t *testing.T, q *Queue, tenant string, entered *[]string) (leave func()) {
 	t.Helper()
 	proceed := make(chan struct{})
@@ -34,7 +34,7 @@ func enter(t *testing.T, q *Queue, tenant string, entered *[]string) (leave func
 	})
 }
 
-// Nobody has more than half of the places, even if nobody else wants them. A place that
+// Nobody has more than half of the slots, even if nobody else wants them. A slot that
 // becomes free goes to whoever has the fewest.
 func TestWhoHasTheFewestIsNext(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestWhoHasTheFewestIsNext(t *testing.T) {
 	})
 }
 
-// Of those who have as many places, the one comes first who has used them for the shortest
+// Of those who have as many slots, the one comes first who has used them for the shortest
 // time; that is forgotten with time.
 func TestWhatWasUsedCounts(t *testing.T) {
 	t.Parallel()
@@ -116,12 +116,12 @@ func TestWhatWasUsedCounts(t *testing.T) {
 	})
 }
 
-// However many two have waiting, a third comes after one of each; also with one place.
+// However many two have waiting, a third comes after one of each; also with one slot.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	for places, want := range map[int]string{1: "abacbaba", 2: "ababcaba"} {
+	for slots, want := range map[int]string{1: "abacbaba", 2: "ababcaba"} {
 		synctest.Test(t, func(t *testing.T) {
-			q := New(places, 20, "Full")
+			q := New(slots, 20, "Full")
 			var entered []string
 			var leave []func()
 			line := []string{"a", "b", "a", "b", "a", "b", "a", "c"}
@@ -134,7 +134,7 @@ func TestTurns(t *testing.T) {
 				}
 			}
 			if got := strings.Join(entered, ""); got != want {
-				t.Errorf("%d places: got %s, want %s", places, got, want)
+				t.Errorf("%d slots: got %s, want %s", slots, got, want)
 			}
 		})
 	}
@@ -168,12 +168,12 @@ func TestFull(t *testing.T) {
 			t.Errorf("got %v, want %v", entered, want)
 		}
 		if _, err := New(0, 0, "Full").Enter(t.Context(), "a"); !fault.Is(err, fault.Busy) {
-			t.Errorf("no places: %v", err)
+			t.Errorf("no slots: %v", err)
 		}
 	})
 }
 
-// Who waits no longer takes no place from anybody.
+// Who waits no longer takes no slot from anybody.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	q := New(1, 1, "Full")
@@ -187,7 +187,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("%v, %d wait", err, q.Waiting())
 	}
 	leave()
-	for range 1000 { // with a place that is free, either is right, but none is lost
+	for range 1000 { // with a slot that is free, either is right, but none is lost
 		if leave, err := q.Enter(gone, "b"); err == nil {
 			leave()
 		}

@@ -264,7 +264,7 @@ type adminAppCredentials struct {
 }
 
 // Run replaces an app's credentials.
-func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin.Place, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin.Target, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	url, err := in.Or(c.URL)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func newEnvironment(environ []string, stderr io.Writer) *environment {
 }
 
 func (e *environment) bind(to *kong.Context) error {
-	for _, provide := range []any{e.config, e.open, e.place, e.client, e.currentOrganization} {
+	for _, provide := range []any{e.config, e.open, e.target, e.client, e.currentOrganization} {
 		if err := to.BindSingletonProvider(provide); err != nil {
 			return err
 		}
@@ -105,9 +105,9 @@ func (e *environment) currentOrganization(*client.Client) (*client.Organization,
 	return e.organization, e.err
 }
 
-// place is where on the database a command works.
-func (e *environment) place() (admin.Place, error) {
-	return admin.NewPlace(e.flags["organization"], e.flags["as"]), nil
+// target is where on the database a command works, and as whom.
+func (e *environment) target() (admin.Target, error) {
+	return admin.NewTarget(e.flags["organization"], e.flags["as"]), nil
 }
 
 func (e *environment) inside(ctx context.Context) (*client.Client, error) {
@@ -119,7 +119,7 @@ func (e *environment) inside(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := e.place()
+	at, err := e.target()
 	if err != nil {
 		return nil, err
 	}

@@ -20,18 +20,18 @@ type remote struct {
 
 // adminCommands are those of operators.
 type adminCommands struct {
-	App          under[admin.Place, adminAppCommands] `cmd:"" help:"Apps of an organization."`
-	Site         under[admin.Place, siteCommands]     `cmd:"" help:"Sites, and the apps placed on them."`
-	Invite       under[admin.Place, inviteCommands]   `cmd:"" help:"Invites to an organization."`
-	Organization admin.Organization                   `cmd:"" help:"Organizations: make one, list them, change settings."`
-	User         admin.User                           `cmd:"" help:"People."`
-	Member       admin.Member                         `cmd:"" help:"Who is in an organization."`
-	Key          admin.Key                            `cmd:"" help:"API keys."`
-	Activity     admin.Activity                       `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
-	Backup       admin.Backup                         `cmd:"" help:"Copy a SQLite database while servers use it."`
-	Restore      admin.Restore                        `cmd:"" help:"Put a backup in the place of a SQLite database."`
-	Resume       admin.Resume                         `cmd:"" help:"Let webhooks and mails go on that a restore has held."`
-	Migrate      admin.Migrate                        `cmd:"" help:"Bring the schema of the database up to date."`
+	App          under[admin.Target, adminAppCommands] `cmd:"" help:"Apps of an organization."`
+	Site         under[admin.Target, siteCommands]     `cmd:"" help:"Sites, and the apps placed on them."`
+	Invite       under[admin.Target, inviteCommands]   `cmd:"" help:"Invites to an organization."`
+	Organization admin.Organization                    `cmd:"" help:"Organizations: make one, list them, change settings."`
+	User         admin.User                            `cmd:"" help:"People."`
+	Member       admin.Member                          `cmd:"" help:"Who is in an organization."`
+	Key          admin.Key                             `cmd:"" help:"API keys."`
+	Activity     admin.Activity                        `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
+	Backup       admin.Backup                          `cmd:"" help:"Copy a SQLite database while servers use it."`
+	Restore      admin.Restore                         `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Resume       admin.Resume                          `cmd:"" help:"Let webhooks and mails go on that a restore has held."`
+	Migrate      admin.Migrate                         `cmd:"" help:"Bring the schema of the database up to date."`
 }
 
 // found is a thing that people may name by its id or by a name.

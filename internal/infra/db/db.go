@@ -139,7 +139,7 @@ func (d *DB) query(ctx context.Context, query string, args []any, row func(scan 
 	if err != nil {
 		return err
 	}
-	span := d.asked(ctx, query)
+	span := d.countStatement(ctx, query)
 	if d.sqlite != nil {
 		err = d.sqlite.readers.query(ctx, query, args, row)
 	} else {
@@ -210,7 +210,7 @@ type Tx struct {
 }
 
 func (t *Tx) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	span := t.db.asked(ctx, query)
+	span := t.db.countStatement(ctx, query)
 	err := t.session.query(ctx, query, args, row)
 	ended(span, err)
 	return err
@@ -297,7 +297,7 @@ func scanInto(scan scanner, columns []any, hold *inflight.Request) error {
 // Exec runs a statement. If it fails, so does the transaction, on PostgreSQL later: with the next
 // statement that answers, or with the commit.
 func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
-	span := t.db.asked(ctx, query)
+	span := t.db.countStatement(ctx, query)
 	err := t.exec(ctx, query, args)
 	ended(span, err)
 	return classify(err)
@@ -305,7 +305,7 @@ func Exec(ctx context.Context, t *Tx, query string, args ...any) error {
 
 // Changed is Exec for a statement of which it matters at once how many rows it changes, or that it fails.
 func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, error) {
-	span := t.db.asked(ctx, query)
+	span := t.db.countStatement(ctx, query)
 	n, err := t.changed(ctx, query, args)
 	ended(span, err)
 	return n, classify(err)
@@ -313,7 +313,7 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, erro
 
 // Insert runs an INSERT of one row into a table with an id, and returns the row's.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
-	span := t.db.asked(ctx, query)
+	span := t.db.countStatement(ctx, query)
 	id, err = t.insert(ctx, query, args)
 	ended(span, err)
 	return id, classify(err)

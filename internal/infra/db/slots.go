@@ -20,37 +20,37 @@ const (
 var errNoConnection = errors.New("no connection to the database was free in time")
 
 // slots are the connections there may be. Callers share them by what they are for (fair.For):
-// each such sort gets at most as many as are left after it, so that those who wait for a table
+// each such use gets at most as many as are left after it, so that those who wait for a table
 // that somebody has locked leave some to the others.
 type slots struct {
 	mu      sync.Mutex
 	free    int
 	shards  []int // the free ones: each transaction has one
-	held    map[sort]int
+	held    map[use]int
 	waiting []*waiter // in the order they came
 	waited  time.Duration
 }
 
-// sort is what callers do with a connection.
-type sort struct {
+// use is what callers do with a connection.
+type use struct {
 	purpose string
 	inTx    bool
 }
 
 // slot is the right to a connection.
 type slot struct {
-	sort
+	use
 	shard int // of a transaction
 }
 
 type waiter struct {
-	sort
+	use
 	in    chan slot
 	since time.Time
 }
 
 func newSlots(connections, shards int) *slots {
-	p := &slots{free: connections, held: map[sort]int{}}
+	p := &slots{free: connections, held: map[use]int{}}
 	for shard := range shards {
 		p.shards = append(p.shards, shard)
 	}
@@ -60,7 +60,7 @@ func newSlots(connections, shards int) *slots {
 // enter waits for a slot, until a time at most.
 func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
 	p.mu.Lock()
-	what := sort{fair.Purpose(ctx), inTx}
+	what := use{fair.Purpose(ctx), inTx}
 	if p.may(what) {
 		defer p.mu.Unlock()
 		return p.take(what), nil
@@ -84,15 +84,15 @@ func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 	return <-w.in, nil // just now
 }
 
-// may reports whether one of a sort may have a slot now. The caller of this and the
+// may reports whether a use may have a slot now. The caller of this and the
 // following holds mu.
-func (p *slots) may(s sort) bool {
+func (p *slots) may(s use) bool {
 	held := p.held[s]
 	return p.free > 0 && (held == 0 || held < p.free) && (!s.inTx || len(p.shards) > 0)
 }
 
-func (p *slots) take(s sort) slot {
-	taken := slot{sort: s}
+func (p *slots) take(s use) slot {
+	taken := slot{use: s}
 	if s.inTx {
 		last := len(p.shards) - 1
 		taken.shard, p.shards = p.shards[last], p.shards[:last]
@@ -105,10 +105,10 @@ func (p *slots) take(s sort) slot {
 // admit gives slots to those waiting who may have one.
 func (p *slots) admit() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-		if !p.may(w.sort) {
+		if !p.may(w.use) {
 			return false
 		}
-		w.in <- p.take(w.sort)
+		w.in <- p.take(w.use)
 		p.waited += time.Since(w.since)
 		return true
 	})
@@ -133,8 +133,8 @@ func (p *slots) giveBack(given slot) {
 		p.shards = append(p.shards, given.shard)
 	}
 	p.free++
-	if p.held[given.sort]--; p.held[given.sort] == 0 {
-		delete(p.held, given.sort)
+	if p.held[given.use]--; p.held[given.use] == 0 {
+		delete(p.held, given.use)
 	}
 }
 

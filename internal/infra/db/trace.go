@@ -7,9 +7,9 @@ import (
 	"foyer/internal/infra/trace"
 )
 
-// asked counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of one
+// countStatement counts a statement, and starts its span if it is part of a trace. On PostgreSQL the span of one
 // that answers nothing is short: it travels with the next one.
-func (d *DB) asked(ctx context.Context, query string) *trace.Span {
+func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 	d.statements.Add(1)
 	if d.Tracer == nil {
 		return nil

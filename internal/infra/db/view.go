@@ -52,7 +52,7 @@ type moment struct {
 }
 
 func (m moment) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	span := m.db.asked(ctx, query)
+	span := m.db.countStatement(ctx, query)
 	err := m.Querier.query(ctx, query, args, row)
 	ended(span, err)
 	return err

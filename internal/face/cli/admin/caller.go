@@ -59,19 +59,19 @@ func named(ctx context.Context, d *server.Domain, name string) (org.Organization
 	return org.Organization{}, fault.Field(fault.Invalid, "organization", "There are %d organizations named %s: give the id of one.", len(found), name)
 }
 
-// Place is where on the database a command works, and as whom.
-type Place struct {
+// Target is where on the database a command works, and as whom.
+type Target struct {
 	where
 	As string `placeholder:"EMAIL" help:"Act as this member. Without it, as the owner who joined first."`
 }
 
-// NewPlace returns the place that flags name.
-func NewPlace(organization, as string) Place { return Place{where{organization}, as} }
+// NewTarget returns the target that flags name.
+func NewTarget(organization, as string) Target { return Target{where{organization}, as} }
 
 // Client returns a client of the API on the database, which acts as the member, and the
 // organization.
-func (p Place) Client(ctx context.Context, d *server.Domain, baseURL string, log *slog.Logger) (*client.Client, *client.Organization, error) {
-	by, err := p.Caller(ctx, d)
+func (t Target) Client(ctx context.Context, d *server.Domain, baseURL string, log *slog.Logger) (*client.Client, *client.Organization, error) {
+	by, err := t.Caller(ctx, d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,24 +87,24 @@ func (p Place) Client(ctx context.Context, d *server.Domain, baseURL string, log
 }
 
 // Caller returns the member that a command acts as.
-func (p Place) Caller(ctx context.Context, d *server.Domain) (access.Caller, error) {
-	o, err := p.find(ctx, d)
+func (t Target) Caller(ctx context.Context, d *server.Domain) (access.Caller, error) {
+	o, err := t.find(ctx, d)
 	if err != nil {
 		return access.Caller{}, err
 	}
-	member, err := p.member(ctx, d, o.ID)
+	member, err := t.member(ctx, d, o.ID)
 	if err != nil {
 		return access.Caller{}, err
 	}
 	return access.Caller{UserID: member.User.ID, Scope: access.All, Level: member.Level, Organization: o.Organization}, nil
 }
 
-func (p Place) member(ctx context.Context, d *server.Domain, organizationID string) (org.Membership, error) {
+func (t Target) member(ctx context.Context, d *server.Domain, organizationID string) (org.Membership, error) {
 	members, err := d.Organizations.Members(ctx, organizationID)
 	if err != nil {
 		return org.Membership{}, err
 	}
-	if p.As == "" {
+	if t.As == "" {
 		for _, m := range members {
 			if m.Level == access.Owner {
 				return m, nil
@@ -112,7 +112,7 @@ func (p Place) member(ctx context.Context, d *server.Domain, organizationID stri
 		}
 		return org.Membership{}, fault.New(fault.NotFound, "The organization has no owner yet: make one with `foyer admin member add --level=owner`.")
 	}
-	return memberByEmail(members, "as", p.As)
+	return memberByEmail(members, "as", t.As)
 }
 
 // memberByEmail finds a member; field is what is blamed if there is none.
