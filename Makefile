@@ -7,9 +7,10 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 BINARY   := bin/foyer
 FUZZTIME ?= 5000x
 TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+SCREENS  ?= $(CURDIR)/dist/screens
 TOOL     := go tool -modfile=tools/go.mod
 
-.PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures cover measure vuln
+.PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures screens cover measure vuln
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o $(BINARY) ./cmd/foyer
@@ -74,6 +75,10 @@ bench-peers: build # foyer beside others, into docs/performance.md
 pictures: # those of the console in docs/pictures, of seeded data
 	mkdir -p docs/pictures
 	go test -count 1 -run '^TestPictures$$' ./test/e2e -args -pictures $(CURDIR)/docs/pictures
+
+screens: # each page of the console at both sizes, light and dark, into SCREENS
+	mkdir -p $(SCREENS)
+	go test -count 1 -run '^TestFlows$$/^with_script$$' ./test/e2e -args -screenshots $(SCREENS)
 
 cover:
 	go test -coverpkg ./... -coverprofile coverage.out ./...

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,10 @@ const (
 	overflow = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] : [...document.querySelectorAll("body *")]
 		.filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth && !e.closest(".scroll, pre")).map((e) => e.outerHTML.slice(0, 200))`
 
+	// scrolled are tables that are wider than the page, other than of code.
+	scrolled = `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth && !e.querySelector(".code") && !e.closest(".prose"))
+		.map((e) => e.scrollWidth + " > " + e.clientWidth + ": " + e.innerText.slice(0, 100))`
+
 	// unseenFocus is what does not show that it has the focus.
 	unseenFocus = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 		.filter((e) => !e.disabled && e.type !== "hidden" && e.checkVisibility({ visibilityProperty: true }))
@@ -127,14 +132,35 @@ func accessible(ctx context.Context, t *testing.T, name string, script bool, how
 		if err := chromedp.Do(ctx, appear(a)); err != nil {
 			t.Fatal(err)
 		}
+		photograph(ctx, t, fmt.Sprintf("page-%s-%d-%s", name, a.width, a.scheme), !a.forced)
 		find(fmt.Sprintf("%+v", a), findings, chromedp.EvalAwaitPromise)
 	}
-	if err := chromedp.Do(ctx, appear(appearance{width: 320, scheme: "light"})); err != nil {
-		t.Fatal(err)
+	for _, width := range []int64{970, 800, 320} {
+		if err := chromedp.Do(ctx, appear(appearance{width: width, scheme: "light"})); err != nil {
+			t.Fatal(err)
+		}
+		find(fmt.Sprintf("cut off at %d px", width), overflow)
+		find(fmt.Sprintf("scrolls sideways at %d px", width), scrolled)
 	}
-	find("cut off at 320 px", overflow)
 	find("focus is not seen", unseenFocus)
 	if err := chromedp.Do(ctx, appear(appearance{width: 1366, scheme: "light"}), setScript(script)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// photograph keeps how a page looks, if somebody wants to look at it.
+func photograph(ctx context.Context, t *testing.T, name string, wanted bool) {
+	t.Helper()
+	if *screenshots == "" || !wanted {
+		return
+	}
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Logf("%s: %v", name, err) // too large
+		return
+	}
+	file := regexp.MustCompile(`[^\w-]+`).ReplaceAllString(name, "_") + ".png"
+	if err := os.WriteFile(filepath.Join(*screenshots, file), picture, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -53,14 +53,12 @@ func everyPublicPage(d *desk) {
 		"/invite", "/invite/wrong", "/signin", "/signin/wrong", "/address", "/address/wrong")
 }
 
-// crawl looks at pages and at all that they lead to, one of each kind, which must be so many. They take turns in
-// how they appear: what is light with script is dark without.
+// crawl looks at pages and at all that they lead to, one of each kind, which must be so many: at both sizes, light
+// and dark.
 func (d *desk) crawl(most int, ahead ...string) {
-	light, dark := appearance{width: 1366, scheme: "light"}, appearance{width: 390, scheme: "dark"}
-	turns := [][]appearance{{dark}, {light}}
+	how := []appearance{{width: 1366, scheme: "light"}, {width: 1366, scheme: "dark"}, {width: 390, scheme: "light"}, {width: 390, scheme: "dark"}}
 	if d.script {
-		forced := appearance{width: 1366, scheme: "light", forced: true}
-		turns = [][]appearance{{light, forced}, {dark, forced}}
+		how = append(how, appearance{width: 1366, scheme: "light", forced: true})
 	}
 	seen := map[string]bool{}
 	for len(ahead) > 0 {
@@ -73,7 +71,7 @@ func (d *desk) crawl(most int, ahead ...string) {
 		if err := chromedp.Do(d.tab, to(d.i.url+page)); err != nil {
 			d.Fatalf("%s: %v", page, err)
 		}
-		accessible(d.tab, d.T, page, d.script, turns[len(seen)%2]...)
+		accessible(d.tab, d.T, kindOf(page), d.script, how...)
 		links, err := chromedp.Run(d.tab, chromedp.Evaluate[[]string](`[...document.links].filter((a) => a.origin === location.origin).map((a) => a.pathname + a.search)`))
 		if err != nil {
 			d.Fatalf("%s: %v", page, err)

@@ -169,9 +169,9 @@ func edit(d *desk) {
 }
 
 func rollBack(d *desk) {
-	d.sees("Hello", []string{"3 current", "Mended"}, follow("Hello"))
-	d.sees("Version 1", nil, follow("1"))
-	d.sees("Hello", []string{"Hello is now at version 1."}, press("Roll back to this version"))
+	d.sees("Hello", []string{"4 current", "Mended"}, follow("Hello"))
+	d.sees("Version 2", nil, follow("2"))
+	d.sees("Hello", []string{"Hello is now at version 2."}, press("Roll back to this version"))
 }
 
 func install(d *desk) {
@@ -187,8 +187,7 @@ func pressIn(id string) step {
 }
 
 func values(d *desk) {
-	d.sees("Put Banner on a site", nil, follow("Put it on a site"))
-	d.sees("Banner", []string{"How it looks", "Loud ones blink.", "Left empty, a field has its default."}, press("Put it on the site"))
+	d.sees("Banner", []string{"How it looks", "Loud ones blink.", "Left empty, a field has its default."}, press("Put it on Shop"))
 	d.sees("Banner", []string{"Height: Must be a number."}, fillNamed("config.n", "high"), fillNamed("config.look", `"loud"`), press("Save"), waitFor(".alert"))
 	d.sees("Banner", []string{"Banner runs version 1 on Shop now."}, fillNamed("config.n", "7"), press("Save"), waitFor(".said"))
 	d.sees("Banner", []string{"This is what you typed."}, fillNamed("config.n", "8"), press("Preview"), waitFor(".said"))
@@ -202,7 +201,7 @@ func fillNamed(name, text string) step {
 func upgrade(d *desk) {
 	d.sees("Banner", []string{"Height", "7"}, follow("Files and versions"))
 	d.sees("Upgrade Banner", []string{"Title", "new, required", "Sites keep the version they run", "v1.1.0' }"}, follow("Review the upgrade to v1.1.0"))
-	d.sees("Banner", []string{"Banner is now at v1.1.0.", "config.title"}, press("Upgrade to v1.1.0"))
+	d.sees("Banner", []string{"Banner is now at v1.1.0.", "Version 2 waits for a value: title"}, press("Upgrade to v1.1.0"))
 }
 
 func disable(d *desk) {
