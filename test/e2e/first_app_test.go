@@ -1,49 +1,35 @@
 package e2e
 
 import (
-	"bytes"
+	"bufio"
 	"io"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 )
 
-// lockedText is what a program writes while it runs.
-type lockedText struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lockedText) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(text)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
-}
-
 // From the first start to an app of one's own that runs on the try page, by what the screen says: a key,
 // a name, and three buttons.
 func TestFirstApp(t *testing.T) {
 	t.Parallel()
-	var out lockedText
-	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), &out, io.Discard)
+	out, screen := io.Pipe()
+	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), screen, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
+	go func() { <-p.ended; screen.Close() }()
+	key := ""
+	for lines := bufio.NewScanner(out); key == "" && lines.Scan(); {
+		key = regexp.MustCompile(`foy_\w{43}`).FindString(lines.Text())
+	}
+	go io.Copy(io.Discard, out)
 	url, err := p.awaitURL()
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := regexp.MustCompile(`foy_\w{43}`).FindString(out.String())
 	ctx := browser(t)
 	shows := func(heading, text string, steps ...step) {
 		t.Helper()

@@ -133,7 +133,7 @@ func TestKeys(t *testing.T) {
 	is := func(what, expression string) {
 		t.Helper()
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
-				t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: %v", what, err)
 		}
 	}
 	look(ctx, t, "keys", "Sign in", focused(), chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
@@ -160,4 +160,3 @@ func TestKeys(t *testing.T) {
 	}
 	look(ctx, t, "keys", "Banner", leave(chromedp.KeyEvent(kb.Enter)))
 }
-
