@@ -1,12 +1,14 @@
 package loader_test
 
 import (
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,12 +63,18 @@ func newFoyer(t *testing.T) *foyer {
 		token:    fmt.Sprintf("SITE%d", sites.Add(1)), // pages share what they store
 		previews: map[string]string{}, bundles: map[string]http.HandlerFunc{}, beacons: make(chan string, 10),
 	}
-	f.Server = httptest.NewServer(f)
-	t.Cleanup(func() {
-		f.CloseClientConnections()
-		f.Close()
-	})
+	f.Server = httptest.NewUnstartedServer(f)
+	f.Config.BaseContext = func(net.Listener) context.Context { return t.Context() } // ends what a test's answer waits for
+	f.Start()
+	t.Cleanup(f.stop)
 	return f
+}
+
+// stop ends the server. No browser connects once more between its connections' end and its own.
+func (f *foyer) stop() {
+	_ = f.Listener.Close()
+	f.CloseClientConnections()
+	f.Close()
 }
 
 func (f *foyer) element() string {

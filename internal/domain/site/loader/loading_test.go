@@ -123,8 +123,7 @@ func testServerStopped(t *testing.T, b *browser) {
 	f.publish(1, f.logging(1, "one"), f.logging(2, "two"))
 	p := page{script: "await ready; await pause()"}
 	want(t, "log", []string{"one", "two"}, b.open(t, f, p).Log)
-	f.CloseClientConnections()
-	f.Close()
+	f.stop()
 	for range 2 {
 		got := b.open(t, f, p)
 		want(t, "log without a server", []string{"one", "two"}, got.Log)
@@ -184,8 +183,7 @@ func testDeletedSite(t *testing.T, b *browser) {
 	got := b.open(t, f, page{script: "await ready"})
 	want(t, "log", []string{}, got.Log)
 	clean(t, got)
-	f.CloseClientConnections()
-	f.Close()
+	f.stop()
 	want(t, "log without a server", []string{}, b.open(t, f, page{script: "await ready"}).Log)
 }
 
