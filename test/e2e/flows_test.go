@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ var flows = []struct {
 	{"edit with an error, and mend it", edit},
 	{"roll back", rollBack},
 	{"install", install},
+	{"install from the catalog", installFromCatalog},
 	{"values", values},
 	{"upgrade with its difference", upgrade},
 	{"disable", disable},
@@ -36,6 +39,7 @@ var flows = []struct {
 	{"change a role", changeRole},
 	{"make and revoke a key", keys},
 	{"search and go", search},
+	{"search everywhere", searchEverywhere},
 	{"choose the language of the samples", readDocs},
 	{"every page", everyPage},
 	{"sign in by a link", byLink},
@@ -84,12 +88,22 @@ func sitDown(t *testing.T, script bool) *desk {
 			"site.ts": "export function inject() { document.title = '" + tag + "' }\n",
 		}))
 	}
+	listed := host.Repo(t, "clock")
+	listed.Tag(t, "v2.0.0", listed.Commit(t, map[string]string{
+		"plugin.json": `{"name": "Clock", "config": [{"key": "zone", "name": "Zone", "type": "string", "default": "UTC", "site": true}]}`,
+		"site.ts":     "export function inject() {}\n", "README.md": "# Clock\n\nShows the **time**, see [how](https://clock.example).\n",
+	}))
+	catalog := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(catalog, []byte(`[{"name": "Clock", "url": "`+listed.URL+`", "description": "Shows the time.", "verified": true}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	provider := oidctest.Start(t)
 	provider.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "grace@acme.example"}})
 	smtp := mailtest.Start(t, mailtest.Config{})
 	s := newSettings(t, "sqlite", smtp.URL())
 	s["LISTEN"] = freeAddress(t)
 	s["BASE_URL"], s["MAIL_FROM"], s["UPSTREAM_ALLOW"] = "http://"+s["LISTEN"], "foyer@acme.example", "127.0.0.0/8"
+	s["CATALOG"] = catalog
 	p := provider.Settings("")
 	s["OIDC_ISSUER"], s["OIDC_CLIENT_ID"], s["OIDC_CLIENT_SECRET"], s["OIDC_NAME"] = p.Issuer, p.ClientID, p.ClientSecret, "Acme"
 	d := &desk{T: t, i: launch(t, s), key: s["BOOTSTRAP_KEY"], tab: browserFor(t, 10*time.Minute), script: script, smtp: smtp, upstream: repo.URL}
@@ -175,10 +189,20 @@ func rollBack(d *desk) {
 }
 
 func install(d *desk) {
-	d.sees("Add an app", []string{"Notification Bar"}, follow("Apps"), follow("Add an app"))
+	d.sees("Add an app", []string{"Clock"}, follow("Apps"), follow("Add an app"))
 	d.sees("Add an app", nil, follow("Git repository"))
 	d.sees("Add an app", []string{"Repository: The url must start"}, fill("url", "ssh://x"), pressIn("url"), waitFor(".alert"))
 	d.sees("Banner", []string{"Banner is installed.", "the newest is v1.1.0"}, fill("url", d.upstream), fill("tag", "v1.0.0"), pressIn("url"))
+}
+
+func installFromCatalog(d *desk) {
+	d.sees("Add an app", []string{"Shows the time."}, follow("Apps"), follow("Add an app"))
+	d.sees("Add an app", []string{"No app of the catalog matches."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "xyz"), press("Search"))
+	d.sees("Clock", []string{"Readme", "Shows the time, see how.", "Zone", "v2.0.0"}, follow("Show all"), follow("Clock"))
+	d.sees("Clock", []string{"Clock is installed.", "Put it on Shop"}, press("Install v2.0.0"))
+	d.sees("Add an app", []string{"installed"}, follow("Apps"), follow("Add an app"))
+	d.sees("Clock", []string{"Clock is on the site, and runs."}, follow("Apps"), follow("Clock"), press("Put it on Shop"))
+	d.sees("Banner", nil, follow("Apps"), follow("Banner"))
 }
 
 // pressIn sends the form of a field.
@@ -219,7 +243,7 @@ func withdraw(d *desk) {
 
 func sites(d *desk) {
 	d.sees("Shop", []string{"Banner", "Hello"}, follow("Sites"), follow("Shop"))
-	d.sees("Shop", []string{"Banner is now at position 1."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
+	d.sees("Shop", []string{"Banner is now at position 2."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
 	d.sees("History", []string{"now"}, follow("History"))
 	d.sees("History", nil, leave(chromedp.Click(`//button[@aria-label="Restore revision 2"]`)), waitFor(".said"))
 	d.sees("Shop", []string{"off"}, follow("Shop"), press("Switch the site off"), waitFor("h1 .tag.bad"))
@@ -283,6 +307,18 @@ func search(d *desk) {
 	d.sees("Apps", []string{"Banner", "Show all"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "ban"), press("Search"))
 	d.sees("Apps", []string{"No app matches."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "x"), press("Search"))
 	d.sees("Banner", nil, follow("Show all"), follow("Banner"))
+}
+
+// searchEverywhere finds what there is by a part of its name: with script while it is typed.
+func searchEverywhere(d *desk) {
+	finder := chromedp.CSS(".finder input")
+	if d.script {
+		d.sees("Shop", nil, chromedp.SendKeys(finder, "sho"), waitFor(".finder .found a"), leave(chromedp.Click(chromedp.CSS(".finder .found a[href*='/sites/']"))))
+	}
+	d.sees("Search", []string{"Members", "ada@x.example"}, chromedp.SendKeys(finder, "ada"), leave(chromedp.SendKeys(finder, "\r")))
+	d.sees("Search", []string{"Nothing found."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "xyzzy"), press("Search"))
+	d.sees("Search", []string{"Shop"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "sho"), press("Search"))
+	d.sees("Shop", nil, follow("Shop"))
 }
 
 func byLink(d *desk) {
