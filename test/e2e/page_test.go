@@ -20,11 +20,12 @@ var screenshots = flag.String("screenshots", "", "write what the browser shows i
 // browser is a headless Chromium, for a minute.
 func browser(t *testing.T) context.Context { return browserFor(t, time.Minute) }
 
-func browserFor(t *testing.T, long time.Duration) context.Context {
+func browserFor(t *testing.T, long time.Duration, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(420, 900),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+	options = append(options, flags...)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
