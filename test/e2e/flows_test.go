@@ -226,6 +226,8 @@ func upgrade(d *desk) {
 	d.sees("Banner", []string{"Height", "7"}, follow("Files and versions"))
 	d.sees("Upgrade Banner", []string{"Title", "new, required", "Sites keep the version they run", "v1.1.0' }"}, follow("Review the upgrade to v1.1.0"))
 	d.sees("Banner", []string{"Banner is now at v1.1.0.", "Version 2 waits for a value: title"}, press("Upgrade to v1.1.0"))
+	d.sees("Upgrade Banner", []string{"It is at v1.1.0 already"}, follow("Upgrade, or go to another tag"))
+	d.sees("Banner", nil, follow("Back to the app"))
 }
 
 func disable(d *desk) {

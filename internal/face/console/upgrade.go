@@ -22,6 +22,11 @@ type Upgrade struct {
 	Fields []fieldChange
 }
 
+// Same reports whether the app is there already.
+func (p Upgrade) Same() bool {
+	return p.To.Tag == p.App.Tag && len(p.Files.Files) == 0 && !p.Moved
+}
+
 // fieldChange is a field of the schema that came or went.
 type fieldChange struct {
 	Title string
