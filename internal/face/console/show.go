@@ -45,6 +45,7 @@ var templates = markup.New(files, template.FuncMap{
 	"failing":  failing,
 	"share":    share,
 	"branches": func(within []branch, page Source) branches { return branches{within, page} },
+	"hour":     hour,
 	"level":    func(l client.Level) string { return access.Level(l).String() },
 })
 
@@ -57,6 +58,14 @@ var labels = map[string]string{
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
 	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",
+}
+
+// hour is when something was last used, which is kept to the hour: not before it began.
+func hour(used *time.Time, began time.Time) time.Time {
+	if used.Before(began) {
+		return began
+	}
+	return *used
 }
 
 // moment is a time within a sentence.
