@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 )
 
@@ -106,7 +107,7 @@ func (f Frame) Line(e client.AuditEntry) Line {
 	l.By = text[0] >= 'a' || text[0] == '%'
 	for _, c := range e.Detail.Changes {
 		if c.Field != "source" || l.Difference == "" {
-			l.Changes = append(l.Changes, changed{c.Field, line(words(c.Before)), line(words(c.After)), isLong(c.Before) || isLong(c.After)})
+			l.Changes = append(l.Changes, changeOf(c))
 		}
 	}
 	return l
@@ -134,6 +135,22 @@ func (f Frame) difference(e client.AuditEntry) string {
 type changed struct {
 	Field, Before, After string
 	Long                 bool // its values are not shown
+}
+
+func changeOf(c client.Change) changed {
+	if c.Field == "level" {
+		return changed{Field: "role", Before: role(c.Before), After: role(c.After)}
+	}
+	return changed{c.Field, line(words(c.Before)), line(words(c.After)), isLong(c.Before) || isLong(c.After)}
+}
+
+// role is what a level is called; "": there is none.
+func role(level json.RawMessage) string {
+	var l access.Level
+	if json.Unmarshal(level, &l) != nil || l == 0 {
+		return ""
+	}
+	return l.String()
 }
 
 // isLong reports whether a value has others within, other than texts.
