@@ -74,7 +74,7 @@ func TestConsoleSaysOnce(t *testing.T) {
 		t.Errorf("said twice:\n%s", again.body)
 	}
 	for _, cookie := range []string{"x", "gICA", "!", ""} { // gICA: no UTF-8
-		if got := v.send("GET", made.path+"?said=saved", "", "Cookie", "foyer-said="+cookie); strings.Contains(got.body, `role="status"`) {
+		if got := v.send("GET", made.path+"?flash=saved", "", "Cookie", "foyer-flash="+cookie); strings.Contains(got.body, `role="status"`) {
 			t.Errorf("%q: %s", cookie, got.body)
 		}
 	}

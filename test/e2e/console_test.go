@@ -92,7 +92,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("previewed", "Invite people", []string{"The mail to ada@x.example", "Nobody has been invited yet."}, fill("addresses", "ada@x.example"), press("Preview the mail"), waitFor(".mail"))
 	sees("invited", "2 invited, 1 not", []string{"ada@x.example", "eve@x.example", "not mailed", "passes on each link"}, fill("addresses", "ada@x.example\neve@x.example\nnobody"), press("Invite"), waitFor("table"))
 	sees("link", "Invites", []string{i.url + "/invite/", "Copy"}, follow("Invites"), press("Link"), waitFor("#link"))
-	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".said"))
+	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".flash"))
 
 	sees("members", "Members", []string{"grace@acme.example"}, follow("Members"))
 	sees("role", "Change your own role", []string{"You cannot take this back yourself."}, follow("Change role of grace@acme.example"))
@@ -100,7 +100,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("last", "Leave My organization", []string{"owner"}, press("Leave My organization"), waitFor(".alert"))
 
 	sees("settings", "Settings", []string{"Id"}, follow("Settings"))
-	sees("set", "Settings", []string{"The settings of Acme are changed."}, fill("name", "Acme"), press("Change the settings"), waitFor(".said"))
+	sees("set", "Settings", []string{"The settings of Acme are changed."}, fill("name", "Acme"), press("Change the settings"), waitFor(".flash"))
 	sees("audit", "Activity", []string{"Acme"}, follow("Activity"))
 	sees("overview-later", "Acme", []string{"First steps", "Latest activity"}, follow("Overview"))
 

@@ -38,7 +38,7 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-typed", "site.ts", write("export const a = ;\n"))
 	look(ctx, t, "editor-second", "lib/b.css", chromedp.Click(chromedp.CSS(`.tree a[data-file="lib/b.css"]`)), find(`"p { color: red }"`, shown), write("p { color: blue }\n"))
 	look(ctx, t, "editor-review", "site.ts", press("Show what changes"), waitFor(".review .diff"))
-	look(ctx, t, "editor-saved", "site.ts", save, waitFor(".said"))
+	look(ctx, t, "editor-saved", "site.ts", save, waitFor(".flash"))
 	look(ctx, t, "editor-error", "site.ts", find(`true`, `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-lintRange-error, .cm-lintPoint-error") !== null`))
 
 	// Leaving with text that is not saved would ask: the draft is as it is kept then.

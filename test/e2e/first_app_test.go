@@ -55,7 +55,7 @@ func TestFirstApp(t *testing.T) {
 		}
 	}
 	runs("Hello from your own app!")
-	shows("Banner", "Banner runs version 1 on Demo now.", fillNamed("config.text", "Good morning"), press("Save"), waitFor(".said"))
+	shows("Banner", "Banner runs version 1 on Demo now.", fillNamed("config.text", "Good morning"), press("Save"), waitFor(".flash"))
 	runs("Good morning")
 }
 

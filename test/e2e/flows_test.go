@@ -213,8 +213,8 @@ func pressIn(id string) step {
 func values(d *desk) {
 	d.sees("Banner", []string{"How it looks", "Loud ones blink.", "Left empty, a field has its default."}, press("Put it on Shop"))
 	d.sees("Banner", []string{"Height: Must be a number."}, fillNamed("config.n", "high"), fillNamed("config.look", `"loud"`), press("Save"), waitFor(".alert"))
-	d.sees("Banner", []string{"Banner runs version 1 on Shop now."}, fillNamed("config.n", "7"), press("Save"), waitFor(".said"))
-	d.sees("Banner", []string{"This is what you typed."}, fillNamed("config.n", "8"), press("Preview"), waitFor(".said"))
+	d.sees("Banner", []string{"Banner runs version 1 on Shop now."}, fillNamed("config.n", "7"), press("Save"), waitFor(".flash"))
+	d.sees("Banner", []string{"This is what you typed."}, fillNamed("config.n", "8"), press("Preview"), waitFor(".flash"))
 }
 
 // fillNamed fills a field whose id has dots.
@@ -232,22 +232,22 @@ func upgrade(d *desk) {
 
 func disable(d *desk) {
 	d.sees("Banner", []string{"Reason: "}, open("Disable the app"), fill("reason", " "), press("Disable it"), waitFor("#faults"))
-	d.sees("Banner", []string{"Banner is disabled", "It leaks."}, fill("reason", "It leaks."), press("Disable it"), waitFor(".said"))
+	d.sees("Banner", []string{"Banner is disabled", "It leaks."}, fill("reason", "It leaks."), press("Disable it"), waitFor(".flash"))
 	d.sees("Apps", []string{"disabled"}, follow("Apps"))
 	d.sees("Banner", []string{"Banner is enabled."}, follow("Banner"), press("Enable it again"), chromedp.WaitNotPresent(chromedp.CSS(".alert .small")))
 }
 
 func withdraw(d *desk) {
 	d.sees("Version 1", []string{"v1.0.0' }"}, follow("1"))
-	d.sees("Version 1", []string{"Version 1 is withdrawn"}, fill("reason", "It blinks."), press("Withdraw version 1"), waitFor(".said"))
+	d.sees("Version 1", []string{"Version 1 is withdrawn"}, fill("reason", "It blinks."), press("Withdraw version 1"), waitFor(".flash"))
 	d.sees("Version 1", []string{"Version 1 is restored."}, press("Restore version 1"), chromedp.WaitNotPresent(chromedp.CSS(".alert")))
 }
 
 func sites(d *desk) {
 	d.sees("Shop", []string{"Banner", "Hello"}, follow("Sites"), follow("Shop"))
-	d.sees("Shop", []string{"Banner is now at position 2."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".said")))
+	d.sees("Shop", []string{"Banner is now at position 2."}, chromedp.Steps(leave(chromedp.Click(`//button[@aria-label="Move Banner up"]`)), waitFor(".flash")))
 	d.sees("History", []string{"now"}, follow("History"))
-	d.sees("History", nil, leave(chromedp.Click(`//button[@aria-label="Restore revision 2"]`)), waitFor(".said"))
+	d.sees("History", nil, leave(chromedp.Click(`//button[@aria-label="Restore revision 2"]`)), waitFor(".flash"))
 	d.sees("Shop", []string{"off"}, follow("Shop"), press("Switch the site off"), waitFor("h1 .tag.bad"))
 	d.sees("Shop", nil, press("Switch the site on"), chromedp.WaitNotPresent(chromedp.CSS("h1 .tag.bad")))
 }
@@ -271,7 +271,7 @@ func resend(d *desk) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !failed(); pause() {
 	}
 	d.sees("Invites", []string{"no such user"}, follow("Invites"), d.to("/invites?status=pending&delivery=failed"))
-	d.sees("Invites", []string{"A new link is on its way"}, chromedp.Click(chromedp.CSS(`td input[type=checkbox]`)), leave(chromedp.Click(chromedp.CSS(`button[form=chosen][value=resend]`))), waitFor(".said"))
+	d.sees("Invites", []string{"A new link is on its way"}, chromedp.Click(chromedp.CSS(`td input[type=checkbox]`)), leave(chromedp.Click(chromedp.CSS(`button[form=chosen][value=resend]`))), waitFor(".flash"))
 }
 
 func changeRole(d *desk) {
@@ -292,7 +292,7 @@ func changeRole(d *desk) {
 	}
 	d.sees("Members", []string{"ada@x.example"}, follow("Members"))
 	d.sees("Change the role of Ada", nil, follow("Change role of ada@x.example"))
-	d.sees("Members", []string{"Ada is now an admin."}, chromedp.Click(chromedp.CSS(`input[name=level][value=admin], input[name=level][value="8"]`)), press("Change role"), waitFor(".said"))
+	d.sees("Members", []string{"Ada is now an admin."}, chromedp.Click(chromedp.CSS(`input[name=level][value=admin], input[name=level][value="8"]`)), press("Change role"), waitFor(".flash"))
 	d.sees("Remove Ada", []string{"They lose access at once"}, follow("Remove ada@x.example"))
 }
 
@@ -301,7 +301,7 @@ func keys(d *desk) {
 	d.sees("Your keys", []string{"Scopes: "}, press("Create the key"), waitFor(".alert"))
 	d.sees("Your new key", []string{"foy_"}, fill("name", "reports"), chromedp.Click(chromedp.CSS(`input[value="plugin:read"]`)), press("Create the key"))
 	d.sees("Your keys", []string{"reports"}, to(d.i.url+"/console/keys"))
-	d.sees("Your keys", []string{"revoked"}, open("Revoke reports"), press("Revoke reports"), waitFor(".said"))
+	d.sees("Your keys", []string{"revoked"}, open("Revoke reports"), press("Revoke reports"), waitFor(".flash"))
 }
 
 func search(d *desk) {

@@ -116,7 +116,7 @@ func TestKeyboard(t *testing.T) {
 	k.reach("Runs on this site")
 	k.press(" ")
 	k.enter("Save", "Banner")
-	if text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(".said"))); err != nil || text != "Banner is off on Shop now." {
+	if text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(".flash"))); err != nil || text != "Banner is off on Shop now." {
 		t.Errorf("%q, %v", text, err)
 	}
 }

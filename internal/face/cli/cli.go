@@ -183,7 +183,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 		args = slices.Concat(args[1:], []string{"--help"})
 	}
 	e := newEnvironment(environ, stderr)
-	args, err = e.goOn(flagsLast(args))
+	args, err = e.rewriteOldName(flagsLast(args))
 	if err != nil {
 		return terminal.Misused(err)
 	}

@@ -17,9 +17,9 @@ var operators = []string{"user list", "backup", "restore", "migrate", "organizat
 // Those that came with admin, and have no other name.
 var admins = []string{"user signin-link", "user delete", "user unlink", "organization delete", "activity verify"}
 
-// goOn lets commands on the database go on under their old names, for one release. None of them asked then
+// rewriteOldName lets commands on the database go on under their old names, for one release. None of them asked then
 // whether it is meant, but restore does.
-func (e *environment) goOn(args []string) ([]string, error) {
+func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	words, flags := split(args)
 	command := strings.Join(words[:min(2, len(words))], " ")
 	if len(words) > 0 && slices.Contains(operators, words[0]) {

@@ -40,7 +40,7 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"app push -- --as", "", "app push -- --as"},
 	} {
 		var warned bytes.Buffer
-		args, err := newEnvironment(strings.Fields(c.environ), &warned).goOn(flagsLast(strings.Fields(c.line)))
+		args, err := newEnvironment(strings.Fields(c.environ), &warned).rewriteOldName(flagsLast(strings.Fields(c.line)))
 		got := strings.Join(args, " ")
 		if name, refused := strings.CutPrefix(c.want, "refused: "); refused {
 			if err == nil || !strings.Contains(err.Error(), "`"+name+"`") {

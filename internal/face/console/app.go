@@ -189,13 +189,13 @@ func (v *visit) appPath() string {
 }
 
 // onApp does something to the app that the path names, and says what.
-func (v *visit) onApp(do func(id int64) (said string, err error)) (next, error) {
+func (v *visit) onApp(do func(id int64) (flash string, err error)) (next, error) {
 	id, err := v.appID()
 	if err != nil {
 		return next{}, err
 	}
-	said, err := do(id)
-	return next{said: said}, err
+	flash, err := do(id)
+	return next{flash: flash}, err
 }
 
 // checkInterval is how often the API asks an upstream that answers.

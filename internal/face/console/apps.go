@@ -138,7 +138,7 @@ func upgradeApps(v *visit) (next, error) {
 		}
 		return next{}, &refused
 	}
-	return next{said: "Upgraded: " + line(strings.Join(done, ", ")) + "."}, nil
+	return next{flash: "Upgraded: " + line(strings.Join(done, ", ")) + "."}, nil
 }
 
 func showUnused(v *visit) (markup.Page, error) {

@@ -119,9 +119,9 @@ func checkApps(v *visit) (next, error) {
 		})
 	}
 	asking.Wait()
-	said := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
+	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
 	if n := failed.Load(); n > 0 {
-		said += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
+		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
 	}
-	return next{said: said}, nil
+	return next{flash: flash}, nil
 }

@@ -76,7 +76,7 @@ type action func(*visit) (next, error)
 type next struct {
 	page    *markup.Page
 	path    string // as browsers see it
-	said    string // what was done, for the page that follows
+	flash   string // what was done, for the page that follows
 	signOut bool
 }
 
@@ -220,7 +220,7 @@ func (c *Console) button(s screen) http.Handler {
 		case then.page != nil:
 			c.Write(w, r, templates, http.StatusOK, *then.page)
 		default:
-			c.goOn(w, v, then)
+			c.redirect(w, v, then)
 		}
 	})
 }
@@ -264,8 +264,8 @@ func correctable(status int) bool {
 	return true
 }
 
-// goOn sends the browser to a page that can be reloaded without doing anything again.
-func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
+// redirect sends the browser to a page that can be reloaded without doing anything again.
+func (c *Console) redirect(w http.ResponseWriter, v *visit, then next) {
 	path := then.path
 	if path == "" {
 		path = v.here()
@@ -273,7 +273,7 @@ func (c *Console) goOn(w http.ResponseWriter, v *visit, then next) {
 	if then.signOut {
 		forget(w, c.cookie(""))
 	}
-	c.tell(w, then.said)
+	c.setFlash(w, then.flash)
 	see(w, path)
 }
 
@@ -301,7 +301,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	shown := ErrorPage{Frame: c.bare()}
 	status := c.describe(w, r, err, &shown)
 	if status == http.StatusUnauthorized || signingIn(r) {
-		shown.Said = c.told(w, r)
+		shown.Flash = c.takeFlash(w, r)
 		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown)))
 		return
 	}

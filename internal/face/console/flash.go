@@ -9,32 +9,32 @@ import (
 	"unicode/utf8"
 )
 
-// saidTime is how long the browser keeps what the next page is to say.
-const saidTime = time.Minute
+// flashTime is how long the browser keeps what the next page is to say.
+const flashTime = time.Minute
 
-// saidCookie carries what was done to the page that the browser is sent to. It is no part of the
+// flashCookie carries what was done to the page that the browser is sent to. It is no part of the
 // address: a link would have our pages say whatever it likes.
-func (c *Console) saidCookie(text string) *http.Cookie {
+func (c *Console) flashCookie(text string) *http.Cookie {
 	cookie := c.cookie(base64.RawURLEncoding.EncodeToString([]byte(text)))
-	cookie.Name += "-said"
-	cookie.MaxAge = int(saidTime.Seconds())
+	cookie.Name += "-flash"
+	cookie.MaxAge = int(flashTime.Seconds())
 	return cookie
 }
 
-// tell has the next page say what was done.
-func (c *Console) tell(w http.ResponseWriter, text string) {
+// setFlash has the next page say what was done.
+func (c *Console) setFlash(w http.ResponseWriter, text string) {
 	if text != "" {
-		http.SetCookie(w, c.saidCookie(text))
+		http.SetCookie(w, c.flashCookie(text))
 	}
 }
 
-// told is what was done before this page is shown. It is said once.
-func (c *Console) told(w http.ResponseWriter, r *http.Request) string {
-	kept, err := r.Cookie(c.saidCookie("").Name)
+// takeFlash is what was done before this page is shown. It is said once.
+func (c *Console) takeFlash(w http.ResponseWriter, r *http.Request) string {
+	kept, err := r.Cookie(c.flashCookie("").Name)
 	if err != nil || r.Method != http.MethodGet {
 		return ""
 	}
-	done := c.saidCookie("")
+	done := c.flashCookie("")
 	done.MaxAge = -1
 	http.SetCookie(w, done)
 	text, err := base64.RawURLEncoding.DecodeString(kept.Value)

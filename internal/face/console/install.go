@@ -122,7 +122,7 @@ func createApp(v *visit) (next, error) {
 	return then, err
 }
 
-func (v *visit) create(said string, draft client.AppDraft) (next, error) {
+func (v *visit) create(flash string, draft client.AppDraft) (next, error) {
 	app, err := v.organization.CreateApp(v.ctx(), draft)
-	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), said: sentence(said, app.Name)}, err
+	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), flash: sentence(flash, app.Name)}, err
 }

@@ -91,17 +91,17 @@ func (v *visit) onInvites(one func() string, several string, do func(id string) 
 		return next{}, err
 	}
 	if len(failed) == 0 && done == 1 {
-		return next{said: one()}, nil
+		return next{flash: one()}, nil
 	}
 	number := strconv.Itoa(done)
 	if len(failed) > 0 {
 		number += " of " + strconv.Itoa(len(v.request.PostForm["id"]))
 	}
-	said := fmt.Sprintf(several, number)
+	flash := fmt.Sprintf(several, number)
 	if len(failed) > 0 {
-		said += " Not done for others: " + strings.Join(failed, " ")
+		flash += " Not done for others: " + strings.Join(failed, " ")
 	}
-	return next{said: said}, nil
+	return next{flash: flash}, nil
 }
 
 func resendInvites(v *visit) (next, error) {

@@ -81,7 +81,7 @@ func revokeKey(v *visit) (next, error) {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), signOut: true}, err
 	}
-	return next{said: "The key is revoked: whoever uses it is refused from now on."}, err
+	return next{flash: "The key is revoked: whoever uses it is refused from now on."}, err
 }
 
 // MemberKeys lists the keys that can see the organization, for its admins.
@@ -100,5 +100,5 @@ func revokeMemberKey(v *visit) (next, error) {
 	if id == v.caller.KeyID {
 		return next{path: v.console.root(), signOut: true}, err
 	}
-	return next{said: "The key is revoked: whoever uses it is refused from now on."}, err
+	return next{flash: "The key is revoked: whoever uses it is refused from now on."}, err
 }

@@ -98,11 +98,11 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	said := sentence("%s is now %s.", name(member.User), withArticle(member.Level))
+	flash := sentence("%s is now %s.", name(member.User), withArticle(member.Level))
 	if offer(v.caller).Is(member.User) {
-		said = sentence("You are now %s.", withArticle(member.Level))
+		flash = sentence("You are now %s.", withArticle(member.Level))
 	}
-	return next{path: v.home + "/members", said: said}, nil
+	return next{path: v.home + "/members", flash: flash}, nil
 }
 
 // withArticle is a role in a sentence.
@@ -122,8 +122,8 @@ func removeMember(v *visit) (next, error) {
 		return next{}, err
 	}
 	if offer(v.caller).Is(member.User) { // a key that is bound to the organization ends with the membership
-		said := sentence("You have left %s.", v.caller.Organization.Name)
-		return next{path: v.console.root(), said: said, signOut: v.caller.BoundTo != ""}, nil
+		flash := sentence("You have left %s.", v.caller.Organization.Name)
+		return next{path: v.console.root(), flash: flash, signOut: v.caller.BoundTo != ""}, nil
 	}
-	return next{path: v.home + "/members", said: sentence("%s is no longer a member.", name(member.User))}, nil
+	return next{path: v.home + "/members", flash: sentence("%s is no longer a member.", name(member.User))}, nil
 }

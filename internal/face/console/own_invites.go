@@ -52,11 +52,11 @@ func showOwnInvites(v *visit) (markup.Page, error) {
 
 func acceptOwnInvite(v *visit) (next, error) {
 	o, err := v.client.AcceptOwnInvite(v.ctx(), v.line("id"), "")
-	return next{path: v.console.root() + "/" + o.ID, said: sentence("You are in: this is %s.", o.Name)}, err
+	return next{path: v.console.root() + "/" + o.ID, flash: sentence("You are in: this is %s.", o.Name)}, err
 }
 
 func declineOwnInvite(v *visit) (next, error) {
-	return next{said: "You have declined the invitation."}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
+	return next{flash: "You have declined the invitation."}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
 }
 
 // waiting reports whether there are invites that whoever signs in may answer at once.

@@ -75,13 +75,13 @@ func placeHere(v *visit) (next, error) {
 
 // place puts an app on a site: off, if it needs values that have no default.
 func (v *visit) place(site, app int64) (next, error) {
-	then := next{path: v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10), said: "%s is on the site, and runs."}
+	then := next{path: v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10), flash: "%s is on the site, and runs."}
 	draft := client.PlacementDraft{AppID: app}
 	placed, err := v.organization.PlaceApp(v.ctx(), site, draft)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
-		draft.Enabled, then.said = new(false), "%s is on the site, but off: give it the values that it needs."
+		draft.Enabled, then.flash = new(false), "%s is on the site, but off: give it the values that it needs."
 		placed, err = v.organization.PlaceApp(v.ctx(), site, draft)
 	}
-	then.said = sentence(then.said, placed.Name)
+	then.flash = sentence(then.flash, placed.Name)
 	return then, err
 }

@@ -249,7 +249,7 @@ func savePlacement(v *visit) (next, error) {
 		patch.Enabled = nil // its values would be checked anew
 	}
 	placed, err := v.organization.UpdatePlacement(v.ctx(), before.Site.ID, before.AppID, patch)
-	return next{said: sentence("%s "+state(placed)+" on %s now.", placed.Name, before.Site.Name)}, err
+	return next{flash: sentence("%s "+state(placed)+" on %s now.", placed.Name, before.Site.Name)}, err
 }
 
 // edited leaves out of a patch what is given already: others may have changed it since, and what has become
@@ -286,5 +286,5 @@ func removePlacement(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.DeletePlacement(v.ctx(), site.ID, appID)
 	}
-	return next{path: v.home + "/sites/" + strconv.FormatInt(site.ID, 10), said: sentence("%s is off %s.", placed.Name, site.Name)}, err
+	return next{path: v.home + "/sites/" + strconv.FormatInt(site.ID, 10), flash: sentence("%s is off %s.", placed.Name, site.Name)}, err
 }

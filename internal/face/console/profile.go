@@ -27,7 +27,7 @@ func showProfile(v *visit) (markup.Page, error) {
 func changeNames(v *visit) (next, error) {
 	first, last := v.line("first_name"), v.line("last_name")
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: &first, LastName: &last})
-	return next{said: sentence("You are now called %s.", name(user))}, err
+	return next{flash: sentence("You are now called %s.", name(user))}, err
 }
 
 func changeAddress(v *visit) (next, error) {
@@ -39,11 +39,11 @@ func changeAddress(v *visit) (next, error) {
 	after, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email})
 	switch {
 	case after.Email != before.Email: // the first owner had none
-		return next{said: sentence("Your address is now %s.", after.Email)}, err
+		return next{flash: sentence("Your address is now %s.", after.Email)}, err
 	case strings.EqualFold(email, before.Email):
-		return next{said: sentence("Your address is %s already.", before.Email)}, err
+		return next{flash: sentence("Your address is %s already.", before.Email)}, err
 	}
-	return next{said: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
+	return next{flash: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
 }
 
 // Introduction asks the first owner who they are, before the first invite says it.
@@ -68,5 +68,5 @@ func introduce(v *visit) (next, error) {
 		return next{}, err
 	}
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email, FirstName: &first, LastName: &last})
-	return next{said: sentence("Invites to %s now come from %s.", called, user.Email)}, err
+	return next{flash: sentence("Invites to %s now come from %s.", called, user.Email)}, err
 }

@@ -21,7 +21,7 @@ func endSession(v *visit) (next, error) {
 	if id == v.caller.SessionID {
 		return next{path: v.console.root(), signOut: true}, err
 	}
-	return next{said: "The session has ended."}, err
+	return next{flash: "The session has ended."}, err
 }
 
 func endSessions(v *visit) (next, error) {

@@ -69,5 +69,5 @@ func changeSettings(v *visit) (next, error) {
 		patch.InviteTTL = &seconds
 	}
 	changed, err := v.organization.Change(v.ctx(), patch)
-	return next{said: sentence("The settings of %s are changed.", changed.Name)}, err
+	return next{flash: sentence("The settings of %s are changed.", changed.Name)}, err
 }

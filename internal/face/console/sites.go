@@ -22,7 +22,7 @@ func showSites(v *visit) (markup.Page, error) {
 func createSite(v *visit) (next, error) {
 	name := v.line("name")
 	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: v.origins()})
-	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), said: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
+	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), flash: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
 }
 
 // origins are the lines of a form, one origin each.
@@ -101,13 +101,13 @@ func (v *visit) tryPath(token string) string {
 }
 
 // onSite does something to the site that the path names, and says what.
-func (v *visit) onSite(do func(id int64) (said string, err error)) (next, error) {
+func (v *visit) onSite(do func(id int64) (flash string, err error)) (next, error) {
 	id, err := v.siteID()
 	if err != nil {
 		return next{}, err
 	}
-	said, err := do(id)
-	return next{said: said}, err
+	flash, err := do(id)
+	return next{flash: flash}, err
 }
 
 func describeSite(v *visit) (next, error) {
@@ -119,13 +119,13 @@ func describeSite(v *visit) (next, error) {
 }
 
 func switchSite(v *visit) (next, error) {
-	on, said := v.line("on") == "on", "%s is off: its pages run no app."
+	on, flash := v.line("on") == "on", "%s is off: its pages run no app."
 	if on {
-		said = "%s is on: its pages run its apps again."
+		flash = "%s is on: its pages run its apps again."
 	}
 	return v.onSite(func(id int64) (string, error) {
 		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &on})
-		return sentence(said, site.Name), err
+		return sentence(flash, site.Name), err
 	})
 }
 

@@ -105,11 +105,11 @@ func saveUpload(v *visit) (next, error) {
 		if len(patch) > 0 {
 			_, err = to.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
 		}
-		said := fmt.Sprintf("%d files are changed.", len(patch))
+		flash := fmt.Sprintf("%d files are changed.", len(patch))
 		if len(leftOut) > 0 {
-			said += fmt.Sprintf(" %d were left out, since an app cannot have such files.", len(leftOut))
+			flash += fmt.Sprintf(" %d were left out, since an app cannot have such files.", len(leftOut))
 		}
-		return said, err
+		return flash, err
 	})
 	then.path = v.appPath()
 	return then, err

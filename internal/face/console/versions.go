@@ -224,7 +224,7 @@ func (p *Version) add(version client.Version, number int64) {
 func (v *visit) versionID() (int64, error) { return number(v.request.PathValue("version")) }
 
 // onVersion does something to the version that the path names, and says what.
-func (v *visit) onVersion(do func(id, version int64) (said string, err error)) (next, error) {
+func (v *visit) onVersion(do func(id, version int64) (flash string, err error)) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
 		version, err := v.versionID()
 		if err != nil {

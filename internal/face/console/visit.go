@@ -34,7 +34,7 @@ type visit struct {
 	client       *client.Client
 	organization *client.Organization
 	refused      *client.Error // what was wrong with the form
-	told         string        // what was done before
+	flash        string        // what was done before
 }
 
 // visit finds out who makes a request. Even with an error it may return one.
@@ -54,7 +54,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), identity: identity, client: asked, told: c.told(w, r)}
+	v := &visit{console: c, request: r, home: c.root(), caller: identity.Caller(), identity: identity, client: asked, flash: c.takeFlash(w, r)}
 	id := r.PathValue("organization")
 	if id != "" {
 		v.caller, err = c.Keys.Enter(r.Context(), identity, id)
@@ -223,7 +223,7 @@ type Frame struct {
 	Person           access.Person
 	Offer            Offer
 	Around           Around
-	Said             string         // what was done before it is shown
+	Flash            string         // what was done before it is shown
 	Faults           []client.Fault // of the form that was sent
 	sent             url.Values
 }
@@ -289,7 +289,7 @@ func (v *visit) frame(section string) Frame {
 	around := v.navigation()
 	f := Frame{
 		Root: v.console.root(), Home: cmp.Or(around.Home, v.home), OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
-		Person: v.identity.Person, Offer: offer(v.caller), Around: around, Said: v.told,
+		Person: v.identity.Person, Offer: offer(v.caller), Around: around, Flash: v.flash,
 	}
 	if v.refused != nil {
 		f.Faults, f.sent = v.refused.Errors, v.request.PostForm

@@ -122,12 +122,12 @@ func showWebhook(v *visit) (markup.Page, error) {
 }
 
 // onWebhook does something to the webhook that the path names, and says what.
-func (v *visit) onWebhook(said string, do func(id int64) error) (next, error) {
+func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
 	id, err := v.webhookID()
 	if err != nil {
 		return next{}, err
 	}
-	return next{said: said}, asReceiver(do(id))
+	return next{flash: flash}, asReceiver(do(id))
 }
 
 func describeWebhook(v *visit) (next, error) {
@@ -141,11 +141,11 @@ func describeWebhook(v *visit) (next, error) {
 }
 
 func switchWebhook(v *visit) (next, error) {
-	on, said := v.line("on") == "on", "The webhook is off: nothing is sent to it."
+	on, flash := v.line("on") == "on", "The webhook is off: nothing is sent to it."
 	if on {
-		said = "The webhook is on: it gets what happens from now on."
+		flash = "The webhook is on: it gets what happens from now on."
 	}
-	return v.onWebhook(said, func(id int64) error {
+	return v.onWebhook(flash, func(id int64) error {
 		_, err := v.organization.UpdateWebhook(v.ctx(), id, client.WebhookPatch{Enabled: &on})
 		return err
 	})
