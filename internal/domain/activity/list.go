@@ -183,6 +183,18 @@ func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, e
 	return entries, err
 }
 
+// Last returns the newest entry that fits a filter; [db.ErrNoRow]: there is none.
+func Last(ctx context.Context, q db.Querier, f Filter) (Stored, error) {
+	found, err := list(ctx, q, f, page.Page{Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = db.ErrNoRow
+	}
+	if err != nil {
+		return Stored{}, err
+	}
+	return found[0], nil
+}
+
 func weigh(s Stored) int { return len(s.Changes) }
 
 func (f Filter) list(p page.Page) (query string, args []any) {

@@ -15,6 +15,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream/unpack"
@@ -220,15 +221,23 @@ func cut(d string, limit int) string {
 
 // TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.
 func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (Type, error) {
-	last, err := s.Activity(ctx, c, strconv.FormatInt(id, 10), "", page.Page{Limit: 1})
-	if err != nil || len(last.Items) == 0 {
+	if err := MayRead(c); err != nil {
+		return Local, err
+	}
+	last, err := activity.Last(ctx, s.DB, activity.Filter{
+		OrganizationID: c.Organization.ID, Scopes: []activity.Scope{activity.Plugin}, ItemID: strconv.FormatInt(id, 10),
+	})
+	if errors.Is(err, db.ErrNoRow) {
+		return Local, nil
+	}
+	if err != nil {
 		return Local, err
 	}
 	var changes []struct {
 		Field  string `json:"field"`
 		Before Type   `json:"before"`
 	}
-	_ = json.Unmarshal([]byte(last.Items[0].Changes), &changes) // of another shape: it tells of no type
+	_ = json.Unmarshal([]byte(last.Changes), &changes) // of another shape: it tells of no type
 	for _, change := range changes {
 		if change.Field == "plugin_type" {
 			return change.Before, nil
