@@ -3,7 +3,6 @@ package addresschange
 import (
 	"context"
 	"embed"
-	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -46,11 +45,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	err = p.SMTP.Send(ctx, m)
-	if refused, ok := errors.AsType[*mail.Error](err); ok && refused.Permanent {
-		return job.Permanent(err)
-	}
-	return err
+	return p.SMTP.Send(ctx, m)
 }
 
 // mailText is what a mail says.

@@ -71,9 +71,6 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if err == nil {
 		p.Seen(Sent)
 	}
-	if refused, ok := errors.AsType[*mail.Error](err); ok && refused.Permanent {
-		return job.Permanent(err)
-	}
 	return err
 }
 

@@ -49,11 +49,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	err = p.SMTP.Send(ctx, m)
-	if refused, ok := errors.AsType[*mail.Error](err); ok && refused.Permanent {
-		return job.Permanent(err)
-	}
-	return err
+	return p.SMTP.Send(ctx, m)
 }
 
 // link makes a link for whoever has an address: a user, or somebody who has invites; "": nobody.

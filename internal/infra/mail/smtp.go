@@ -19,6 +19,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 
 	"foyer/internal/base/address"
+	"foyer/internal/infra/job"
 )
 
 // How long the parts of a conversation may take; together they stay below the 16
@@ -55,13 +56,16 @@ func (e *Error) Error() string {
 }
 
 // Send hands m to the mail server: nil once the server has taken it over, else
-// an *Error. When the connection breaks after the last byte nobody knows whether
+// an *Error, marked with job.Permanent if it is. When the connection breaks after the last byte nobody knows whether
 // it was taken over; that is an error too, so a mail may arrive twice but is
 // never lost.
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	if failed := s.send(ctx, m); failed != nil {
 		if failed.Asked { // else it is our own text
 			failed.Text = fit(failed.Text, m.Secrets)
+		}
+		if failed.Permanent {
+			return job.Permanent(failed)
 		}
 		return failed
 	}
