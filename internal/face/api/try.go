@@ -17,21 +17,7 @@ var tryText string
 var tryPage = template.Must(template.New("try").Parse(tryText))
 
 //go:embed no_try.html
-var noTryPage []byte
-
-// noTry tells a browser that the link of a try page is over, or was never one.
-func noTry(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(len(noTryPage)))
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Robots-Tag", "noindex")
-	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write(noTryPage) // fails if the client has gone
-}
+var noTryPage []byte // for browsers whose link is over, or was never one
 
 // serveTry answers with a plain page that has the site's element. Its apps are in a sandbox: they
 // never have the origin of the console.
@@ -41,7 +27,7 @@ func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 		if err := a.LimitPeer(w, r); err != nil {
 			return err
 		}
-		noTry(w)
+		writeTry(w, http.StatusNotFound, "sandbox; default-src 'none'; style-src 'unsafe-inline'", noTryPage)
 		return nil
 	}
 	if err != nil {
@@ -55,14 +41,20 @@ func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	writeTry(w, http.StatusOK, "sandbox allow-scripts allow-forms; form-action 'none'", page.Bytes())
+	return nil
+}
+
+// writeTry answers with a page that the console alone may frame.
+func writeTry(w http.ResponseWriter, status int, policy string, page []byte) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(page.Len()))
-	h.Set("Content-Security-Policy", "sandbox allow-scripts allow-forms; form-action 'none'; frame-ancestors 'self'")
+	h.Set("Content-Length", strconv.Itoa(len(page)))
+	h.Set("Content-Security-Policy", policy+"; frame-ancestors 'self'")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")
-	_, _ = w.Write(page.Bytes()) // fails if the client has gone
-	return nil
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // fails if the client has gone
 }
