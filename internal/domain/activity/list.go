@@ -185,14 +185,8 @@ func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, e
 
 // Last returns the newest entry that fits a filter; [db.ErrNoRow]: there is none.
 func Last(ctx context.Context, q db.Querier, f Filter) (Stored, error) {
-	found, err := list(ctx, q, f, page.Page{Limit: 1})
-	if err == nil && len(found) == 0 {
-		err = db.ErrNoRow
-	}
-	if err != nil {
-		return Stored{}, err
-	}
-	return found[0], nil
+	query, args := f.list(page.Page{Limit: 1})
+	return db.One(ctx, q, (*Stored).fields, query, args...)
 }
 
 func weigh(s Stored) int { return len(s.Changes) }
