@@ -142,10 +142,10 @@ func (v *visit) readSchema(p *Placed) error {
 		wanted = []string{v.line("version"), p.PinnedTo()}
 	}
 	for _, text := range wanted {
-		n, err := number(text)
 		if text == "" { // it follows the app
 			break
 		}
+		n, err := number(text)
 		if err != nil {
 			continue
 		}

@@ -57,10 +57,19 @@ func (e entry) rank(words []string) int {
 	has := func(text string) bool {
 		return all(words, func(word string) bool { return strings.Contains(text, word) })
 	}
-	for rank, fits := range []bool{e.foldedTitle == query, strings.HasPrefix(e.foldedTitle, query), begins(e.foldedTitle), has(e.foldedTitle), begins(e.folded), has(e.folded)} {
-		if fits {
-			return rank
-		}
+	switch {
+	case e.foldedTitle == query:
+		return 0
+	case strings.HasPrefix(e.foldedTitle, query):
+		return 1
+	case begins(e.foldedTitle):
+		return 2
+	case has(e.foldedTitle):
+		return 3
+	case begins(e.folded):
+		return 4
+	case has(e.folded):
+		return 5
 	}
 	return ranks
 }
