@@ -135,7 +135,6 @@ func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
 		return err
 	}
 	e.CreatedAt = at
-	count(tx, e.OrganizationID, e.Scope, 1)
 	if parent := tx.TraceParent(ctx); parent != "" && e.OrganizationID != "" && e.RequestID != "" {
 		if err := insertTrace(ctx, tx, e, parent); err != nil {
 			return err

@@ -71,6 +71,7 @@ func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 			return 0, err
 		}
 		head.append(&entries[i])
+		count(tx, entries[i].OrganizationID, entries[i].Scope, 1)
 		if err := setNumber(ctx, tx, entries[i]); err != nil {
 			return 0, err
 		}

@@ -172,7 +172,8 @@ func (f Filter) onlyScopes() bool {
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	c := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
-		return db.One(ctx, q, db.Value[int], `SELECT COALESCE(SUM(entries), 0) FROM activity_counts a`+c.text, c.args...)
+		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+c.text+`), 0)
+			+ (SELECT COUNT(*) FROM activity a`+f.where(byWait, f.scopes()).text+` AND a.number IS NULL)`, c.args...)
 	}
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM activity a`+c.text, c.args...)
 }

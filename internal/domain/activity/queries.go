@@ -25,12 +25,12 @@ func reference(id int64) any {
 	return id
 }
 
-// count keeps activity_counts exact: n entries more.
+// count keeps activity_counts exact: n entries with a number more.
 func count(tx *db.Tx, organizationID string, s Scope, n int64) {
 	db.Add(tx, `
-		INSERT INTO activity_counts (organization_id, scope, shard, entries) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (organization_id, scope, shard) DO UPDATE SET entries = activity_counts.entries + $4`,
-		[]any{organizationID, s, tx.Shard}, n)
+		INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, $2, $3)
+		ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + $3`,
+		[]any{organizationID, s}, n)
 }
 
 // overdue names the organizations whose oldest entry was made before a time.

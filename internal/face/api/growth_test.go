@@ -238,6 +238,6 @@ func seedActivity(ctx context.Context, tx *db.Tx, r *rig, organizationID string,
 			SELECT $1, 'Plugin', CAST(1 + n / 5 AS TEXT), 'updated', $4, 'App', '[]', '', $5 FROM s`,
 			organizationID, after, n, r.owner.User.ID, r.db.Now()),
 		change(ctx, tx, `
-			INSERT INTO activity_counts (organization_id, scope, shard, entries) VALUES ($1, 'Plugin', 0, $2)
-			ON CONFLICT (organization_id, scope, shard) DO UPDATE SET entries = activity_counts.entries + $2`, organizationID, n))
+			INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, 'Plugin', $2)
+			ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + $2`, organizationID, n))
 }

@@ -460,13 +460,12 @@ CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id,
 CREATE UNIQUE INDEX activity_number ON activity (organization_id, number) WHERE number IS NOT NULL;
 CREATE INDEX activity_unnumbered ON activity (id) WHERE number IS NULL;
 
--- As plugin_counts.
+-- How many entries have a number.
 CREATE TABLE activity_counts (
 	organization_id TEXT NOT NULL,
 	scope           TEXT NOT NULL,
-	shard           INTEGER NOT NULL,
 	entries         BIGINT NOT NULL,
-	PRIMARY KEY (organization_id, scope, shard)
+	PRIMARY KEY (organization_id, scope)
 );
 
 -- The end of each chain, and its start: the last entry of those that were dropped.
