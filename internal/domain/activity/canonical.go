@@ -7,31 +7,28 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"foyer/internal/infra/db"
 )
 
 // chained is an entry as it is in the chain: all that is stored of it.
 type chained struct {
 	Stored
 	digests
-	dataHash                 string
 	userID, keyID, sessionID string // in digits; "": NULL
 }
 
-// digests are what the chain has of an entry's texts that may have to be erased: SHA-256 of a
-// salt and the text. "": the chain has the text itself.
-type digests struct{ salt, nameHash, changesHash string }
+// digests are what the chain has of an entry's texts that may be erased: SHA-256 of a salt and the
+// text. "": the chain has the text itself, or, of data, there is none.
+type digests struct{ salt, nameHash, changesHash, dataHash string }
 
-const chainedColumns = `id, organization_id, scope, item_id, activity, COALESCE(CAST(user_id AS TEXT), ''), COALESCE(CAST(key_id AS TEXT), ''),
-	COALESCE(CAST(session_id AS TEXT), ''), address, name, changes, request_id, created_at, COALESCE(number, 0), COALESCE(hash, ''), name_hash, salt, changes_hash,
-	data, data_hash`
+const chainedColumns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(CAST(a.user_id AS TEXT), ''),
+	COALESCE(CAST(a.key_id AS TEXT), ''), COALESCE(CAST(a.session_id AS TEXT), ''), a.address, a.name, a.changes, a.request_id, a.created_at,
+	a.salt, a.name_hash, a.changes_hash, a.data_hash`
 
 func (c *chained) fields() []any {
 	return []any{
-		&c.ID, &c.OrganizationID, &c.Scope, &c.ItemID, &c.Verb, &c.userID, &c.keyID,
-		&c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt, &c.Number, &c.Hash, &c.nameHash, &c.salt, &c.changesHash,
-		db.Null(&c.Data), &c.dataHash,
+		&c.ID, &c.OrganizationID, &c.Scope, &c.ItemID, &c.Verb, &c.userID,
+		&c.keyID, &c.sessionID, &c.Address, &c.Name, &c.Changes, &c.RequestID, &c.CreatedAt,
+		&c.salt, &c.nameHash, &c.changesHash, &c.dataHash,
 	}
 }
 
@@ -65,10 +62,7 @@ func (c *chained) appendCanonical(b []byte) []byte {
 		text(`,"changes_sha256":`, c.changesHash)
 	}
 	text(`,"created_at":`, c.CreatedAt.UTC().Format(time.RFC3339Nano))
-	switch {
-	case c.Data != "":
-		text(`,"data_sha256":`, hashText(c.salt, c.Data))
-	case c.dataHash != "":
+	if c.dataHash != "" {
 		text(`,"data_sha256":`, c.dataHash)
 	}
 	number(`,"id":`, strconv.FormatInt(c.ID, 10))
@@ -117,8 +111,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// digest is that of an entry: of a person's address, in its name or its changes, or of their names. Its data
-// needs the salt alone.
+// digest is that of an entry: of a person's address, in its name or its changes, or of their names,
+// and of its data.
 func digest(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
@@ -130,6 +124,9 @@ func digest(e Entry, changes string) (d digests) {
 	}
 	if changed {
 		d.changesHash = hashText(d.salt, changes)
+	}
+	if e.Data != "" {
+		d.dataHash = hashText(d.salt, e.Data)
 	}
 	return d
 }

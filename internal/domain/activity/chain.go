@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -37,10 +39,10 @@ func Chain(ctx context.Context, d *db.DB, failed func(error)) {
 // NumberAll gives all entries that have been committed their numbers and hashes, and reports
 // how many had none.
 func NumberAll(ctx context.Context, d *db.DB) (total int, err error) {
+	if any, err := anyUnnumbered(ctx, d); err != nil || !any {
+		return 0, err
+	}
 	for n := chainBatch; n == chainBatch; total += n {
-		if any, err := anyUnnumbered(ctx, d); err != nil || !any {
-			return total, err
-		}
 		if n, err = numberBatch(ctx, d); err != nil {
 			return total, err
 		}
@@ -61,7 +63,7 @@ func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
 func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	db.Lock(tx, "activity chain")
 	entries, err := unnumbered(ctx, tx, chainBatch)
-	if err != nil {
+	if err != nil || len(entries) == 0 {
 		return 0, err
 	}
 	chains := heads{}
@@ -72,9 +74,9 @@ func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 		}
 		head.append(&entries[i])
 		count(tx, entries[i].OrganizationID, entries[i].Scope, 1)
-		if err := setNumber(ctx, tx, entries[i]); err != nil {
-			return 0, err
-		}
+	}
+	if err := insertNumbers(ctx, tx, entries); err != nil {
+		return 0, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(chains)) {
 		if err := setHead(ctx, tx, *chains[id]); err != nil {
@@ -109,8 +111,7 @@ type Head struct {
 	droppedHash string
 }
 
-// beginning is the hash before the first entry. Entries are stored with it until they get their
-// own, which then fits in where it was: a row that grows would move others of its page.
+// beginning is the hash before the first entry.
 const beginning = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // append makes an entry the next one of a chain.
@@ -146,13 +147,47 @@ func setHead(ctx context.Context, tx *db.Tx, h Head) error {
 }
 
 func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
-	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity WHERE number IS NULL)`)
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
+// unnumbered returns the first entries that have no number. They are named one by one, so that each
+// engine finds them by their ids, however much else it takes the tables to hold.
 func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error) {
-	return db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity WHERE number IS NULL ORDER BY id LIMIT $1`, limit)
+	ids, err := db.All(ctx, q, db.Value[int64], `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	return db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(ids))+` ORDER BY a.id`, args...)
 }
 
-func setNumber(ctx context.Context, tx *db.Tx, e chained) error {
-	return db.Exec(ctx, tx, `UPDATE activity SET number = $2, hash = $3 WHERE id = $1`, e.ID, e.Number, e.Hash)
+// insertNumbers stores the numbers and hashes of entries.
+func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
+	var rows []string
+	var args, ids []any
+	for _, e := range entries {
+		rows = append(rows, placeholders(len(args)+1, 4))
+		args = append(args, e.ID, e.OrganizationID, e.Number, e.Hash)
+		ids = append(ids, e.ID)
+	}
+	err := db.Exec(ctx, tx, `INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", "), args...)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+placeholders(1, len(ids)), ids...)
+}
+
+// placeholders is ($first, ..., $last) for n arguments.
+func placeholders(first, n int) string {
+	b := []byte("(")
+	for i := range n {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(append(b, '$'), int64(first+i), 10)
+	}
+	return string(append(b, ')'))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -96,45 +97,64 @@ func TestChain(t *testing.T) {
 	})
 }
 
-// alter does something to the entry with a number; last is the highest.
+// alters do something to the entry with a number; last is the highest.
 var alters = []func(k, last int) []string{
-	func(k, _ int) []string { return []string{fmt.Sprintf(`DELETE FROM activity WHERE number = %d`, k)} },
+	func(k, _ int) []string { return []string{removed(k)} },
+	func(k, _ int) []string {
+		return []string{fmt.Sprintf(`DELETE FROM activity_numbers WHERE number = %d`, k)}
+	},
 	func(k, last int) []string { // swapped with a later one
 		other := k + 1 + rand.IntN(max(1, last-k))
 		if other > last {
-			return []string{fmt.Sprintf(`DELETE FROM activity WHERE number = %d`, k)}
+			return []string{removed(k)}
 		}
 		return []string{
-			fmt.Sprintf(`UPDATE activity SET number = -1 WHERE number = %d`, k), fmt.Sprintf(`UPDATE activity SET number = %d WHERE number = %d`, k, other),
-			fmt.Sprintf(`UPDATE activity SET number = %d WHERE number = -1`, other),
+			fmt.Sprintf(`UPDATE activity_numbers SET number = -1 WHERE number = %d`, k),
+			fmt.Sprintf(`UPDATE activity_numbers SET number = %d WHERE number = %d`, k, other),
+			fmt.Sprintf(`UPDATE activity_numbers SET number = %d WHERE number = -1`, other),
 		}
 	},
 	func(k, _ int) []string { // one put in before it
 		return []string{
-			fmt.Sprintf(`UPDATE activity SET number = -number WHERE number >= %d`, k), `UPDATE activity SET number = 1 - number WHERE number < 0`,
-			fmt.Sprintf(`INSERT INTO activity (organization_id, scope, item_id, activity, name, changes, request_id, created_at, number, hash)
-				SELECT organization_id, scope, item_id, activity, name, changes, request_id, created_at, %d, hash FROM activity WHERE number = %d`, k, k+1),
+			fmt.Sprintf(`UPDATE activity_numbers SET number = -number WHERE number >= %d`, k),
+			`UPDATE activity_numbers SET number = 1 - number WHERE number < 0`,
+			fmt.Sprintf(`INSERT INTO activity (id, organization_id, scope, item_id, activity, name, changes, request_id, created_at)
+				SELECT 1000, a.organization_id, scope, item_id, activity, name, changes, request_id, created_at
+				FROM activity a JOIN activity_numbers n ON n.activity_id = a.id WHERE n.number = %d`, k+1),
+			fmt.Sprintf(`INSERT INTO activity_numbers SELECT 1000, organization_id, %d, hash FROM activity_numbers WHERE number = %d`, k, k+1),
 		}
 	},
 }
 
-// columnsAltered is every column, as TestVerifyNamesTheFirst sees to, and what it is set to.
-var columnsAltered = map[string]string{
-	"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
-	"user_id": "COALESCE(user_id, -1) + 1", "name": "name || 'x'", "changes": "'[ ]'", "request_id": "'q'", "created_at": "$1",
-	"key_id": "COALESCE(key_id, -1) + 1", "session_id": "0", "address": "'192.0.2.1'", "number": "number + 1000", "hash": "'" + strings.Repeat("0", 64) + "'",
-	"name_hash": "name_hash || '0'", "changes_hash": "changes_hash || '0'", "salt": "salt || 'x'", "data": `'{"forged": true}'`, "data_hash": "data_hash || '0'",
+func removed(k int) string {
+	return fmt.Sprintf(`DELETE FROM activity WHERE id = (SELECT activity_id FROM activity_numbers WHERE number = %d)`, k)
+}
+
+// columnsAltered is every column of the entries and of their numbers, as TestVerifyNamesTheFirst sees to, and
+// what it is set to.
+var columnsAltered = map[string]map[string]string{
+	"activity": {
+		"id": "id + 1000", "organization_id": "'" + theirs + "'", "scope": "'Webhook2'", "item_id": "item_id || ' '", "activity": "'deleted'",
+		"user_id": "COALESCE(user_id, -1) + 1", "name": "name || 'x'", "changes": "'[ ]'", "request_id": "'q'", "created_at": "$1",
+		"key_id": "COALESCE(key_id, -1) + 1", "session_id": "0", "address": "'192.0.2.1'",
+		"name_hash": "name_hash || '0'", "changes_hash": "changes_hash || '0'", "salt": "salt || 'x'", "data": `'{"forged": true}'`, "data_hash": "data_hash || '0'",
+	},
+	"activity_numbers": {
+		"activity_id": "activity_id + 1000", "organization_id": "'" + theirs + "'", "number": "number + 1000", "hash": "'" + strings.Repeat("0", 64) + "'",
+	},
 }
 
 // Whatever somebody does to the entries in the database, the first that is not as it was made
 // is named.
 func TestVerifyNamesTheFirst(t *testing.T) {
 	t.Parallel()
-	names := []string{}
-	for name := range columnsAltered {
-		names = append(names, name)
+	var updates []string
+	for table, columns := range columnsAltered {
+		key := map[string]string{"activity": "id", "activity_numbers": "activity_id"}[table]
+		for name, value := range columns {
+			updates = append(updates, fmt.Sprintf(`UPDATE %s SET %s = %s WHERE %s = (SELECT activity_id FROM activity_numbers WHERE number = %%d)`, table, name, value, key))
+		}
 	}
-	slices.Sort(names)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const last = 30
 		record(t, d, ours, last)
@@ -144,33 +164,30 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 				return db.Exec(ctx, tx, query, args...)
 			})
 		}
-		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			old, err := dataUpTo(ctx, tx, ours, last/2)
-			if err != nil {
-				return err
-			}
-			return forget(ctx, tx, old)
-		})
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, last/2) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dbtest.IsSQLite(t, d) {
-			columns, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('activity') ORDER BY 1`)
-			if err != nil || !slices.Equal(columns, names) {
-				t.Errorf("the columns are %q, and those altered %q, %v", columns, names, err)
+		var put []string
+		for table, altered := range columnsAltered {
+			if dbtest.IsSQLite(t, d) {
+				columns, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM pragma_table_info('`+table+`') ORDER BY 1`)
+				if names := slices.Sorted(maps.Keys(altered)); err != nil || !slices.Equal(columns, names) {
+					t.Errorf("the columns of %s are %q, and those altered %q, %v", table, columns, names, err)
+				}
 			}
-		}
-		if err := do(`CREATE TABLE kept AS SELECT * FROM activity`); err != nil {
-			t.Fatal(err)
+			if err := do(`CREATE TABLE kept_` + table + ` AS SELECT * FROM ` + table); err != nil {
+				t.Fatal(err)
+			}
+			put = append(put, `DELETE FROM `+table, `INSERT INTO `+table+` SELECT * FROM kept_`+table)
 		}
 		for trial := range *alterations {
 			k := 1 + rand.IntN(last)
 			var done []string
-			if which := trial % (len(names) + len(alters)); which < len(names) {
-				name := names[which]
-				done = []string{fmt.Sprintf(`UPDATE activity SET %s = %s WHERE number = %d`, name, columnsAltered[name], k)}
+			if which := trial % (len(updates) + len(alters)); which < len(updates) {
+				done = []string{fmt.Sprintf(updates[which], k)}
 			} else {
-				done = alters[which-len(names)](k, last)
+				done = alters[which-len(updates)](k, last)
 			}
 			for _, query := range done {
 				var args []any
@@ -184,7 +201,7 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 			if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, fmt.Sprintf("entry %d ", k)) {
 				t.Errorf("%q: found %q, not entry %d", done, v.Wrong, k)
 			}
-			for _, query := range []string{`DELETE FROM activity`, `INSERT INTO activity SELECT * FROM kept`} {
+			for _, query := range put {
 				if err := do(query); err != nil {
 					t.Fatal(err)
 				}
@@ -192,6 +209,13 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 		}
 		if v := verify(t, d, ours, Kept{}); v.Wrong != "" {
 			t.Error(v.Wrong)
+		}
+		record(t, d, ours, 1)
+		if err := do(`DELETE FROM activity_unnumbered`); err != nil {
+			t.Fatal(err)
+		}
+		if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, "the entry with the id ") {
+			t.Errorf("an entry without a number that waits for none: %q", v.Wrong)
 		}
 	})
 }

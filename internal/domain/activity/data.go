@@ -14,8 +14,8 @@ func WithData(ctx context.Context, q db.Querier, organizationID string, after in
 	fields := func(s *Stored) []any { return append(s.fields(), db.Null(&s.Data)) }
 	weight := func(s Stored) int { return len(s.Data) }
 	entries, more, err = db.Some(ctx, q, fields, weight, bytes, `
-		SELECT `+columns+`, a.data FROM activity a LEFT JOIN users u ON u.id = a.user_id
-		WHERE a.organization_id = $1 AND a.number > $2 AND a.data IS NOT NULL ORDER BY a.number LIMIT $3`, organizationID, after, limit)
+		SELECT `+columns+`, a.data FROM `+byNumber.entries()+` LEFT JOIN users u ON u.id = a.user_id
+		WHERE n.organization_id = $1 AND n.number > $2 AND a.data IS NOT NULL ORDER BY n.number LIMIT $3`, organizationID, after, limit)
 	return entries, more || len(entries) == limit, err
 }
 
@@ -69,54 +69,30 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 			return err
 		}
 		more = true
-		entries, err := dataUpTo(ctx, tx, organizationID, last)
-		if err != nil {
+		if err := forget(ctx, tx, organizationID, last); err != nil {
 			return err
 		}
-		if err := forget(ctx, tx, entries); err != nil {
-			return err
-		}
-		err = db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last)
-		return err
+		return db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last)
 	})
 	return more, err
 }
 
-// held is the data of an entry.
-type held struct {
-	id         int64
-	salt, data string
+// noData removes the data of entries, of which the chain has the hash, and the salt where nothing
+// else is hashed with it.
+const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END WHERE data IS NOT NULL AND `
+
+// forget removes the data of the entries up to a number that have not lost theirs.
+func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
+	return db.Exec(ctx, tx, noData+`id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
+		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last)
 }
 
-func (h *held) fields() []any { return []any{&h.id, &h.salt, &h.data} }
-
-const selectHeld = `SELECT id, salt, data FROM activity WHERE data IS NOT NULL AND `
-
-func dataUpTo(ctx context.Context, tx *db.Tx, organizationID string, last int64) ([]held, error) {
-	return db.All(ctx, tx, (*held).fields, selectHeld+`organization_id = $1 AND number <= $2
-		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1)`, organizationID, last)
-}
-
-// forget removes the data of entries, which the chain has by its hash, and the salt where nothing else is
-// hashed with it.
-func forget(ctx context.Context, tx *db.Tx, entries []held) error {
-	for _, h := range entries {
-		err := db.Exec(ctx, tx, `
-			UPDATE activity SET data = NULL, data_hash = $2, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END
-			WHERE id = $1`, h.id, hashText(h.salt, h.data))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lastBefore is the number of the last of the next entries that have data, and were made before a
-// time; 0: there is none.
+// lastBefore is the number of the last of the next entries that were made before a time; 0: there
+// is none.
 func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {
 	return db.One(ctx, tx, db.Value[int64], `
 		SELECT COALESCE(MAX(number), 0) FROM (
-			SELECT number, created_at FROM activity WHERE organization_id = $1
-			AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY number LIMIT $3) AS next
+			SELECT n.number, a.created_at FROM `+byNumber.entries()+` WHERE n.organization_id = $1
+			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $3) AS next
 		WHERE created_at < $2`, organizationID, before, tidyBatch)
 }

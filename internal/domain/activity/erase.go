@@ -55,32 +55,34 @@ func Erase(ctx context.Context, tx *db.Tx, p Person) error {
 
 // erase removes what some entries have of a person.
 func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
-	with, err := db.All(ctx, tx, (*held).fields, selectHeld+`salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
-	if err != nil {
-		return err
-	}
-	if err := forget(ctx, tx, with); err != nil {
-		return err
-	}
 	return db.Exec(ctx, tx, `
-		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END
+		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END, data = NULL
 		WHERE salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
 }
 
 // eraseData removes the data that shows an address, a part at a time.
 func eraseData(ctx context.Context, tx *db.Tx, email string) error {
+	type held struct {
+		id   int64
+		data string
+	}
+	fields := func(h *held) []any { return []any{&h.id, &h.data} }
 	for after, more := int64(0), true; more; {
-		part, err := db.All(ctx, tx, (*held).fields, selectHeld+`id > $1 AND lower(CAST(data AS TEXT)) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
+		part, err := db.All(ctx, tx, fields, `
+			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND lower(CAST(data AS TEXT)) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
 			after, "%"+plaintext.EscapeLike(email)+"%", tidyBatch)
 		if err != nil {
 			return err
 		}
-		if more = len(part) == tidyBatch; more {
-			after = part[len(part)-1].id
-		}
-		part = slices.DeleteFunc(part, func(h held) bool { return !Shows(h.data, email) })
-		if err := forget(ctx, tx, part); err != nil {
-			return err
+		more = len(part) == tidyBatch
+		for _, h := range part {
+			after = h.id
+			if !Shows(h.data, email) {
+				continue
+			}
+			if err := db.Exec(ctx, tx, noData+`id = $1`, h.id); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ type Stored struct {
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
 	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
-	COALESCE(a.number, 0), CASE WHEN a.number IS NULL THEN '' ELSE a.hash END, a.name_hash || a.changes_hash <> '' AND a.salt = ''`
+	COALESCE(n.number, 0), COALESCE(n.hash, ''), a.name_hash || a.changes_hash <> '' AND a.salt = ''`
 
 func (s *Stored) fields() []any {
 	return []any{
@@ -34,7 +34,14 @@ func (s *Stored) fields() []any {
 	}
 }
 
-const selectEntries = `SELECT ` + columns + ` FROM activity a LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
+// selectEntries reads entries by an index.
+func selectEntries(by index) string {
+	entries := by.entries()
+	if by != byNumber {
+		entries += ` LEFT JOIN activity_numbers n ON n.activity_id = a.id`
+	}
+	return `SELECT ` + columns + ` FROM ` + entries + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
+}
 
 // Filter narrows a list of entries down. What is zero narrows nothing.
 type Filter struct {
@@ -88,6 +95,14 @@ const (
 	byWait // for a number
 )
 
+// entries is the entries, as a, where an index finds them; by their numbers, as n, too.
+func (by index) entries() string {
+	if by == byNumber {
+		return `activity_numbers n JOIN activity a ON a.id = n.activity_id`
+	}
+	return `activity a`
+}
+
 func (f Filter) index() index {
 	if f.After != 0 {
 		return byNumber
@@ -106,27 +121,26 @@ func (c *condition) and(text string, arg any) {
 	c.text += ` AND ` + strings.ReplaceAll(text, "?", "$"+strconv.Itoa(len(c.args)))
 }
 
-// unless hides a column from the engine, which might take another index for it than the one
-// that the list is in the order of.
-func unless(visible bool, column, nothing string) string {
-	if visible {
-		return column
-	}
-	return column + nothing
-}
-
-// where is a filter as a condition that is read by an index, with the scopes given.
+// where is a filter as a condition that is read by an index, with the scopes given. A column with
+// something added to it is hidden from the engine, which might take another index for it.
 func (f Filter) where(by index, of []Scope) condition {
-	const noText, noNumber = ` || ''`, ` + 0`
-	c := condition{
-		text: ` WHERE ` + unless(by == byScope || by == byNumber, `a.organization_id`, noText) + ` = $1`, args: []any{f.OrganizationID},
+	const hidden = ` || ''`
+	c := condition{args: []any{f.OrganizationID}}
+	scope := `a.scope` + hidden
+	switch by {
+	case byScope:
+		c.text, scope = ` WHERE a.organization_id = $1`, `a.scope`
+	case byNumber:
+		c.text = ` WHERE n.organization_id = $1`
+	case byWait:
+		c.text = ` WHERE a.id IN (SELECT activity_id FROM activity_unnumbered) AND a.organization_id` + hidden + ` = $1`
 	}
 	if f.Scopes != nil || by == byScope {
 		names := make([]string, len(of))
 		for i, s := range of {
 			names[i] = `'` + string(s) + `'`
 		}
-		c.text += ` AND ` + unless(by == byScope, `a.scope`, noText) + ` IN (` + strings.Join(names, ", ") + `)`
+		c.text += ` AND ` + scope + ` IN (` + strings.Join(names, ", ") + `)`
 	}
 	if f.ItemID != "" {
 		c.and(`a.item_id = ?`, f.ItemID)
@@ -150,7 +164,7 @@ func (f Filter) where(by index, of []Scope) condition {
 		c.and(`a.created_at < ?`, f.Until)
 	}
 	if f.After != 0 {
-		c.and(unless(by == byNumber, `a.number`, noNumber)+` > ?`, f.After)
+		c.and(`n.number > ?`, f.After)
 	}
 	return c
 }
@@ -173,9 +187,9 @@ func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	c := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
 		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+c.text+`), 0)
-			+ (SELECT COUNT(*) FROM activity a`+f.where(byWait, f.scopes()).text+` AND a.number IS NULL)`, c.args...)
+			+ (SELECT COUNT(*) FROM activity a`+f.where(byWait, f.scopes()).text+`)`, c.args...)
 	}
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM activity a`+c.text, c.args...)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+f.index().entries()+c.text, c.args...)
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
@@ -201,9 +215,9 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	args = append(c.args, p.Limit, p.Offset)
 	switch {
 	case by == byNumber:
-		return selectEntries + c.text + ` ORDER BY a.number DESC` + window, args
-	case by != byScope || len(of) == 1:
-		return selectEntries + c.text + newest + window, args
+		return selectEntries(by) + c.text + ` ORDER BY n.number DESC` + window, args
+	case len(of) == 1:
+		return selectEntries(by) + c.text + newest + window, args
 	}
 	// There is no index of all scopes: the entries of the page are among the newest of each.
 	ids := make([]string, len(of))
@@ -211,7 +225,7 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + f.where(by, []Scope{s}).text + newest +
 			` LIMIT $` + strconv.Itoa(at+3) + `) AS newest`
 	}
-	return selectEntries + ` WHERE a.id IN (SELECT id FROM (` + strings.Join(ids, ` UNION ALL `) +
+	return selectEntries(by) + ` WHERE a.id IN (SELECT id FROM (` + strings.Join(ids, ` UNION ALL `) +
 		` ORDER BY created_at DESC, id DESC` + window + `) AS shown)` + newest, append(args, p.Limit+p.Offset)
 }
 
@@ -257,13 +271,13 @@ func (f Filter) part() (query string, args []any) {
 	after := f.After
 	f.After = 0
 	c := f.where(byNumber, f.scopes())
-	c.and(`a.number > ?`, after)
-	return selectEntries + c.text + ` ORDER BY a.number LIMIT ` + strconv.Itoa(partEntries), c.args
+	c.and(`n.number > ?`, after)
+	return selectEntries(byNumber) + c.text + ` ORDER BY n.number LIMIT ` + strconv.Itoa(partEntries), c.args
 }
 
 // waiting is what has no number yet, and so comes after all that have one.
 func (f Filter) waiting() (query string, args []any) {
 	f.After = 0
 	c := f.where(byWait, f.scopes())
-	return selectEntries + c.text + ` AND a.number IS NULL ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
+	return selectEntries(byWait) + c.text + ` ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
 }

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -9,12 +10,16 @@ import (
 
 func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	d := digest(e, changes)
-	return db.Exec(ctx, tx, `
+	err := db.Exec(ctx, tx, `
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
-			hash, salt, name_hash, changes_hash)
+			data_hash, salt, name_hash, changes_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
-		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data), beginning, d.salt, d.nameHash, d.changesHash)
+		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data), d.dataHash, d.salt, d.nameHash, d.changesHash)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `INSERT INTO activity_unnumbered DEFAULT VALUES`)
 }
 
 // reference is an id as it is stored: NULL if there is none.
@@ -36,24 +41,26 @@ func count(tx *db.Tx, organizationID string, s Scope, n int64) {
 // overdue names the organizations whose oldest entry was made before a time.
 func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, error) {
 	return db.All(ctx, q, db.Value[string], `
-		SELECT c.organization_id FROM activity_chains c JOIN activity a ON a.organization_id = c.organization_id AND a.number = (
-			SELECT MIN(number) FROM activity WHERE organization_id = c.organization_id AND number IS NOT NULL)
+		SELECT c.organization_id FROM activity_chains c
+		JOIN activity_numbers n ON n.organization_id = c.organization_id
+			AND n.number = (SELECT MIN(number) FROM activity_numbers WHERE organization_id = c.organization_id)
+		JOIN activity a ON a.id = n.activity_id
 		WHERE a.created_at < $1 ORDER BY c.organization_id`, before)
 }
 
 func oldest(ctx context.Context, q db.Querier, organizationID string, limit int) ([]Stored, error) {
 	fields := func(s *Stored) []any { return []any{&s.Number, &s.Hash, &s.Scope, &s.CreatedAt} }
 	return db.All(ctx, q, fields, `
-		SELECT number, hash, scope, created_at FROM activity
-		WHERE organization_id = $1 AND number IS NOT NULL ORDER BY number LIMIT $2`, organizationID, limit)
+		SELECT n.number, n.hash, a.scope, a.created_at FROM `+byNumber.entries()+`
+		WHERE n.organization_id = $1 ORDER BY n.number LIMIT $2`, organizationID, limit)
 }
 
 // drop removes the entries up to one, whose hash stays for those after it.
 func drop(ctx context.Context, tx *db.Tx, organizationID string, last Stored) error {
-	err := db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`,
-		organizationID, last.Number, last.Hash)
-	if err != nil {
-		return err
-	}
-	return db.Exec(ctx, tx, `DELETE FROM activity WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number)
+	return errors.Join(
+		db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`, organizationID, last.Number, last.Hash),
+		db.Exec(ctx, tx, `
+			DELETE FROM activity WHERE id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2)`,
+			organizationID, last.Number),
+		db.Exec(ctx, tx, `DELETE FROM activity_numbers WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number))
 }

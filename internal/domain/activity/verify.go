@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -33,6 +34,19 @@ func Chains(ctx context.Context, d *db.DB) ([]string, error) {
 // in. A chain that somebody made anew as a whole is seen by its kept head alone.
 func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Verified, error) {
 	w := walk{kept: kept}
+	wrong, err := w.follow(ctx, d, organizationID)
+	if err == nil && wrong == "" {
+		wrong, err = stray(ctx, d, organizationID)
+	}
+	if err != nil {
+		return Verified{}, err
+	}
+	return Verified{Head: w.head, Entries: w.entries, Wrong: wrong}, nil
+}
+
+// follow looks at all entries that have a number, and says what is wrong with the first that is not
+// as it was made.
+func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wrong string, err error) {
 	read := int64(math.MinInt64) // so that what was put before the first is seen
 	for more, first := true, true; more; first = false {
 		var part []chained
@@ -40,26 +54,44 @@ func Verify(ctx context.Context, d *db.DB, organizationID string, kept Kept) (Ve
 			if w.head, err = findHead(ctx, q, organizationID); err != nil {
 				return err
 			}
-			part, more, err = db.Some(ctx, q, (*chained).fields, func(c chained) int { return len(c.Changes) + len(c.Data) }, partBytes, `
-				SELECT `+chainedColumns+` FROM activity WHERE organization_id = $1 AND number > $2 ORDER BY number LIMIT $3`,
-				organizationID, read, verifyPart)
-			more = more || len(part) == verifyPart
+			part, more, err = numbered(ctx, q, organizationID, read)
 			return err
 		})
 		if err != nil {
-			return Verified{}, err
+			return "", err
 		}
 		if first {
 			w.last, w.hash = w.head.dropped, w.head.droppedHash
 		}
 		for i := range part {
 			if wrong := w.step(&part[i]); wrong != "" {
-				return w.verified(wrong), nil
+				return wrong, nil
 			}
 			read = part[i].Number
 		}
 	}
-	return w.verified(w.end()), nil
+	return w.end(), nil
+}
+
+// numbered returns the next entries of a chain after a number.
+func numbered(ctx context.Context, q db.Querier, organizationID string, after int64) (entries []chained, more bool, err error) {
+	fields := func(c *chained) []any { return append(c.fields(), &c.Number, &c.Hash, db.Null(&c.Data)) }
+	weight := func(c chained) int { return len(c.Changes) + len(c.Data) }
+	entries, more, err = db.Some(ctx, q, fields, weight, partBytes, `
+		SELECT `+chainedColumns+`, n.number, n.hash, a.data FROM `+byNumber.entries()+`
+		WHERE n.organization_id = $1 AND n.number > $2 ORDER BY n.number LIMIT $3`, organizationID, after, verifyPart)
+	return entries, more || len(entries) == verifyPart, err
+}
+
+// stray says of an entry that has no number, and does not wait for one, that it was put in.
+func stray(ctx context.Context, d *db.DB, organizationID string) (string, error) {
+	id, err := db.One(ctx, d, db.Value[int64], `
+		SELECT id FROM activity WHERE organization_id = $1 AND NOT EXISTS (SELECT 1 FROM activity_numbers WHERE activity_id = id)
+		AND NOT EXISTS (SELECT 1 FROM activity_unnumbered WHERE activity_id = id) ORDER BY id LIMIT 1`, organizationID)
+	if errors.Is(err, db.ErrNoRow) {
+		return "", nil
+	}
+	return fmt.Sprintf("the entry with the id %d was put in: it has no number", id), err
 }
 
 // walk is how far Verify is.
@@ -69,10 +101,6 @@ type walk struct {
 	last    int64  // the number of the entry before
 	hash    string // and its hash
 	entries int64
-}
-
-func (w *walk) verified(wrong string) Verified {
-	return Verified{Head: w.head, Entries: w.entries, Wrong: wrong}
 }
 
 // step looks at the next entry, and says what is wrong with it.
@@ -97,16 +125,13 @@ func (w *walk) step(e *chained) string {
 
 // fits reports whether what can be erased is as it was made, or erased.
 func (c *chained) fits() bool {
-	switch {
-	case c.Data != "" && c.dataHash != "":
-		return false
-	case c.nameHash == "" && c.changesHash == "":
-		return (c.salt == "") == (c.Data == "")
-	case c.salt == "":
+	if c.salt == "" {
 		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges) && c.Data == ""
 	}
-	return (c.nameHash == "" || hashText(c.salt, c.Name) == c.nameHash) &&
-		(c.changesHash == "" || hashText(c.salt, c.Changes) == c.changesHash)
+	return (c.nameHash != "" || c.changesHash != "" || c.Data != "") &&
+		(c.nameHash == "" || hashText(c.salt, c.Name) == c.nameHash) &&
+		(c.changesHash == "" || hashText(c.salt, c.Changes) == c.changesHash) &&
+		(c.Data == "" || hashText(c.salt, c.Data) == c.dataHash)
 }
 
 // end says what is wrong after the last entry.

@@ -238,6 +238,10 @@ func seedActivity(ctx context.Context, tx *db.Tx, r *rig, organizationID string,
 			SELECT $1, 'Plugin', CAST(1 + n / 5 AS TEXT), 'updated', $4, 'App', '[]', '', $5 FROM s`,
 			organizationID, after, n, r.owner.User.ID, r.db.Now()),
 		change(ctx, tx, `
+			INSERT INTO activity_numbers (activity_id, organization_id, number, hash)
+			SELECT id, organization_id, id, '' FROM activity WHERE organization_id = $1 AND id > (SELECT COALESCE(MAX(activity_id), 0) FROM activity_numbers)`,
+			organizationID),
+		change(ctx, tx, `
 			INSERT INTO activity_counts (organization_id, scope, entries) VALUES ($1, 'Plugin', $2)
 			ON CONFLICT (organization_id, scope) DO UPDATE SET entries = activity_counts.entries + $2`, organizationID, n))
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -30,7 +31,7 @@ var (
 func (r *rig) fillActivity(n int) {
 	r.t.Helper()
 	const columns = `organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
-		hash, salt, name_hash, changes_hash`
+		data_hash, salt, name_hash, changes_hash`
 	err := r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		e := activity.Entry{
 			OrganizationID: r.org.ID, Scope: activity.Invite, ItemID: "01981f30-1b7e-7a52-8b1a-7f2d9f3c4e55", Verb: activity.Created, Name: "ada@example.com",
@@ -48,7 +49,9 @@ func (r *rig) fillActivity(n int) {
 	for have := min(n, 1000); err == nil && have < n; {
 		more := min(have, n-have, most)
 		err = r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `INSERT INTO activity (`+columns+`) SELECT `+columns+` FROM activity WHERE name = 'ada@example.com' ORDER BY id LIMIT $1`, more)
+			return errors.Join(
+				db.Exec(ctx, tx, `INSERT INTO activity (`+columns+`) SELECT `+columns+` FROM activity WHERE name = 'ada@example.com' ORDER BY id LIMIT $1`, more),
+				db.Exec(ctx, tx, `INSERT INTO activity_unnumbered SELECT id FROM activity WHERE id > (SELECT MAX(activity_id) FROM activity_unnumbered)`))
 		})
 		have += more
 	}

@@ -447,18 +447,28 @@ CREATE TABLE activity (
 	key_id          BIGINT, -- NULL: without a key
 	session_id      BIGINT, -- NULL: without a session
 	address         TEXT NOT NULL DEFAULT '', -- '' where addresses are not kept
-	number          BIGINT, -- in its organization, without gaps; NULL until the background has given it
-	hash            TEXT, -- SHA-256 of the hash before it and of the entry; until there is a number, of no entry
 	name_hash       TEXT NOT NULL DEFAULT '',
 	changes_hash    TEXT NOT NULL DEFAULT '',
 	salt            TEXT NOT NULL DEFAULT '',
 	data            {{json}}, -- of an event: the object as the API showed it after the change; NULL: there is none, or it is no longer listed
-	data_hash       TEXT NOT NULL DEFAULT '' -- '': data is there, or was never
+	data_hash       TEXT NOT NULL DEFAULT '' -- SHA-256 of salt and data; '': it is of no event
 );
 -- Whose entries, by which key, and of what, is told from the index of all.
 CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id, user_id, key_id, item_id);
-CREATE UNIQUE INDEX activity_number ON activity (organization_id, number) WHERE number IS NOT NULL;
-CREATE INDEX activity_unnumbered ON activity (id) WHERE number IS NULL;
+
+-- What the background gives each entry. Stored with the entry, it would write all of it again.
+CREATE TABLE activity_numbers (
+	activity_id     BIGINT PRIMARY KEY,
+	organization_id TEXT NOT NULL,
+	number          BIGINT NOT NULL, -- in its organization, without gaps
+	hash            TEXT NOT NULL -- SHA-256 of the hash before it and of the entry
+) {{clustered}};
+CREATE UNIQUE INDEX activity_number ON activity_numbers (organization_id, number);
+
+-- The entries that have none yet.
+CREATE TABLE activity_unnumbered (
+	activity_id BIGINT PRIMARY KEY DEFAULT ({{inserted}}) -- the entry that was inserted last
+) {{clustered}};
 
 -- How many entries have a number.
 CREATE TABLE activity_counts (
