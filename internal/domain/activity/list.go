@@ -24,23 +24,25 @@ type Stored struct {
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
 	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
-	COALESCE(n.number, 0), COALESCE(n.hash, ''), a.name_hash || a.changes_hash <> '' AND a.salt = ''`
+	a.name_hash || a.changes_hash <> '' AND a.salt = ''`
 
 func (s *Stored) fields() []any {
 	return []any{
-		&s.ID, &s.OrganizationID, &s.Scope, &s.ItemID, &s.Verb, &s.User.ID, &s.User.Email, &s.User.FirstName,
+		&s.Number, &s.Hash, &s.ID, &s.OrganizationID, &s.Scope, &s.ItemID, &s.Verb, &s.User.ID, &s.User.Email, &s.User.FirstName,
 		&s.KeyID, &s.SessionID, &s.Address, &s.Name, db.Null(&s.Changes), &s.RequestID, &s.CreatedAt,
-		&s.Number, &s.Hash, &s.Erased,
+		&s.Erased,
 	}
 }
 
-// selectEntries reads entries by an index.
+// selectEntries reads entries by an index. Their numbers are looked up for each, where they are not
+// what it is read by: for a join, PostgreSQL might read the numbers of all.
 func selectEntries(by index) string {
-	entries := by.entries()
-	if by != byNumber {
-		entries += ` LEFT JOIN activity_numbers n ON n.activity_id = a.id`
+	const number, hash = `(SELECT number FROM activity_numbers WHERE activity_id = a.id)`, `(SELECT hash FROM activity_numbers WHERE activity_id = a.id)`
+	numbers := `COALESCE(` + number + `, 0), COALESCE(` + hash + `, '')`
+	if by == byNumber {
+		numbers = `n.number, n.hash`
 	}
-	return `SELECT ` + columns + ` FROM ` + entries + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
+	return `SELECT ` + numbers + `, ` + columns + ` FROM ` + by.entries() + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
 }
 
 // Filter narrows a list of entries down. What is zero narrows nothing.
@@ -133,7 +135,7 @@ func (f Filter) where(by index, of []Scope) condition {
 	case byNumber:
 		c.text = ` WHERE n.organization_id = $1`
 	case byWait:
-		c.text = ` WHERE a.id IN (SELECT activity_id FROM activity_unnumbered) AND a.organization_id` + hidden + ` = $1`
+		c.text = ` WHERE a.id IN (SELECT activity_id FROM activity_unnumbered WHERE organization_id = $1)`
 	}
 	if f.Scopes != nil || by == byScope {
 		names := make([]string, len(of))
@@ -187,7 +189,7 @@ func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	c := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
 		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+c.text+`), 0)
-			+ (SELECT COUNT(*) FROM activity a`+f.where(byWait, f.scopes()).text+`)`, c.args...)
+			+ (SELECT COUNT(*) FROM activity_unnumbered a`+c.text+`)`, c.args...)
 	}
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+f.index().entries()+c.text, c.args...)
 }

@@ -19,7 +19,7 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	if err != nil {
 		return err
 	}
-	return db.Exec(ctx, tx, `INSERT INTO activity_unnumbered DEFAULT VALUES`)
+	return db.Exec(ctx, tx, `INSERT INTO activity_unnumbered (organization_id, scope) VALUES ($1, $2)`, e.OrganizationID, e.Scope)
 }
 
 // reference is an id as it is stored: NULL if there is none.

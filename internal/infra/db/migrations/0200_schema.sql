@@ -467,7 +467,9 @@ CREATE UNIQUE INDEX activity_number ON activity_numbers (organization_id, number
 
 -- The entries that have none yet.
 CREATE TABLE activity_unnumbered (
-	activity_id BIGINT PRIMARY KEY DEFAULT ({{inserted}}) -- the entry that was inserted last
+	activity_id     BIGINT PRIMARY KEY DEFAULT ({{inserted}}), -- the entry that was inserted last
+	organization_id TEXT NOT NULL,
+	scope           TEXT NOT NULL
 ) {{clustered}};
 
 -- How many entries have a number.
