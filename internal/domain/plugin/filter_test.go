@@ -137,6 +137,10 @@ func TestFiltersReadAnIndex(t *testing.T) {
 				}
 			}
 		}
+		plan := strings.Join(dbtest.Explain(t, d, exporting, ours), "\n") + "\n"
+		if strings.Contains(plan, "Seq Scan on plugins") || strings.Contains(plan, "SCAN plugins\n") {
+			t.Errorf("those that export are looked for among the plugins of all:\n%s", plan)
+		}
 	})
 }
 

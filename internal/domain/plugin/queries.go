@@ -169,9 +169,14 @@ func countVisible(ctx context.Context, q db.Querier, organizationID string) (vis
 			SELECT 0, 0, version FROM access_version) AS parts`, organizationID)
 }
 
+// exporting counts the organization's own, and those of others that it sees: asked for as one, they
+// would be looked for among the plugins of all.
+const exporting = `
+	SELECT (SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND exports)
+		+ (SELECT COUNT(*) FROM plugins WHERE is_global AND organization_id <> $1 AND exports)`
+
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
-	return db.One(ctx, q, db.Value[int],
-		`SELECT COUNT(*) FROM plugins WHERE exports AND (organization_id = $1 OR is_global)`, organizationID)
+	return db.One(ctx, q, db.Value[int], exporting, organizationID)
 }
 
 func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
