@@ -248,11 +248,11 @@ func TestEraseOrganization(t *testing.T) {
 		defer d.Close()
 		raw := dbtest.Open(t, url)
 		fillBackground(t, raw, id)
-		wantFilled(t, raw, id, nil, "organization_id")
+		wantFilled(t, raw, id, []string{"activity_unnumbered"}, "organization_id")
 		if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"activity", "activity_chains", "activity_counts", "invite_counts", "plugin_counts"}
+		want := []string{"activity", "activity_chains", "activity_counts", "activity_numbers", "activity_unnumbered", "invite_counts", "plugin_counts"}
 		found := slices.DeleteFunc(holding(t, raw, id), func(table string) bool { return slices.Contains(want, table) })
 		if len(found) != 0 {
 			t.Errorf("%q still have it", found)

@@ -111,13 +111,16 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// saltSize is the length of each salt: of any other, what is hashed with it could begin later or earlier.
+const saltSize = 26
+
 // digest is that of an entry: of a person's address, in its name or its changes, or of their names,
 // and of its data.
 func digest(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
 	if named || changed || e.Data != "" {
-		d.salt = rand.Text()
+		d.salt = rand.Text()[:saltSize]
 	}
 	if named {
 		d.nameHash = hashText(d.salt, e.Name)

@@ -62,8 +62,12 @@ func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
 
 func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	db.Lock(tx, "activity chain")
-	entries, err := unnumbered(ctx, tx, chainBatch)
-	if err != nil || len(entries) == 0 {
+	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, chainBatch)
+	if err != nil {
+		return 0, err
+	}
+	entries, err := withIDs(ctx, tx, ids)
+	if err != nil {
 		return 0, err
 	}
 	chains := heads{}
@@ -83,7 +87,7 @@ func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 			return 0, err
 		}
 	}
-	return len(entries), nil
+	return len(ids), removeWaiting(ctx, tx, ids)
 }
 
 // heads are those of chains that get entries, by organization.
@@ -150,34 +154,59 @@ func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
-// unnumbered returns the first entries that have no number. They are named one by one, so that each
-// engine finds them by their ids, however much else it takes the tables to hold.
-func unnumbered(ctx context.Context, q db.Querier, limit int) ([]chained, error) {
-	ids, err := db.All(ctx, q, db.Value[int64], `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, limit)
-	if err != nil || len(ids) == 0 {
-		return nil, err
+// withIDs returns the entries that have some ids, in their order. They are named one by one, so that
+// each engine finds them by their ids, however much it takes the table to hold.
+func withIDs(ctx context.Context, q db.Querier, ids []int64) (entries []chained, err error) {
+	err = inParts(ids, func(part []int64) error {
+		found, err := db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(part))+` ORDER BY a.id`,
+			arguments(part)...)
+		entries = append(entries, found...)
+		return err
+	})
+	return entries, err
+}
+
+// insertNumbers stores the numbers and hashes of entries. One that is taken already, which only
+// somebody else can have stored, stays: the chain has a gap then, which Verify finds.
+func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
+	return inParts(entries, func(part []chained) error {
+		var rows []string
+		var args []any
+		for _, e := range part {
+			rows = append(rows, placeholders(len(args)+1, 4))
+			args = append(args, e.ID, e.OrganizationID, e.Number, e.Hash)
+		}
+		return db.Exec(ctx, tx, `
+			INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", ")+` ON CONFLICT DO NOTHING`, args...)
+	})
+}
+
+// removeWaiting ends the wait of entries, also of those that somebody has removed meanwhile.
+func removeWaiting(ctx context.Context, tx *db.Tx, ids []int64) error {
+	return inParts(ids, func(part []int64) error {
+		return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+placeholders(1, len(part)), arguments(part)...)
+	})
+}
+
+// inParts calls do with all rows, a part at a time. Parts have few sizes, since a statement has a form
+// for each, which each connection keeps prepared.
+func inParts[T any](rows []T, do func(part []T) error) error {
+	for _, size := range []int{100, 10, 1} {
+		for ; len(rows) >= size; rows = rows[size:] {
+			if err := do(rows[:size]); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+func arguments(ids []int64) []any {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
 	}
-	return db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(ids))+` ORDER BY a.id`, args...)
-}
-
-// insertNumbers stores the numbers and hashes of entries.
-func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
-	var rows []string
-	var args, ids []any
-	for _, e := range entries {
-		rows = append(rows, placeholders(len(args)+1, 4))
-		args = append(args, e.ID, e.OrganizationID, e.Number, e.Hash)
-		ids = append(ids, e.ID)
-	}
-	err := db.Exec(ctx, tx, `INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", "), args...)
-	if err != nil {
-		return err
-	}
-	return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+placeholders(1, len(ids)), ids...)
+	return args
 }
 
 // placeholders is ($first, ..., $last) for n arguments.

@@ -396,3 +396,60 @@ func TestErase(t *testing.T) {
 		}
 	})
 }
+
+// Whatever somebody removes from the database or puts into it, new entries get their numbers, and
+// Verify names what it can see.
+func TestNumbersAfterMeddling(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do      []string // after three entries that have a number, and two that wait
+		between string   // after what is recorded next
+		wrong   string   // that has this in it
+	}{
+		"the last that has a number":   {[]string{`DELETE FROM activity WHERE id >= 3`, `DELETE FROM activity_unnumbered`}, "", "entry 3 "},
+		"one that waits":               {[]string{`DELETE FROM activity WHERE id = 5`}, "", ""},
+		"all that wait":                {[]string{`DELETE FROM activity WHERE id > 3`}, "", ""},
+		"the number of another chain":  {[]string{`UPDATE activity_numbers SET organization_id = '` + theirs + `' WHERE number = 3`}, "", "entry 3 was removed"},
+		"an entry in no chain":         {nil, `UPDATE activity_numbers SET organization_id = 'nobody', number = 7 WHERE activity_id = (SELECT MAX(id) FROM activity)`, "was removed"},
+		"a number before its time":     {[]string{`INSERT INTO activity_numbers VALUES (900, '` + ours + `', 4, 'forged')`}, "", "entry 4 was removed"},
+		"a text with a part of a salt": {[]string{`UPDATE activity SET salt = salt || '1@', name = 'x.example' WHERE name = '1@x.example'`}, "", "entry 2 (id 2) was changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				do := func(queries ...string) {
+					t.Helper()
+					for _, query := range queries {
+						if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) }); err != nil {
+							t.Fatalf("%s: %v", query, err)
+						}
+					}
+				}
+				record(t, d, ours, 3)
+				numberAll(t, d)
+				record(t, d, ours, 2)
+				do(c.do...)
+				record(t, d, ours, 2)
+				numberAll(t, d)
+				if c.between != "" {
+					do(c.between)
+				}
+				if v := verify(t, d, ours, Kept{}); (v.Wrong == "") != (c.wrong == "") || !strings.Contains(v.Wrong, c.wrong) {
+					t.Errorf("found %q, want %q", v.Wrong, c.wrong)
+				}
+				if n, err := NumberAll(t.Context(), d); n != 0 || err != nil {
+					t.Errorf("%d still wait, %v", n, err)
+				}
+			})
+		})
+	}
+}
+
+// Entries that a server drops while they are read are not missed.
+func TestDroppedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := walk{last: 1000, hash: "a", head: Head{Number: 1500, Hash: "b", dropped: 1500, droppedHash: "b"}}
+	if wrong := w.end(); wrong != "" {
+		t.Error(wrong)
+	}
+}

@@ -37,8 +37,8 @@ func (s *Stored) fields() []any {
 // selectEntries reads entries by an index. Their numbers are looked up for each, where they are not
 // what it is read by: for a join, PostgreSQL might read the numbers of all.
 func selectEntries(by index) string {
-	const number, hash = `(SELECT number FROM activity_numbers WHERE activity_id = a.id)`, `(SELECT hash FROM activity_numbers WHERE activity_id = a.id)`
-	numbers := `COALESCE(` + number + `, 0), COALESCE(` + hash + `, '')`
+	const given = ` FROM activity_numbers WHERE activity_id = a.id AND organization_id = a.organization_id)`
+	numbers := `COALESCE((SELECT number` + given + `, 0), COALESCE((SELECT hash` + given + `, '')`
 	if by == byNumber {
 		numbers = `n.number, n.hash`
 	}
@@ -100,7 +100,7 @@ const (
 // entries is the entries, as a, where an index finds them; by their numbers, as n, too.
 func (by index) entries() string {
 	if by == byNumber {
-		return `activity_numbers n JOIN activity a ON a.id = n.activity_id`
+		return `activity_numbers n JOIN activity a ON a.id = n.activity_id AND a.organization_id = n.organization_id`
 	}
 	return `activity a`
 }
@@ -185,13 +185,22 @@ func (f Filter) onlyScopes() bool {
 	return reflect.ValueOf(f).IsZero()
 }
 
+// onlyAfter reports whether nothing but numbers narrows the list.
+func (f Filter) onlyAfter() bool {
+	return reflect.DeepEqual(f, Filter{OrganizationID: f.OrganizationID, After: f.After}) && f.After != 0
+}
+
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 	c := f.where(f.index(), f.scopes())
 	if f.onlyScopes() {
 		return db.One(ctx, q, db.Value[int], `SELECT COALESCE((SELECT SUM(entries) FROM activity_counts a`+c.text+`), 0)
 			+ (SELECT COUNT(*) FROM activity_unnumbered a`+c.text+`)`, c.args...)
 	}
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+f.index().entries()+c.text, c.args...)
+	entries := f.index().entries()
+	if f.onlyAfter() {
+		entries = `activity_numbers n`
+	}
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM `+entries+c.text, c.args...)
 }
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
@@ -215,11 +224,8 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	at := len(c.args)
 	window := ` LIMIT $` + strconv.Itoa(at+1) + ` OFFSET $` + strconv.Itoa(at+2)
 	args = append(c.args, p.Limit, p.Offset)
-	switch {
-	case by == byNumber:
+	if by == byNumber {
 		return selectEntries(by) + c.text + ` ORDER BY n.number DESC` + window, args
-	case len(of) == 1:
-		return selectEntries(by) + c.text + newest + window, args
 	}
 	// There is no index of all scopes: the entries of the page are among the newest of each.
 	ids := make([]string, len(of))

@@ -19,7 +19,10 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	if err != nil {
 		return err
 	}
-	return db.Exec(ctx, tx, `INSERT INTO activity_unnumbered (organization_id, scope) VALUES ($1, $2)`, e.OrganizationID, e.Scope)
+	// On SQLite the id may be that of an entry which somebody has removed before it got its number.
+	return db.Exec(ctx, tx, `
+		INSERT INTO activity_unnumbered (organization_id, scope) VALUES ($1, $2)
+		ON CONFLICT (activity_id) DO UPDATE SET organization_id = $1, scope = $2`, e.OrganizationID, e.Scope)
 }
 
 // reference is an id as it is stored: NULL if there is none.
@@ -55,12 +58,12 @@ func oldest(ctx context.Context, q db.Querier, organizationID string, limit int)
 		WHERE n.organization_id = $1 ORDER BY n.number LIMIT $2`, organizationID, limit)
 }
 
-// drop removes the entries up to one, whose hash stays for those after it.
-func drop(ctx context.Context, tx *db.Tx, organizationID string, last Stored) error {
+// drop removes the oldest entries, from the first to a last, whose hash stays for those after it. With both
+// their numbers PostgreSQL sees that they are few.
+func drop(ctx context.Context, tx *db.Tx, organizationID string, first, last Stored) error {
+	const these = ` FROM activity_numbers WHERE organization_id = $1 AND number >= $2 AND number <= $3`
 	return errors.Join(
 		db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`, organizationID, last.Number, last.Hash),
-		db.Exec(ctx, tx, `
-			DELETE FROM activity WHERE id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2)`,
-			organizationID, last.Number),
-		db.Exec(ctx, tx, `DELETE FROM activity_numbers WHERE organization_id = $1 AND number <= $2`, organizationID, last.Number))
+		db.Exec(ctx, tx, `DELETE FROM activity WHERE id IN (SELECT activity_id`+these+`)`, organizationID, first.Number, last.Number),
+		db.Exec(ctx, tx, `DELETE`+these, organizationID, first.Number, last.Number))
 }

@@ -42,7 +42,7 @@ func tidyChain(ctx context.Context, d *db.DB, organizationID string, before time
 		if n == 0 {
 			return nil
 		}
-		return drop(ctx, tx, organizationID, entries[n-1])
+		return drop(ctx, tx, organizationID, entries[0], entries[n-1])
 	})
 	return n, err
 }

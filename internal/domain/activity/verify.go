@@ -86,8 +86,9 @@ func numbered(ctx context.Context, q db.Querier, organizationID string, after in
 // stray says of an entry that has no number, and does not wait for one, that it was put in.
 func stray(ctx context.Context, d *db.DB, organizationID string) (string, error) {
 	id, err := db.One(ctx, d, db.Value[int64], `
-		SELECT id FROM activity WHERE organization_id = $1 AND NOT EXISTS (SELECT 1 FROM activity_numbers WHERE activity_id = id)
-		AND NOT EXISTS (SELECT 1 FROM activity_unnumbered WHERE activity_id = id) ORDER BY id LIMIT 1`, organizationID)
+		SELECT id FROM activity WHERE organization_id = $1
+		AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = id AND n.organization_id = $1)
+		AND NOT EXISTS (SELECT 1 FROM activity_unnumbered w WHERE w.activity_id = id AND w.organization_id = $1) ORDER BY id LIMIT 1`, organizationID)
 	if errors.Is(err, db.ErrNoRow) {
 		return "", nil
 	}
@@ -103,11 +104,16 @@ type walk struct {
 	entries int64
 }
 
-// step looks at the next entry, and says what is wrong with it.
-func (w *walk) step(e *chained) string {
-	if w.head.dropped > w.last { // a server has dropped entries since
+// skipDropped goes on after the entries that a server has dropped since the last part.
+func (w *walk) skipDropped() {
+	if w.head.dropped > w.last {
 		w.last, w.hash = w.head.dropped, w.head.droppedHash
 	}
+}
+
+// step looks at the next entry, and says what is wrong with it.
+func (w *walk) step(e *chained) string {
+	w.skipDropped()
 	switch {
 	case e.Number <= w.last:
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
@@ -128,7 +134,7 @@ func (c *chained) fits() bool {
 	if c.salt == "" {
 		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges) && c.Data == ""
 	}
-	return (c.nameHash != "" || c.changesHash != "" || c.Data != "") &&
+	return len(c.salt) == saltSize && (c.nameHash != "" || c.changesHash != "" || c.Data != "") &&
 		(c.nameHash == "" || hashText(c.salt, c.Name) == c.nameHash) &&
 		(c.changesHash == "" || hashText(c.salt, c.Changes) == c.changesHash) &&
 		(c.Data == "" || hashText(c.salt, c.Data) == c.dataHash)
@@ -136,6 +142,7 @@ func (c *chained) fits() bool {
 
 // end says what is wrong after the last entry.
 func (w *walk) end() string {
+	w.skipDropped()
 	switch {
 	case w.head.Number > w.last:
 		return fmt.Sprintf("entry %d was removed", w.last+1)

@@ -51,7 +51,8 @@ func (r *rig) fillActivity(n int) {
 		err = r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			return errors.Join(
 				db.Exec(ctx, tx, `INSERT INTO activity (`+columns+`) SELECT `+columns+` FROM activity WHERE name = 'ada@example.com' ORDER BY id LIMIT $1`, more),
-				db.Exec(ctx, tx, `INSERT INTO activity_unnumbered SELECT id, organization_id, scope FROM activity WHERE id > (SELECT MAX(activity_id) FROM activity_unnumbered)`))
+				db.Exec(ctx, tx, `INSERT INTO activity_unnumbered SELECT id, organization_id, scope FROM activity
+					WHERE id NOT IN (SELECT activity_id FROM activity_unnumbered) AND id NOT IN (SELECT activity_id FROM activity_numbers)`))
 		})
 		have += more
 	}

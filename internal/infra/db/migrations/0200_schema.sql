@@ -431,8 +431,7 @@ CREATE INDEX accepted_invites_target ON accepted_invites (target_email);
 -- What was done and by whom, and who is told of it.
 
 -- A name, and changes that hold a person's address, are in the chain as name_hash and changes_hash,
--- the SHA-256 of the salt and the text, so that text and salt can be erased. So is data, whose hash is
--- stored once it is gone.
+-- the SHA-256 of the salt and the text, so that text and salt can be erased. So is data, as data_hash.
 CREATE TABLE activity (
 	id              {{counter}},
 	organization_id TEXT NOT NULL,
@@ -465,9 +464,10 @@ CREATE TABLE activity_numbers (
 ) {{clustered}};
 CREATE UNIQUE INDEX activity_number ON activity_numbers (organization_id, number);
 
--- The entries that have none yet.
+-- The entries that have none yet. By default it is the one that was inserted last.
 CREATE TABLE activity_unnumbered (
-	activity_id     BIGINT PRIMARY KEY DEFAULT ({{inserted}}), -- the entry that was inserted last
+{{sqlite}}	activity_id     BIGINT PRIMARY KEY DEFAULT (last_insert_rowid()),
+{{postgres}}	activity_id     BIGINT PRIMARY KEY DEFAULT currval('activity_id_seq'),
 	organization_id TEXT NOT NULL,
 	scope           TEXT NOT NULL
 ) {{clustered}};
