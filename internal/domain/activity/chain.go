@@ -154,20 +154,21 @@ func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
-// withIDs returns the entries that have some ids, in their order. They are named one by one, so that
-// each engine finds them by their ids, however much it takes the table to hold.
+// withIDs returns the entries that have some ids and no number, in their order. They are named one by one, so
+// that each engine finds them by their ids, however much it takes the table to hold.
 func withIDs(ctx context.Context, q db.Querier, ids []int64) (entries []chained, err error) {
 	err = inParts(ids, func(part []int64) error {
-		found, err := db.All(ctx, q, (*chained).fields, `SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(part))+` ORDER BY a.id`,
-			arguments(part)...)
+		found, err := db.All(ctx, q, (*chained).fields, `
+			SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(part))+`
+			AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = a.id) ORDER BY a.id`, arguments(part)...)
 		entries = append(entries, found...)
 		return err
 	})
 	return entries, err
 }
 
-// insertNumbers stores the numbers and hashes of entries. One that is taken already, which only
-// somebody else can have stored, stays: the chain has a gap then, which Verify finds.
+// insertNumbers stores the numbers and hashes of entries. A number that is taken already, which only
+// somebody else can have stored, stays: Verify finds that it is not the entry's.
 func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
 	return inParts(entries, func(part []chained) error {
 		var rows []string

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
@@ -412,6 +413,7 @@ func TestNumbersAfterMeddling(t *testing.T) {
 		"the number of another chain":  {[]string{`UPDATE activity_numbers SET organization_id = '` + theirs + `' WHERE number = 3`}, "", "entry 3 was removed"},
 		"an entry in no chain":         {nil, `UPDATE activity_numbers SET organization_id = 'nobody', number = 7 WHERE activity_id = (SELECT MAX(id) FROM activity)`, "was removed"},
 		"a number before its time":     {[]string{`INSERT INTO activity_numbers VALUES (900, '` + ours + `', 4, 'forged')`}, "", "entry 4 was removed"},
+		"one that waits for a second":  {[]string{`INSERT INTO activity_unnumbered VALUES (2, '` + ours + `', 'Plugin')`}, "", ""},
 		"a text with a part of a salt": {[]string{`UPDATE activity SET salt = salt || '1@', name = 'x.example' WHERE name = '1@x.example'`}, "", "entry 2 (id 2) was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -452,4 +454,25 @@ func TestDroppedMeanwhile(t *testing.T) {
 	if wrong := w.end(); wrong != "" {
 		t.Error(wrong)
 	}
+}
+
+// Entries are tidied away though one was removed by hand, and never those of another organization.
+func TestTidyAfterMeddling(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		record(t, d, ours, 5)
+		numberAll(t, d)
+		record(t, d, theirs, 1)
+		for _, query := range []string{`DELETE FROM activity WHERE id = 1`, `UPDATE activity_numbers SET activity_id = 6 WHERE number = 3`} {
+			if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, query) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Tidy(t.Context(), d, d.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := db.All(t.Context(), d, db.Value[int64], `SELECT id FROM activity ORDER BY id`); err != nil || !slices.Equal(left, []int64{3, 6}) {
+			t.Errorf("left are %v, %v, not what has no number and what is theirs", left, err)
+		}
+	})
 }

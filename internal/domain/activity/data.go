@@ -83,7 +83,7 @@ const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = ''
 
 // forget removes the data of the entries up to a number that have not lost theirs.
 func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
-	return db.Exec(ctx, tx, noData+`id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
+	return db.Exec(ctx, tx, noData+`organization_id || '' = $1 AND id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
 		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last)
 }
 

@@ -46,7 +46,9 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 	return db.All(ctx, q, db.Value[string], `
 		SELECT c.organization_id FROM activity_chains c
 		JOIN activity_numbers n ON n.organization_id = c.organization_id
-			AND n.number = (SELECT MIN(number) FROM activity_numbers WHERE organization_id = c.organization_id)
+			AND n.number = (
+				SELECT o.number FROM activity_numbers o JOIN activity b ON b.id = o.activity_id
+				WHERE o.organization_id = c.organization_id ORDER BY o.number LIMIT 1)
 		JOIN activity a ON a.id = n.activity_id
 		WHERE a.created_at < $1 ORDER BY c.organization_id`, before)
 }
@@ -64,6 +66,6 @@ func drop(ctx context.Context, tx *db.Tx, organizationID string, first, last Sto
 	const these = ` FROM activity_numbers WHERE organization_id = $1 AND number >= $2 AND number <= $3`
 	return errors.Join(
 		db.Exec(ctx, tx, `UPDATE activity_chains SET dropped = $2, dropped_hash = $3 WHERE organization_id = $1`, organizationID, last.Number, last.Hash),
-		db.Exec(ctx, tx, `DELETE FROM activity WHERE id IN (SELECT activity_id`+these+`)`, organizationID, first.Number, last.Number),
+		db.Exec(ctx, tx, `DELETE FROM activity WHERE organization_id || '' = $1 AND id IN (SELECT activity_id`+these+`)`, organizationID, first.Number, last.Number),
 		db.Exec(ctx, tx, `DELETE`+these, organizationID, first.Number, last.Number))
 }
