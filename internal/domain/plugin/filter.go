@@ -147,12 +147,9 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		and(`id IN (SELECT app_id FROM placements WHERE site_id = ? AND organization_id = $1)`, f.SiteID)
 	}
 	if len(f.IDs) > 0 {
-		among := make([]string, len(f.IDs))
-		for i, id := range f.IDs {
-			args = append(args, id)
-			among[i] = "$" + strconv.Itoa(len(args))
-		}
-		condition += ` AND id IN (` + strings.Join(among, ", ") + `)`
+		var list string
+		list, args = db.In(args, f.IDs)
+		condition += ` AND id IN ` + list
 	}
 	if f.Global.Set {
 		condition += map[bool]string{true: ` AND is_global`, false: ` AND NOT is_global`}[f.Global.Value]

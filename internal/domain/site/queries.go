@@ -83,11 +83,8 @@ const batch = 30
 
 // inBatch is the condition that a column is one of the ids that idsOf lists.
 func inBatch(column string) string {
-	numbers := make([]string, batch)
-	for i := range numbers {
-		numbers[i] = "$" + strconv.Itoa(i+1)
-	}
-	return " " + column + " IN (" + strings.Join(numbers, ", ") + ")"
+	list, _ := db.In(nil, make([]int64, batch))
+	return " " + column + " IN " + list
 }
 
 // ofBatch is the condition that a row is of one of the sites that idsOf names.

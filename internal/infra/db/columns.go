@@ -3,8 +3,21 @@ package db
 import (
 	"database/sql/driver"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
+
+// In is a list of placeholders for values, after the arguments there are: ($3, $4). all is the
+// arguments with the values.
+func In[T any](args []any, values []T) (list string, all []any) {
+	places := make([]string, len(values))
+	for i, v := range values {
+		args = append(args, v)
+		places[i] = "$" + strconv.Itoa(len(args))
+	}
+	return "(" + strings.Join(places, ", ") + ")", args
+}
 
 // Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns
 // and optional references, or a time.

@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -32,13 +30,8 @@ func due(now time.Time, kinds []string) (condition string, args []any) {
 
 // among is the condition that a job is of one of some kinds, and the arguments with those before it.
 func among(before []any, kinds []string) (condition string, args []any) {
-	args = before
-	places := make([]string, len(kinds))
-	for i, kind := range kinds {
-		args = append(args, kind)
-		places[i] = "$" + strconv.Itoa(len(args))
-	}
-	return `kind IN (` + strings.Join(places, ", ") + `)`, args
+	list, args := db.In(before, kinds)
+	return `kind IN ` + list, args
 }
 
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
