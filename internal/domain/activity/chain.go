@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func numberBatch(ctx context.Context, d *db.DB) (n int, err error) {
 func number(ctx context.Context, tx *db.Tx) (n int, err error) {
 	db.Lock(tx, "activity chain")
 	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT activity_id FROM activity_unnumbered ORDER BY activity_id LIMIT $1`, chainBatch)
-	if err != nil {
+	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
 	entries, err := withIDs(ctx, tx, ids)
@@ -156,68 +155,41 @@ func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
 
 // withIDs returns the entries that have some ids and no number, in their order. They are named one by one, so
 // that each engine finds them by their ids, however much it takes the table to hold.
-func withIDs(ctx context.Context, q db.Querier, ids []int64) (entries []chained, err error) {
-	err = inParts(ids, func(part []int64) error {
-		found, err := db.All(ctx, q, (*chained).fields, `
-			SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+placeholders(1, len(part))+`
-			AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = a.id) ORDER BY a.id`, arguments(part)...)
-		entries = append(entries, found...)
-		return err
-	})
-	return entries, err
-}
-
-// insertNumbers stores the numbers and hashes of entries. A number that is taken already, which only
-// somebody else can have stored, stays: Verify finds that it is not the entry's.
-func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
-	return inParts(entries, func(part []chained) error {
-		var rows []string
-		var args []any
-		for _, e := range part {
-			rows = append(rows, placeholders(len(args)+1, 4))
-			args = append(args, e.ID, e.OrganizationID, e.Number, e.Hash)
-		}
-		return db.Exec(ctx, tx, `
-			INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", ")+` ON CONFLICT DO NOTHING`, args...)
-	})
+func withIDs(ctx context.Context, q db.Querier, ids []int64) ([]chained, error) {
+	list, args := db.In(nil, padded(ids))
+	return db.All(ctx, q, (*chained).fields, `
+		SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+list+`
+		AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = a.id) ORDER BY a.id`, args...)
 }
 
 // removeWaiting ends the wait of entries, also of those that somebody has removed meanwhile.
 func removeWaiting(ctx context.Context, tx *db.Tx, ids []int64) error {
-	return inParts(ids, func(part []int64) error {
-		return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+placeholders(1, len(part)), arguments(part)...)
-	})
+	list, args := db.In(nil, padded(ids))
+	return db.Exec(ctx, tx, `DELETE FROM activity_unnumbered WHERE activity_id IN `+list, args...)
 }
 
-// inParts calls do with all rows, a part at a time. Parts have few sizes, since a statement has a form
-// for each, which each connection keeps prepared.
-func inParts[T any](rows []T, do func(part []T) error) error {
+// padded is ids and zeros, which are of no entry, always as many: a statement has a form for each number of
+// arguments, which each connection keeps prepared.
+func padded(ids []int64) []int64 {
+	return append(slices.Clip(ids), make([]int64, chainBatch-len(ids))...)
+}
+
+// insertNumbers stores the numbers and hashes of entries, in statements of few forms. A number that is taken
+// already, which only somebody else can have stored, stays: Verify finds that it is not the entry's.
+func insertNumbers(ctx context.Context, tx *db.Tx, entries []chained) error {
 	for _, size := range []int{100, 10, 1} {
-		for ; len(rows) >= size; rows = rows[size:] {
-			if err := do(rows[:size]); err != nil {
+		for ; len(entries) >= size; entries = entries[size:] {
+			rows := make([]string, size)
+			var args []any
+			for i, e := range entries[:size] {
+				rows[i], args = db.In(args, []any{e.ID, e.OrganizationID, e.Number, e.Hash})
+			}
+			err := db.Exec(ctx, tx, `
+				INSERT INTO activity_numbers (activity_id, organization_id, number, hash) VALUES `+strings.Join(rows, ", ")+` ON CONFLICT DO NOTHING`, args...)
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func arguments(ids []int64) []any {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	return args
-}
-
-// placeholders is ($first, ..., $last) for n arguments.
-func placeholders(first, n int) string {
-	b := []byte("(")
-	for i := range n {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		b = strconv.AppendInt(append(b, '$'), int64(first+i), 10)
-	}
-	return string(append(b, ')'))
 }

@@ -81,7 +81,8 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 // else is hashed with it.
 const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END WHERE data IS NOT NULL AND `
 
-// forget removes the data of the entries up to a number that have not lost theirs.
+// forget removes the data of the entries up to a number that have not lost theirs. The organization is
+// hidden, as in where.
 func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
 	return db.Exec(ctx, tx, noData+`organization_id || '' = $1 AND id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
 		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last)

@@ -187,7 +187,9 @@ func (f Filter) onlyScopes() bool {
 
 // onlyAfter reports whether nothing but numbers narrows the list.
 func (f Filter) onlyAfter() bool {
-	return reflect.DeepEqual(f, Filter{OrganizationID: f.OrganizationID, After: f.After}) && f.After != 0
+	after := f.After
+	f.After = 0
+	return after != 0 && f.Scopes == nil && f.onlyScopes()
 }
 
 func total(ctx context.Context, q db.Querier, f Filter) (int, error) {

@@ -61,7 +61,7 @@ func oldest(ctx context.Context, q db.Querier, organizationID string, limit int)
 }
 
 // drop removes the oldest entries, from the first to a last, whose hash stays for those after it. With both
-// their numbers PostgreSQL sees that they are few.
+// their numbers PostgreSQL sees that they are few, and the organization is hidden, as in where.
 func drop(ctx context.Context, tx *db.Tx, organizationID string, first, last Stored) error {
 	const these = ` FROM activity_numbers WHERE organization_id = $1 AND number >= $2 AND number <= $3`
 	return errors.Join(
