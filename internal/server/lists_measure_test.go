@@ -118,6 +118,7 @@ func TestLists(t *testing.T) { //nolint:paralleltest // it measures
 		fill(t, small, 100, 1, 100, 100) // no page of it is less full
 		fill(t, large, 10_000, 20, 10_000, 1_000)
 		t.Logf("filled in %s", time.Since(began).Round(time.Second))
+		dbtest.Analyze(t, dbtest.Open(t, database))
 		compare(t, small, large)
 	})
 }

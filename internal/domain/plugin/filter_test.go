@@ -76,17 +76,6 @@ func seedPlacements(t *testing.T, d *db.DB) {
 	}
 }
 
-// analyze has PostgreSQL know what its autovacuum finds out in time.
-func analyze(t *testing.T, d *db.DB) {
-	t.Helper()
-	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `ANALYZE`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 var filters = []struct {
 	name, index string
 	many        bool // fit, or a table that is small is read
@@ -123,7 +112,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		}
 		seedPlugins(t, d, ours, 1000)
 		seedPlacements(t, d)
-		analyze(t, d)
+		dbtest.Analyze(t, d)
 		for _, f := range filters {
 			for _, sees := range []visibleNow{{own: 1000}, {own: 1000, others: 2}} {
 				query, args := f.query(ours, sees, 0, page.First)
@@ -158,7 +147,7 @@ func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
 		d := dbtest.Open(t, url)
 		const apps = 1_000_000
 		seedPlugins(t, d, ours, apps)
-		analyze(t, d)
+		dbtest.Analyze(t, d)
 		sees := visibleNow{own: apps}
 		pageOf := func(f Filter) time.Duration {
 			query, args := f.query(ours, sees, 0, page.First)

@@ -27,11 +27,12 @@ func TestFiltersReadAnIndex(t *testing.T) {
 					return err
 				}
 			}
-			return db.Exec(ctx, tx, `ANALYZE`)
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+		dbtest.Analyze(t, d)
 		filters := []Filter{{}, {Search: "site 7"}}
 		for _, by := range []string{"name", "created_at", "updated_at"} {
 			filters = append(filters, Filter{Order: page.Order{By: by}}, Filter{Order: page.Order{By: by, Descending: true}}, Filter{Search: "7", Order: page.Order{By: by}})

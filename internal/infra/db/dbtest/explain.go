@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"context"
 	"testing"
 
 	"foyer/internal/infra/db"
@@ -11,6 +12,20 @@ func IsSQLite(tb testing.TB, d *db.DB) bool {
 	tb.Helper()
 	_, err := db.One(tb.Context(), d, db.Value[string], `SELECT sqlite_version()`)
 	return err == nil
+}
+
+// Analyze has PostgreSQL know what its autovacuum finds out in time; SQLite does without.
+func Analyze(tb testing.TB, d *db.DB) {
+	tb.Helper()
+	if IsSQLite(tb, d) {
+		return
+	}
+	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `ANALYZE`)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Explain returns the steps in which the engine would run a query.
