@@ -183,19 +183,27 @@ func (f Filter) count(ctx context.Context, q db.Querier, organizationID string, 
 		others, err := shared.count(ctx, q, organizationID, sees)
 		return n - others, err
 	}
-	condition, args := f.where([]any{organizationID})
-	if condition == "" {
+	query, args := f.countQuery(organizationID, sees)
+	if query == "" {
 		return sees.count(), nil
 	}
-	query := `(SELECT COUNT(*) FROM plugins WHERE organization_id = $1` + condition + `)`
+	return db.One(ctx, q, db.Value[int], query, args...)
+}
+
+// countQuery is that for a count; "": the filter leaves all.
+func (f Filter) countQuery(organizationID string, sees visibleNow) (query string, args []any) {
+	condition, args := f.where([]any{organizationID})
+	if condition == "" {
+		return "", nil
+	}
+	query = `SELECT (SELECT COUNT(*) FROM plugins WHERE organization_id = $1` + condition + `)`
 	if sees.others > 0 {
 		query += ` + (SELECT COUNT(*) FROM plugins WHERE is_global AND organization_id <> $1` + condition + `)`
 	}
-	return db.One(ctx, q, db.Value[int], `SELECT `+query, args...)
+	return query, args
 }
 
-// query is that for a page. Ids are found first: SQLite then searches an index that holds no
-// more than it needs.
+// query is that for a page.
 func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page) (query string, args []any) {
 	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
 	if after != 0 {
@@ -205,5 +213,5 @@ func (f Filter) query(organizationID string, sees visibleNow, after int64, p pag
 	if sees.others > 0 {
 		return visible(condition, f.Order), args
 	}
-	return selectIn(`SELECT `+f.Order.Columns()+` FROM plugins WHERE organization_id = $1`+condition, f.Order), args
+	return `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1` + condition + ` ORDER BY ` + f.Order.SQL() + ` LIMIT $2 OFFSET $3`, args
 }

@@ -93,11 +93,7 @@ func visible(condition string, o page.Order) string {
 		return `SELECT * FROM (SELECT ` + o.Columns() + ` FROM plugins WHERE ` + which + condition +
 			` ORDER BY ` + o.SQL() + ` LIMIT CAST($2 AS BIGINT) + $3) AS first`
 	}
-	return selectIn(part(`organization_id = $1`)+` UNION ALL `+part(`is_global AND organization_id <> $1`), o)
-}
-
-// selectIn is the query for a page of the plugins whose ids another query finds.
-func selectIn(ids string, o page.Order) string {
+	ids := part(`organization_id = $1`) + ` UNION ALL ` + part(`is_global AND organization_id <> $1`)
 	return `
 		SELECT ` + columns + ` FROM plugins WHERE id IN (SELECT id FROM (` + ids + `) AS found ORDER BY ` + o.SQL() + ` LIMIT $2 OFFSET $3)
 		ORDER BY ` + o.SQL()

@@ -181,7 +181,6 @@ CREATE TABLE plugins (
 	search          TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX plugins_global ON plugins (id) WHERE is_global;
-CREATE INDEX plugins_shared ON plugins (organization_id, id) WHERE is_global;
 CREATE INDEX plugins_name ON plugins (organization_id, name_key, id);
 CREATE INDEX plugins_created ON plugins (organization_id, created_at, id);
 CREATE INDEX plugins_updated ON plugins (organization_id, updated_at, id);
@@ -190,6 +189,8 @@ CREATE INDEX plugins_update ON plugins (organization_id, id) WHERE url <> '' AND
 CREATE INDEX plugins_disabled ON plugins (organization_id, id) WHERE disabled_at IS NOT NULL;
 CREATE INDEX plugins_broken ON plugins (organization_id, id) WHERE is_broken;
 CREATE INDEX plugins_edited ON plugins (organization_id, id) WHERE is_edited;
+-- After plugins_updated: of two that promise the same, SQLite takes the one that is newer.
+CREATE INDEX plugins_shared ON plugins (organization_id, id) WHERE is_global;
 -- SQLite searches what the index holds, without the rows; PostgreSQL, whose indexes hold no
 -- long texts, reads the rows as quickly.
 {{sqlite}}CREATE INDEX plugins_search ON plugins (organization_id, id, search);
