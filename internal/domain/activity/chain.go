@@ -153,13 +153,19 @@ func anyUnnumbered(ctx context.Context, q db.Querier) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM activity_unnumbered)`)
 }
 
-// withIDs returns the entries that have some ids and no number, in their order. They are named one by one, so
-// that each engine finds them by their ids, however much it takes the table to hold.
+// withIDs returns the entries that have some ids and no number, in their order.
 func withIDs(ctx context.Context, q db.Querier, ids []int64) ([]chained, error) {
+	query, args := selectIDs(ids)
+	return db.All(ctx, q, (*chained).fields, query, args...)
+}
+
+// selectIDs names the entries one by one, and looks for the number of each by itself, so that each engine finds
+// them by their ids, however much it takes the tables to hold: for NOT EXISTS, PostgreSQL reads the numbers of all.
+func selectIDs(ids []int64) (query string, args []any) {
 	list, args := db.In(nil, padded(ids))
-	return db.All(ctx, q, (*chained).fields, `
-		SELECT `+chainedColumns+` FROM activity a WHERE a.id IN `+list+`
-		AND NOT EXISTS (SELECT 1 FROM activity_numbers n WHERE n.activity_id = a.id) ORDER BY a.id`, args...)
+	return `
+		SELECT ` + chainedColumns + ` FROM activity a WHERE a.id IN ` + list + `
+		AND (SELECT n.number FROM activity_numbers n WHERE n.activity_id = a.id) IS NULL ORDER BY a.id`, args
 }
 
 // removeWaiting ends the wait of entries, also of those that somebody has removed meanwhile.

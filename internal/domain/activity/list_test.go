@@ -146,3 +146,23 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 		}
 	}
 }
+
+// Those that wait are found by their ids, also while PostgreSQL does not know yet how much its tables have come to hold.
+func TestWaitingAreFoundByTheirIDs(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `
+				WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 20000)
+				INSERT INTO activity_numbers (activity_id, organization_id, number, hash) SELECT n, $1, n, 'a hash' FROM s`, ours)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		query, args := selectIDs([]int64{7, 8, 9})
+		plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
+		if strings.Contains(plan, "Seq Scan on activity_numbers") || strings.Contains(plan, "SCAN n") || strings.Contains(plan, "SCAN a") {
+			t.Errorf("they are not found by their ids:\n%s", plan)
+		}
+	})
+}
