@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
-	"foyer/internal/infra/db"
 )
 
 // An app is seen as it is at one moment: with all that belongs to it, or not at all.
@@ -84,35 +82,6 @@ func TestPictures(t *testing.T) {
 		_, err = r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits)
 		if all := fault.Of(err); len(all) != 2 || all[0].Kind != fault.Invalid || all[0].Field != "source" || all[1].Field != "b.md" {
 			r.Errorf("got %v", err)
-		}
-	})
-}
-
-// A save answers what it did not change as it is stored, whatever came in between.
-func TestSaveAfterUpgrade(t *testing.T) {
-	each(t, func(r rig) {
-		p := r.create(named("x"))
-		r.save(p.ID, "site.ts", patch.Of("export const n = 1"))
-		r.save(p.ID, "site.ts", patch.Of("export const"))
-		read, err := r.Source(r.Context(), r.caller, p.ID)
-		if err != nil {
-			r.Fatal(err)
-		}
-		r.save(p.ID, "site.ts", patch.Of("export const n = 3"))
-		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of("2")}); err != nil {
-			r.Fatal(err)
-		}
-		var saved Sources
-		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
-			saved, err = r.saveSource(r.Context(), tx, r.caller, read, named("y"), nil)
-			return err
-		})
-		if err != nil {
-			r.Fatal(err)
-		}
-		stored, err := r.Source(r.Context(), r.caller, p.ID)
-		if err != nil || saved.Bundle != stored.Bundle || saved.Name != "y" || stored.Bundle == read.Bundle {
-			r.Errorf("answered %+v, stored is %+v, read was %+v, %v", saved.Bundle, stored.Bundle, read.Bundle, err)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
-	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream"
 )
@@ -43,7 +42,6 @@ func (m *Move) check() error {
 type target struct {
 	stays    bool               // it is the current version, whichever that is
 	held     Version            // zero: it was fetched
-	broken   bool               // it is held, and its site does not compile
 	fetched  *fetched           // nil: it is held
 	manifest *upstream.Manifest // nil: a held one has none
 }
@@ -163,17 +161,13 @@ func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (V
 
 // hold returns a held version as a target; a saved one may lack a manifest.
 func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
-	status, err := statuses(ctx, q, v.id)
+	to := target{held: v}
+	text, err := findText(ctx, q, v.id, manifestName)
+	if errors.Is(err, db.ErrNoRow) {
+		return to, nil
+	}
 	if err != nil {
 		return target{}, err
-	}
-	text, err := findText(ctx, q, v.id, manifestName)
-	if err != nil && !errors.Is(err, db.ErrNoRow) {
-		return target{}, err
-	}
-	to := target{held: v, broken: status[bundle.Site(status, text)] == bundle.Failed}
-	if none := errors.Is(err, db.ErrNoRow); none {
-		return to, nil
 	}
 	m, err := readManifest(text, "version")
 	to.manifest = &m
@@ -230,14 +224,6 @@ func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit st
 	return Version{}, nil
 }
 
-// lock locks the contents if going to the target may add or remove some.
-func (to target) lock(ctx context.Context, tx *db.Tx) error {
-	if to.fetched == nil && !to.broken {
-		return nil
-	}
-	return lockContents(ctx, tx)
-}
-
 // reuse returns the held version in place of a fetched one if another upgrade has stored
 // the same commit meanwhile.
 func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) (target, error) {
@@ -253,8 +239,10 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 
 // move takes a plugin to the target, all at once.
 func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target, latest latestTag) (Plugin, error) {
-	if err := to.lock(ctx, tx); err != nil {
-		return Plugin{}, err
+	if to.fetched != nil {
+		if err := lockContents(ctx, tx); err != nil { // to which it adds some
+			return Plugin{}, err
+		}
 	}
 	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
 	if err != nil {
@@ -333,12 +321,6 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 	}
 	if v, err = goTo(ctx, tx, o, to.held.Number); err != nil {
 		return Version{}, err
-	}
-	if to.broken {
-		if err := keepBundle(ctx, tx, v, from.Bundle); err != nil {
-			return Version{}, err
-		}
-		v.Bundle = from.Bundle
 	}
 	p.Tag = v.Tag
 	if !given || to.manifest != nil && len(to.manifest.Config) > 0 {

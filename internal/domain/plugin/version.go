@@ -138,18 +138,6 @@ func (s Service) keepSchema(ctx context.Context, tx *db.Tx, c access.Caller, o *
 	return v, copyFiles(ctx, tx, current.id, v.id)
 }
 
-// keepBundle gives a version that did not compile the bundle that was served before it.
-// The contents must be locked.
-func keepBundle(ctx context.Context, tx *db.Tx, v Version, before Bundle) error {
-	if v.Bundle == before {
-		return nil
-	}
-	if err := updateBundle(ctx, tx, v.id, before); err != nil {
-		return err
-	}
-	return removeUnused(ctx, tx, v.Bundle.SHA256)
-}
-
 // currentVersion is the current version of a plugin, zero if it has none.
 func currentVersion(ctx context.Context, q db.Querier, o origin) (Version, error) {
 	if o.Current == 0 {

@@ -10,7 +10,6 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/domain/org"
-	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/upstream/unpack"
 )
@@ -151,12 +150,6 @@ func listSurplus(ctx context.Context, tx *db.Tx, pluginID int64) ([]int64, error
 		ORDER BY v.number DESC LIMIT 1000 OFFSET $2`, pluginID, maxSaved)
 }
 
-func updateBundle(ctx context.Context, tx *db.Tx, id int64, b Bundle) error {
-	return db.Exec(ctx, tx, `
-		UPDATE plugin_versions SET bundle = $2, bundle_integrity = $3, bundle_size = $4, bundle_inject = $5 WHERE id = $1`,
-		id, db.Null(&b.SHA256), b.Integrity, b.Size, b.Inject)
-}
-
 func removeVersion(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM plugin_versions WHERE id = $1`, id)
 }
@@ -195,17 +188,6 @@ func findText(ctx context.Context, q db.Querier, versionID int64, name string) (
 	return db.One(ctx, q, db.Value[string], `
 		SELECT c.content FROM plugin_files f JOIN contents c ON c.sha256 = f.sha256
 		WHERE f.version_id = $1 AND f.name = $2`, versionID, name)
-}
-
-// statuses is the status of each file of a version, by name.
-func statuses(ctx context.Context, q db.Querier, versionID int64) (map[string]bundle.Status, error) {
-	fields := func(f *File) []any { return []any{&f.Name, &f.Status} }
-	files, err := db.All(ctx, q, fields, `SELECT name, status FROM plugin_files WHERE version_id = $1`, versionID)
-	all := make(map[string]bundle.Status, len(files))
-	for _, f := range files {
-		all[f.Name] = f.Status
-	}
-	return all, err
 }
 
 // sums is the set of the sums of a version's files.
