@@ -244,10 +244,8 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 		return Placement{}, err
 	}
 	p := before
+	d = d.changing(before)
 	d.apply(&p)
-	if p.Version == before.Version {
-		d.Version = PlacementDraft{}.Version
-	}
 	full, err := findRoom(ctx, tx, id)
 	if err != nil {
 		return Placement{}, err

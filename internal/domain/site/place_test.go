@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -186,6 +187,38 @@ func TestOffWithUnfitValues(t *testing.T) {
 		}
 		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(true), Config: given("size", "7")})
 		r.wants("with a number", s, `app@2{"size":7}`)
+	})
+}
+
+// A placement is sent back as it was read, though the app has changed so that none of it could be given now.
+func TestSentBackAfterTheSchemaChanged(t *testing.T) {
+	each(t, func(r rig) {
+		const fields = `[{"key": "text", "type": "string", "site": true}, {"key": "old", "type": "json"}, {"key": "size", "type": "string", "site": true}]`
+		s, a := r.site(r.caller, "Shop"), r.app(r.caller, "banner", fields)
+		r.place(r.caller, s, a, "text", `"Hello"`, "old", `{"a":  1}`, "size", `"large"`)
+		r.patch(r.caller, a.ID, plugin.Draft{ConfigSchema: patch.Of(`[{"key": "text", "type": "string", "site": true}, {"key": "size", "type": "number", "site": true}]`)})
+		read, err := r.App(r.Context(), r.caller, s.ID, a.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if read.Held == "" {
+			r.Fatalf("%+v", read)
+		}
+		whole := PlacementDraft{
+			AppID: patch.Of(a.ID), Enabled: patch.Of(true), Position: patch.Of(read.Position), Version: patch.Field[int64]{Set: true, Null: true},
+			Paths: patch.Of(read.Paths), Config: given("size", `"large"`, "old", ` {"a":1}`, "text", `"Hello"`),
+		}
+		if back := r.change(r.caller, s, a, whole); !reflect.DeepEqual(back, read) {
+			r.Errorf("sent back: %+v, was %+v", back, read)
+		}
+		whole.Position = patch.Of(read.Position + 1)
+		if moved := r.change(r.caller, s, a, whole); moved.Position != read.Position+1 || moved.Held != read.Held {
+			r.Errorf("moved: %+v, was %+v", moved, read)
+		}
+		whole.Config = given("size", `"larger"`)
+		if _, err := r.Change(r.Context(), r.caller, s.ID, a.ID, whole); blames(err) != "config.size invalid" {
+			r.Errorf("another value that does not fit: %v", err)
+		}
 	})
 }
 

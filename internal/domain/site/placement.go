@@ -148,6 +148,24 @@ func (p *Placement) bytes() int {
 	return max(len(p.Config), len(p.Values))
 }
 
+// changing leaves of a draft what is not so already. What was read is right to send back, whatever has become of
+// the app since.
+func (d PlacementDraft) changing(p Placement) PlacementDraft {
+	if d.Enabled.Value == p.Enabled {
+		d.Enabled = patch.Field[bool]{}
+	}
+	if d.Version.Value == p.Version {
+		d.Version = patch.Field[int64]{}
+	}
+	stored := readValues(p.Config)
+	d.Config.Value = slices.DeleteFunc(slices.Clone(d.Config.Value), func(v Value) bool {
+		is, has := stored[v.Key]
+		return has && !v.JSON.Null && encode(json.RawMessage(v.JSON.Value)) == string(is)
+	})
+	d.Config.Set = len(d.Config.Value) > 0
+	return d
+}
+
 // apply sets the fields that the draft names.
 func (d *PlacementDraft) apply(p *Placement) {
 	if d.Enabled.Set {
