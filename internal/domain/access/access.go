@@ -177,6 +177,9 @@ type Caller struct {
 	Organization Organization
 	RequestID    string // of the request that is being answered; "" elsewhere
 	Address      string // where it comes from, if the activity keeps that
+
+	keys    *Keys // that admitted the caller; nil: they were not admitted from memory
+	version int64 // of what was in memory then
 }
 
 // keyExpires is when the caller's key ends; zero: never.

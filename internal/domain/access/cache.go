@@ -73,6 +73,7 @@ type Identity struct {
 	grants     []grant        // in the order of joining
 	activeHour []atomic.Int64 // of each grant: hours since 1970 of the last use that was noted
 	credential credential
+	version    int64        // of Keys, when it was looked up
 	usedHour   atomic.Int64 // hours since 1970 of the last use of the key that was noted
 	usedAt     atomic.Int64 // microseconds since 1970, of the session
 }
@@ -157,7 +158,7 @@ func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 		g := &id.grants[i]
 		if strings.EqualFold(g.org.ID, organizationID) || organizationID == Current {
 			c := id.Caller()
-			c.Level, c.Organization = g.level, g.org
+			c.Level, c.Organization, c.keys, c.version = g.level, g.org, k, id.version
 			k.cache.noteActive(id, i, k.DB.Now())
 			return c, true
 		}
@@ -199,7 +200,7 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	key := found[0].key
 	id := &Identity{
 		KeyID: key.ID, SessionID: found[0].sessionID, UserID: key.UserID, Person: found[0].person, Scope: key.Scope, boundTo: key.OrganizationID,
-		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c,
+		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c, version: generation,
 	}
 	id.usedAt.Store(key.LastUsedAt.UnixMicro())
 	if found[0].org.ID != "" {
@@ -214,6 +215,8 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 // they see that access_version has changed. Only one such transaction is under way
 // at a time, so fn can rely on what it reads.
 func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) error) error {
+	k.cache.changing.Add(1)
+	defer k.cache.changing.Add(-1)
 	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := countChange(ctx, tx); err != nil {
 			return err
@@ -229,6 +232,13 @@ func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) erro
 // Version changes with each change to keys, memberships, organizations or users that
 // this server has heard of. What is read after asking for it holds until it changes.
 func (k *Keys) Version() int64 { return k.cache.generation.Load() }
+
+// holds reports whether what was in memory at a version is what the database says, but for what another server
+// has changed in the last MaxAge.
+func (k *Keys) holds(version int64, now time.Time) bool {
+	age := now.Sub(time.UnixMicro(k.cache.checkedAt.Load()))
+	return k.cache.changing.Load() == 0 && k.Version() == version && age > -MaxAge && age < MaxAge
+}
 
 // verify makes sure that what is in memory is at most MaxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
@@ -273,6 +283,7 @@ type cached struct {
 
 	generation atomic.Int64 // the version of what is in known: nothing read before a change is used after it
 	known      cache.Cache[credential, *Identity]
+	changing   atomic.Int64 // transactions under way that change who may do what
 
 	uses        lastuse.Notes[int64] // of keys
 	sessionUses lastuse.Notes[int64]

@@ -15,7 +15,11 @@ var ErrChanged = fault.New(fault.Denied, "Your permissions changed while the req
 // Confirm returns a caller as they are at the time now, read in the transaction that stores
 // what they asked for, or ErrChanged if they no longer may. A request that waits for an
 // upstream or a compiler takes long enough to outlive the right it was admitted with.
+// An operator, who is no user, loses none.
 func Confirm(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(Caller) error) (Caller, error) {
+	if c.UserID == 0 {
+		return c, nil
+	}
 	g, err := findGrant(ctx, tx, c, now)
 	if errors.Is(err, db.ErrNoRow) {
 		return Caller{}, ErrChanged
@@ -28,4 +32,26 @@ func Confirm(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(C
 		return Caller{}, ErrChanged
 	}
 	return c, nil
+}
+
+// ConfirmSelf fails with ErrChanged if a caller's key or session has ended, as Confirm does, for what somebody does
+// to their own user.
+func ConfirmSelf(ctx context.Context, tx *db.Tx, c Caller) error {
+	if c.KeyID == 0 && c.SessionID == 0 {
+		return nil
+	}
+	err := findCredential(ctx, tx, c)
+	if errors.Is(err, db.ErrNoRow) {
+		return ErrChanged
+	}
+	return err
+}
+
+// ConfirmCached is Confirm for a request that has waited for nothing but the database: it asks that only if what
+// is in memory may no longer be what the caller was admitted by.
+func ConfirmCached(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(Caller) error) (Caller, error) {
+	if c.keys != nil && c.keys.holds(c.version, now) && (c.keyEnds == 0 || now.UnixMicro() < c.keyEnds) {
+		return c, nil
+	}
+	return Confirm(ctx, tx, c, now, may)
 }

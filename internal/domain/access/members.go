@@ -77,6 +77,10 @@ func (k *Keys) OfMembers(ctx context.Context, c Caller, p page.Page) (page.Found
 // organization.
 func (k *Keys) RevokeOfMember(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		c, err := Confirm(ctx, tx, c, k.DB.Now(), MayManageKeys)
+		if err != nil {
+			return err
+		}
 		key, err := findMemberKey(ctx, tx, c, id)
 		if err != nil {
 			return OrNotFound(err)

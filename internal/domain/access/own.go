@@ -115,6 +115,9 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 // key asking, or lives longer.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		key, err := findOwnKey(ctx, tx, c, id)
 		if err != nil {
 			return OrNotFound(err)

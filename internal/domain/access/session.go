@@ -163,6 +163,9 @@ func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, err
 // within 2 seconds.
 func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		if precondition.Given(ctx) {
 			s, err := findSession(ctx, tx, c.UserID, id, k.DB.Now())
 			if err != nil {
@@ -182,7 +185,12 @@ func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 
 // EndSessions ends all sessions of the caller's user.
 func (k *Keys) EndSessions(ctx context.Context, c Caller) error {
-	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error { return k.RemoveSessions(ctx, tx, c, c.UserID, 0) })
+	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
+		return k.RemoveSessions(ctx, tx, c, c.UserID, 0)
+	})
 }
 
 // RemoveSessions ends all sessions of a user but one, inside Change; with 0, all.

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,12 @@ func TestEndSessionsOnTwoServers(t *testing.T) {
 		}
 		if _, _, err := here.CreateOwn(t.Context(), id.Caller(), OwnDraft{Scope: All}); !fault.Is(err, fault.AuthenticationFailed) {
 			t.Errorf("an ended session makes a key: %v", err)
+		}
+		if err := here.EndSessions(t.Context(), id.Caller()); !errors.Is(err, ErrChanged) {
+			t.Errorf("an ended session ends the others: %v", err)
+		}
+		if id, err = here.IdentifySession(t.Context(), tokens[1]); err != nil {
+			t.Fatal(err)
 		}
 		if err := here.EndSessions(t.Context(), id.Caller()); err != nil {
 			t.Fatal(err)

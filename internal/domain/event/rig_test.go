@@ -53,10 +53,16 @@ func each(t *testing.T, test func(r rig)) {
 		}
 		r.Service = r.server(d, loopback)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			err := db.Exec(ctx, tx, `
-				INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
-				VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, ours, now)
-			return err
+			return errors.Join(
+				db.Exec(ctx, tx, `
+					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+					VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, ours, now),
+				db.Exec(ctx, tx, `
+					INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at)
+					VALUES ('a user', 'a user', 'ada@acme.example', '', '', TRUE, $1)`, now),
+				db.Exec(ctx, tx, `
+					INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at)
+					SELECT $1, id, 8, $2, $2 FROM users`, ours, now))
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -84,6 +84,10 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook,
 	}
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		db.Lock(tx, "webhooks of "+c.Organization.ID)
+		c, err := access.ConfirmCached(ctx, tx, c, now, MaySee)
+		if err != nil {
+			return err
+		}
 		n, err := count(ctx, tx, c.Organization.ID)
 		if err != nil {
 			return err
@@ -132,6 +136,9 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if w, err = findWebhook(ctx, tx, c.Organization.ID, id, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
+		}
+		if _, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySee); err != nil {
+			return err
 		}
 		if err := precondition.Check(ctx, w); err != nil {
 			return err

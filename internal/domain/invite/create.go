@@ -67,6 +67,10 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 	if err := lockTargets(ctx, tx, c.Organization.ID, orders.all, turns); err != nil {
 		return nil, err
 	}
+	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), orders.may)
+	if err != nil {
+		return nil, err
+	}
 	outcomes := make([]Outcome, len(orders.all))
 	if err := s.countQuotas(ctx, tx, c, orders, turns, outcomes); err != nil {
 		return nil, err
@@ -93,6 +97,15 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 	}
 	addCount(tx, c.Organization.ID, made)
 	return outcomes, nil
+}
+
+// may reports whether a caller may have the orders carried out.
+func (o orders) may(c access.Caller) error {
+	err := MayInvite(c)
+	for _, each := range o.all {
+		err = cmp.Or(err, mayGive(c, each.level))
+	}
+	return err
 }
 
 // refused keeps why an order cannot be carried out, if that does not end the whole request.

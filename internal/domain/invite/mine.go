@@ -53,6 +53,9 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 	}
 	var joined org.Mine
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		o, err := s.findMine(ctx, tx, c, id, token)
 		if err != nil {
 			return err
@@ -79,6 +82,9 @@ func (s Service) DeclineMine(ctx context.Context, c access.Caller, id, token str
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		o, err := s.findMine(ctx, tx, c, id, token)
 		if err != nil {
 			return err

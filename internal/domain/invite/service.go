@@ -238,7 +238,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := MayDelete(c, i.CreatedBy.ID); err != nil {
+		if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
 			return err
 		}
 		if err := precondition.Check(ctx, i); err != nil {
@@ -248,13 +248,22 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 	})
 }
 
+// confirmDelete returns the caller as they are by now, who may delete an invite, and resend it.
+func (s Service) confirmDelete(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (access.Caller, error) {
+	may := func(c access.Caller) error { return MayDelete(c, i.CreatedBy.ID) }
+	if err := may(c); err != nil {
+		return access.Caller{}, err
+	}
+	return access.ConfirmCached(ctx, tx, c, s.DB.Now(), may)
+}
+
 // forget removes what is kept of an invite that was accepted.
 func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id string) error {
 	i, err := findAccepted(ctx, tx, c.Organization.ID, id)
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
+	if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
 		return err
 	}
 	if err := forgetAccepted(ctx, tx, c.Organization.ID, id); err != nil {
@@ -283,7 +292,7 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if err != nil {
 		return Invite{}, access.OrNotFound(err)
 	}
-	if err := MayDelete(c, i.CreatedBy.ID); err != nil {
+	if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
 		return Invite{}, err
 	}
 	if err := precondition.Check(ctx, i); err != nil {

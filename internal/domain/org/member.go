@@ -176,6 +176,9 @@ func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string,
 		if err != nil {
 			return access.OrNotFound(err)
 		}
+		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		member, err := findMemberByUUID(ctx, tx, c.Organization.ID, userUUID)
 		if err != nil {
 			return access.OrNotFound(err)

@@ -56,6 +56,9 @@ func (s Service) ChangeSelf(
 	}
 	var u User
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
 		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {
 			return access.OrNotFound(err)
 		}

@@ -29,7 +29,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 	}
 	var p Plugin
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+		if p, c, err = s.ownToChange(ctx, tx, c, id); err != nil {
 			return err
 		}
 		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)

@@ -62,7 +62,7 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if p, err = s.own(ctx, tx, c, id, tx.ForUpdate); err != nil {
+		if p, c, err = s.ownToChange(ctx, tx, c, id); err != nil {
 			return err
 		}
 		before, err := findDisabled(ctx, tx, p.OrganizationID, id)
@@ -162,6 +162,9 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		p, err := s.owned(ctx, tx, c, id, tx.ForUpdate)
 		if err != nil {
+			return err
+		}
+		if c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 			return err
 		}
 		if v, err = versionAsked(ctx, tx, id, number); err != nil || v.Withdrawn.Is() == to.Is() {

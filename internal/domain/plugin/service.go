@@ -57,8 +57,23 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	if len(d.Source) > 0 {
 		return s.createWithSource(ctx, c, p, d)
 	}
-	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.insert(ctx, tx, c, &p) })
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), mayInstall(p))
+		if err != nil {
+			return err
+		}
+		return s.insert(ctx, tx, c, &p)
+	})
 	return p, err
+}
+
+// ownToChange returns a plugin, locked, and the caller as they are by now.
+func (s Service) ownToChange(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
+	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	if err == nil {
+		c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage)
+	}
+	return p, c, err
 }
 
 // insert stores a new plugin, which gets its id, and the activity that tells of it.
@@ -217,7 +232,7 @@ func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id in
 			return err
 		}
 	}
-	before, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	before, c, err := s.ownToChange(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}
@@ -317,7 +332,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err != nil {
 		return err
 	}
-	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	p, c, err := s.ownToChange(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,93 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A right that was lost since a caller was admitted is missed where they store something: at once by the server that
+// took it, in the very transaction, and by others within 2 seconds.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	const organization = "01890000-0000-7000-8000-000000000001"
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		c := newClock()
+		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
+		userID, _ := withKeys(t, here)
+		join := func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(
+				db.Exec(ctx, tx, `
+					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+					VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organization, c.now),
+				db.Exec(ctx, tx, `
+					INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, organization, userID, c.now))
+		}
+		if err := here.Change(t.Context(), join); err != nil {
+			t.Fatal(err)
+		}
+		key, secret, err := here.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers []Caller
+		for _, k := range []*Keys{here, there} {
+			id, err := k.Identify(t.Context(), secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller, err := k.Enter(t.Context(), id, organization)
+			if err != nil {
+				t.Fatal(err)
+			}
+			callers = append(callers, caller)
+		}
+		mayAdminister := func(c Caller) error {
+			if c.Level < Admin {
+				return ErrNotFound
+			}
+			return nil
+		}
+		confirm := func(k *Keys, caller Caller) error {
+			return k.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				_, err := ConfirmCached(ctx, tx, caller, k.Now(), mayAdminister)
+				return err
+			})
+		}
+		if err := errors.Join(confirm(here, callers[0]), confirm(there, callers[1])); err != nil {
+			t.Fatal(err)
+		}
+		var inside error
+		err = here.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := db.Exec(ctx, tx, `UPDATE memberships SET level = 1 WHERE user_id = $1`, userID); err != nil {
+				return err
+			}
+			_, inside = ConfirmCached(ctx, tx, callers[0], c.now, mayAdminister)
+			return nil
+		})
+		if err != nil || !errors.Is(inside, ErrChanged) {
+			t.Errorf("lowered, in the transaction: %v, %v", inside, err)
+		}
+		if err := confirm(here, callers[0]); !errors.Is(err, ErrChanged) {
+			t.Errorf("lowered: %v", err)
+		}
+		c.now = c.now.Add(MaxAge)
+		if err := confirm(there, callers[1]); !errors.Is(err, ErrChanged) {
+			t.Errorf("lowered, on another server: %v", err)
+		}
+		if err := here.Revoke(t.Context(), key.ID); err != nil {
+			t.Fatal(err)
+		}
+		err = here.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, callers[0]) })
+		if !errors.Is(err, ErrChanged) {
+			t.Errorf("the key is revoked: %v", err)
+		}
+		if err := confirm(here, Caller{}); err != nil {
+			t.Errorf("an operator: %v", err)
+		}
+	})
+}
