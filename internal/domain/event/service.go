@@ -82,31 +82,34 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook,
 	if err := s.newSecret(&w); err != nil {
 		return Webhook{}, err
 	}
-	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		db.Lock(tx, "webhooks of "+c.Organization.ID)
-		c, err := access.ConfirmCached(ctx, tx, c, now, MaySee)
-		if err != nil {
-			return err
-		}
-		n, err := count(ctx, tx, c.Organization.ID)
-		if err != nil {
-			return err
-		}
-		if n >= maxWebhooks {
-			return fault.New(fault.Invalid, "An organization has at most %d webhooks: delete one first.", maxWebhooks)
-		}
-		if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
-			return err
-		}
-		if w.ID, err = insert(ctx, tx, w); err != nil {
-			return err
-		}
-		if err := access.KeepSecret(ctx, tx); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, c, w, activity.Created, nil)
-	})
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return s.add(ctx, tx, c, &w) })
 	return w, err
+}
+
+// add stores a new webhook, which gets its id, unless there are too many.
+func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, w *Webhook) error {
+	db.Lock(tx, "webhooks of "+c.Organization.ID)
+	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySee)
+	if err != nil {
+		return err
+	}
+	n, err := count(ctx, tx, c.Organization.ID)
+	if err != nil {
+		return err
+	}
+	if n >= maxWebhooks {
+		return fault.New(fault.Invalid, "An organization has at most %d webhooks: delete one first.", maxWebhooks)
+	}
+	if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
+		return err
+	}
+	if w.ID, err = insert(ctx, tx, *w); err != nil {
+		return err
+	}
+	if err := access.KeepSecret(ctx, tx); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, c, *w, activity.Created, nil)
 }
 
 // Get returns one webhook.

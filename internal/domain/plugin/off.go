@@ -160,11 +160,8 @@ func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number in
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := s.owned(ctx, tx, c, id, tx.ForUpdate)
+		p, c, err := s.ownedToChange(ctx, tx, c, id)
 		if err != nil {
-			return err
-		}
-		if c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 			return err
 		}
 		if v, err = versionAsked(ctx, tx, id, number); err != nil || v.Withdrawn.Is() == to.Is() {

@@ -67,9 +67,18 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	return p, err
 }
 
-// ownToChange returns a plugin, locked, and the caller as they are by now.
+// ownToChange returns a plugin as own does, locked, and the caller as they are by now.
 func (s Service) ownToChange(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
-	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	p, c, err := s.ownedToChange(ctx, tx, c, id)
+	if err == nil {
+		err = precondition.Check(ctx, p)
+	}
+	return p, c, err
+}
+
+// ownedToChange is ownToChange for what has preconditions of its own.
+func (s Service) ownedToChange(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
+	p, err := s.owned(ctx, tx, c, id, tx.ForUpdate)
 	if err == nil {
 		c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage)
 	}
