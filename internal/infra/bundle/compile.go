@@ -193,7 +193,7 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 		return found, err
 	}
 	switch {
-	case isCode(name) || !req.importsBare(args.Importer, spec):
+	case isCode(name) || !req.namesNothing(args.Importer, spec):
 	case path.Ext(name) == ".css":
 		found.Namespace = styles
 	default:
@@ -208,11 +208,13 @@ func isExternal(url string) bool {
 	return err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" || strings.HasPrefix(url, "/")
 }
 
-// importsBare reports whether a module imports spec without a name. The compiler does not tell, but
-// writes each import in one form, without comments.
-func (req request) importsBare(importer, spec string) bool {
+// namesNothing reports whether a module imports spec without a name, or exports all its names, of which what is not
+// code has none. The compiler does not tell, but writes each import in one form, without comments.
+func (req request) namesNothing(importer, spec string) bool {
 	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}"})
-	return slices.Contains(strings.Split(string(made.Code), "\n"), fmt.Sprintf("import %q;", spec))
+	return slices.ContainsFunc(strings.Split(string(made.Code), "\n"), func(line string) bool {
+		return line == fmt.Sprintf("import %q;", spec) || line == fmt.Sprintf("export * from %q;", spec)
+	})
 }
 
 // loader says what a file is by its name; what is neither code nor a picture or font is

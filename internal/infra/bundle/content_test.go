@@ -159,6 +159,11 @@ func TestStylesheets(t *testing.T) {
 		}
 	}
 
+	got = mustCompile(t, sources{"site.ts": "export * from './a.css'\nexport const x = 1", "a.css": "i { color: green }"})
+	if js := string(got.Bundle.JS); !strings.Contains(js, "i{color:green}") {
+		t.Errorf("the styles are not in %s", js)
+	}
+
 	delete(files, "base.css")
 	wantFiles(t, sources{"site.ts": "import './a.css'", "a.css": "\n@import './base.css';"},
 		blame("a.css", `"./base.css" is not one of the app's files`, 2, 9),
