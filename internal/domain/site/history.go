@@ -31,13 +31,14 @@ type Revision struct {
 
 // snapshot is a placement as it was when a revision began.
 type snapshot struct {
-	AppID    int64    `json:"app_id"`
-	Enabled  bool     `json:"enabled"`
-	Position int64    `json:"position"`
-	Version  int64    `json:"version"`
-	Kept     int64    `json:"kept"`
-	Paths    []string `json:"paths"`
-	Config   values   `json:"config"`
+	AppID     int64     `json:"app_id"`
+	Enabled   bool      `json:"enabled"`
+	Position  int64     `json:"position"`
+	Version   int64     `json:"version"`
+	Kept      int64     `json:"kept"`
+	Paths     []string  `json:"paths"`
+	Config    values    `json:"config"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // remember writes the revisions that sites, a batch at most, have just begun.
@@ -50,6 +51,7 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 	for _, p := range placements {
 		snapshots[p.SiteID] = append(snapshots[p.SiteID], snapshot{
 			AppID: p.AppID, Enabled: p.Enabled, Position: p.Position, Version: p.Version, Kept: p.kept, Paths: p.Paths, Config: readValues(p.Config),
+			CreatedAt: p.CreatedAt,
 		})
 	}
 	revisions := make([]begun, len(sites))
@@ -141,7 +143,7 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, ol
 		}
 		err := insertPlacement(ctx, tx, Placement{
 			SiteID: site.ID, OrganizationID: site.OrganizationID, AppID: o.AppID, Enabled: o.Enabled, Position: o.Position, Version: o.Version,
-			kept: o.Kept, Paths: o.Paths, Config: encode(o.Config), Values: "{}", CreatedAt: now, UpdatedAt: now,
+			kept: o.Kept, Paths: o.Paths, Config: encode(o.Config), Values: "{}", CreatedAt: o.CreatedAt, UpdatedAt: now,
 		})
 		if err != nil {
 			return err

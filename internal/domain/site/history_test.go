@@ -15,8 +15,8 @@ import (
 func TestHistory(t *testing.T) {
 	each(t, func(r rig) {
 		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", `[{"key":"a","type":"string","site":true}]`), r.app(r.caller, "q", "")
-		r.place(r.caller, s, p, "a", `"old"`) // 2
-		r.place(r.caller, s, q)               // 3
+		placedAt := r.place(r.caller, s, p, "a", `"old"`).CreatedAt // 2
+		r.place(r.caller, s, q)                                     // 3
 		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
 		r.change(r.caller, s, p, PlacementDraft{Config: given("a", `"new"`), Version: patch.Of(int64(1)), Paths: patch.Of([]string{"/a/**"})}) // 5
 		r.save(r.caller, p.ID, "two")                                                                                                          // pinned
@@ -35,7 +35,7 @@ func TestHistory(t *testing.T) {
 			r.Fatalf("%+v, %v", got, err)
 		}
 		r.wants("restored, and follows again", s, `p@2{"a":"old"}`)
-		if placed, err := r.App(r.Context(), r.caller, s.ID, p.ID); err != nil || placed.Version != 0 || len(placed.Paths) != 0 {
+		if placed, err := r.App(r.Context(), r.caller, s.ID, p.ID); err != nil || placed.Version != 0 || len(placed.Paths) != 0 || !placed.CreatedAt.Equal(placedAt) {
 			r.Errorf("%+v, %v", placed, err)
 		}
 		if _, err := r.plugins.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); err != nil { // 7
