@@ -126,6 +126,11 @@ func (o *Organization) ListKeys(ctx context.Context, r Range) (Page[MemberKey], 
 	return ask[Page[MemberKey]](ctx, o.at, http.MethodGet, "/keys", r.addTo(url.Values{}), nil)
 }
 
+// AllKeys reads the keys that can see the organization, in the order they were made.
+func (o *Organization) AllKeys(ctx context.Context) iter.Seq2[MemberKey, error] {
+	return all[MemberKey](ctx, o.at, "/keys", nil)
+}
+
 // DeleteKey revokes a key that is bound to the organization.
 func (o *Organization) DeleteKey(ctx context.Context, id int64) error {
 	return o.at.call(ctx, http.MethodDelete, "/keys/"+strconv.FormatInt(id, 10), nil, nil, nil)

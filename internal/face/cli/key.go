@@ -89,22 +89,16 @@ func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organizat
 		}
 		return keys.All(out, all)
 	}
-	var all []client.MemberKey
-	for {
-		page, err := o.ListKeys(ctx, client.Range{Limit: pageSize, Offset: len(all)})
-		if err != nil {
-			return err
-		}
-		all = append(all, page.Results...)
-		if page.Next == "" || len(page.Results) == 0 {
-			return memberKeys.All(out, all)
-		}
+	all, err := collect(o.AllKeys(ctx))
+	if err != nil {
+		return err
 	}
+	return memberKeys.All(out, all)
 }
 
 type keyRevoke struct {
 	Key    string `arg:"" help:"Its id or name."`
-	Member bool   `help:"It is a member's key that is bound to the organization, for admins: give its id."`
+	Member bool   `help:"It is a member's key that is bound to the organization, for admins."`
 
 	ifMatch
 }
@@ -114,13 +108,17 @@ func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organiz
 	if err := in.Confirm("Revoke key %s?", c.Key); err != nil {
 		return err
 	}
-	id, err := find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) found { return found{k.ID, k.Name} })
-	if err != nil {
-		return err
-	}
+	var id int64
+	var err error
 	revoke := to.DeleteKey
 	if c.Member {
 		revoke = o.DeleteKey
+		id, err = find(c.Key, "key", o.AllKeys(ctx), func(k client.MemberKey) found { return found{k.ID, k.Name} })
+	} else {
+		id, err = find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) found { return found{k.ID, k.Name} })
+	}
+	if err != nil {
+		return err
 	}
 	if err := revoke(ctx, id); err != nil {
 		return orMissing(err, "key", c.Key)
