@@ -170,6 +170,9 @@ func (c userSignOut) Run(ctx context.Context, to *client.Client, out *terminal.O
 		}
 		return out.Say(map[string]any{}, "Signed out everywhere.")
 	}
+	if err := in.Confirm("Sign out in session %d?", c.Session); err != nil {
+		return err
+	}
 	if err := to.DeleteSession(ctx, c.Session); err != nil {
 		if client.IsNotFound(err) {
 			return fault.New(fault.NotFound, "You have no session %d.", c.Session)

@@ -3,8 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -12,22 +10,6 @@ import (
 	"foyer/internal/face/cli/terminal"
 	"foyer/internal/server"
 )
-
-// confirm wants the name of what is about to go, on a line of its own, unless --yes is given.
-func confirm(in terminal.Input, name, what string) error {
-	if in.Yes {
-		return nil
-	}
-	fmt.Fprintf(in.Questions, "%s\nThis cannot be undone. Type %s to go on: ", what, terminal.Printable(name))
-	typed, err := in.Or("-")
-	if err != nil {
-		return err
-	}
-	if strings.TrimSpace(typed) != strings.TrimSpace(name) {
-		return errors.New("nothing was done: type the name as it is shown, or give --yes")
-	}
-	return nil
-}
 
 type organizationDelete struct {
 	ID string `arg:"" help:"Its id or name."`
@@ -45,7 +27,7 @@ func (c organizationDelete) Run(ctx context.Context, d *server.Domain, out *term
 	if err != nil {
 		return err
 	}
-	if err := confirm(in, o.Name, "Organization "+o.ID+" and all that belongs to it will be deleted."); err != nil {
+	if err := in.ConfirmName(o.Name, "Organization "+o.ID+" and all that belongs to it will be deleted."); err != nil {
 		return err
 	}
 	if o, err = d.Organizations.EraseOrganization(ctx, access.Caller{}, o.ID); err != nil {
@@ -101,7 +83,7 @@ func (c userDelete) Run(ctx context.Context, d *server.Domain, out *terminal.Out
 	if err != nil {
 		return err
 	}
-	if err := confirm(in, u.Email, "User "+terminal.Printable(u.Email)+" will be erased."); err != nil {
+	if err := in.ConfirmName(u.Email, "User "+terminal.Printable(u.Email)+" will be erased."); err != nil {
 		return err
 	}
 	if u, err = d.Organizations.EraseUser(ctx, access.Caller{}, u.Email); err != nil {
@@ -121,7 +103,10 @@ began by the provider end.`
 }
 
 // Run parts a user from their account at the identity provider.
-func (c userUnlink) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+func (c userUnlink) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Remove the link between %s and their account at the identity provider?", c.Email); err != nil {
+		return err
+	}
 	n, err := d.SignIn.Unlink(ctx, access.Caller{}, c.Email)
 	if err != nil {
 		return err

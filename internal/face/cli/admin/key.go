@@ -102,7 +102,10 @@ type keyRevoke struct {
 }
 
 // Run revokes a key.
-func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Revoke key %d?", c.ID); err != nil {
+		return err
+	}
 	if err := d.Keys.Revoke(ctx, c.ID); err != nil {
 		return err
 	}

@@ -103,7 +103,10 @@ type memberRemove struct {
 }
 
 // Run ends a membership.
-func (c memberRemove) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+func (c memberRemove) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Remove %s from the organization?", c.Email); err != nil {
+		return err
+	}
 	o, err := c.find(ctx, d)
 	if err != nil {
 		return err

@@ -52,24 +52,44 @@ func (in Input) terminal() *os.File {
 	return nil
 }
 
-// Confirm asks whether to do what cannot be undone. Without a terminal it must have been said before.
+// Confirm asks whether to do what cannot be undone.
 func (in Input) Confirm(format string, args ...any) error {
 	if in.Yes {
 		return nil
 	}
-	question := fmt.Sprintf(format, args...)
-	if in.terminal() == nil {
-		return Misused(fmt.Errorf("%s There is no terminal to ask on: give --yes", question))
-	}
-	fmt.Fprintf(in.Questions, "%s [y/N] ", question)
-	answer, err := in.line()
+	answer, err := in.ask(fmt.Sprintf(format, args...), " [y/N] ")
 	if err != nil {
 		return err
 	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
 		return errors.New("nothing was done")
 	}
 	return nil
+}
+
+// ConfirmName wants the name of what is about to go for good.
+func (in Input) ConfirmName(name, what string) error {
+	if in.Yes {
+		return nil
+	}
+	typed, err := in.ask(what, "\nThis cannot be undone. Type "+Printable(name)+" to go on: ")
+	if err != nil {
+		return err
+	}
+	if typed != strings.TrimSpace(name) {
+		return errors.New("nothing was done: type the name as it is shown, or give --yes")
+	}
+	return nil
+}
+
+// ask returns the answer to a question. Without a terminal it must have been given before, by --yes.
+func (in Input) ask(question, prompt string) (string, error) {
+	if in.terminal() == nil {
+		return "", Misused(fmt.Errorf("%s There is no terminal to ask on: give --yes", question))
+	}
+	fmt.Fprint(in.Questions, question, prompt)
+	answer, err := in.line()
+	return strings.TrimSpace(answer), err
 }
 
 // Secret asks for a text that is not shown while it is typed. Without a terminal it is a line of the input.
