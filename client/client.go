@@ -139,6 +139,9 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 		}
 	}
 	if answer == nil {
+		if response.StatusCode == http.StatusOK { // of another server: foyer's is 204 or 202
+			return nil, errors.New(notFoyer)
+		}
 		return response.Header, nil
 	}
 	if err := json.Unmarshal(text, answer); err != nil {

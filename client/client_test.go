@@ -135,6 +135,10 @@ func TestRequest(t *testing.T) {
 				if r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("User-Agent") != "test" {
 					t.Errorf("headers %v", r.Header)
 				}
+				if r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusNoContent)
+					return
+				}
 				io.WriteString(w, appJSON)
 			})
 			if err := test.call(t.Context(), o); err != nil {
@@ -292,6 +296,17 @@ func TestAnswersThatCannotBe(t *testing.T) {
 				t.Error("took it")
 			}
 		})
+	}
+}
+
+// What another server answers does not mean that something was deleted.
+func TestNothingIsDeletedByAnotherServer(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"<p>Welcome</p>", ""} {
+		err := serve(t, answer(200, page)).DeleteApp(t.Context(), 3)
+		if err == nil || err.Error() != "the server does not answer as a foyer server" {
+			t.Errorf("%q: %v", page, err)
+		}
 	}
 }
 
