@@ -39,13 +39,17 @@ func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	return wrong
 }
 
-// notCompiled says that some files do not compile; nil: all do.
-func notCompiled(wrong int) error {
-	switch wrong {
-	case 0:
+// notCompiled says that some files do not compile, and that they are stored, unless it was a dry run; nil: all do.
+func notCompiled(wrong int, dry bool) error {
+	if wrong == 0 {
 		return nil
-	case 1:
-		return errors.New("one file does not compile: it is stored, and pages go on with the last version that did")
 	}
-	return fmt.Errorf("%d files do not compile: they are stored, and pages go on with the last version that did", wrong)
+	files, stored := "one file does not compile", "it is stored"
+	if wrong > 1 {
+		files, stored = fmt.Sprintf("%d files do not compile", wrong), "they are stored"
+	}
+	if dry {
+		return errors.New(files)
+	}
+	return errors.New(files + ": " + stored + ", and pages go on with the last version that did")
 }

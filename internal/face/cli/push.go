@@ -67,7 +67,7 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle}); err != nil {
 		return err
 	}
-	return notCompiled(wrong)
+	return notCompiled(wrong, c.DryRun)
 }
 
 var pushes = terminal.View[pushed]{
