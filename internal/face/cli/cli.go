@@ -18,6 +18,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/face/cli/terminal"
+	"foyer/internal/face/wire"
 )
 
 // Exit codes.
@@ -140,6 +141,9 @@ func errorObject(err error) []byte {
 			}
 			all = append(all, o)
 		}
+	}
+	if all == nil && !fault.Is(err, fault.Internal) {
+		return wire.AppendError(nil, err)
 	}
 	if all == nil {
 		for _, line := range lines(err) {

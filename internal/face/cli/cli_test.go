@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -51,6 +52,20 @@ func TestEveryFaultIsALine(t *testing.T) {
 	err := fault.List{{Field: "name", Detail: "Must be given."}, {Detail: "No."}}.Err()
 	if got := strings.Join(lines(err), "|"); got != "name: Must be given.|No." {
 		t.Errorf("lines %s", got)
+	}
+}
+
+// An error of the command line has the type and the code that the API has for it.
+func TestFaultsAreThoseOfTheAPI(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		`{"type":"invalid_request","code":"not_found","detail":"There is no app 9 in this organization.","attr":null,`: missing("app", 9),
+		`{"type":"validation_error","code":"required","detail":"Must be given.","attr":"name",`:                        fault.Field(fault.Required, "name", "Must be given."),
+		`{"type":"command_error","code":"failed","detail":"no key was given","attr":null,`:                             errors.New("no key was given"),
+	} {
+		if got := string(errorObject(err)); !strings.HasPrefix(got, want+`"errors":[{"type":`) {
+			t.Errorf("got %s; want %s", got, want)
+		}
 	}
 }
 
