@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"strings"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/face/cli/terminal"
@@ -50,11 +49,11 @@ func (c organizationGet) Run(ctx context.Context, o *client.Organization, out *t
 }
 
 type organizationSet struct {
-	Name                 *string            `help:"Its name, which mails and pages show: 1 to 200 characters."`
-	MembersCanInvite     *bool              `help:"Let members invite; =false: only admins and owners."`
-	MembersCanManageApps *bool              `help:"Let members change apps; =false: only admins and owners."`
-	AllowedDomains       *string            `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
-	InviteTTL            *terminal.Lifetime `placeholder:"D" help:"How long its invites live, like 12h or 7d."`
+	Name                 *string             `help:"Its name, which mails and pages show: 1 to 200 characters."`
+	MembersCanInvite     *bool               `help:"Let members invite; =false: only admins and owners."`
+	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
+	AllowedDomains       *string             `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 7d; 0: as long as the server says."`
 
 	ifMatch
 	once
@@ -62,13 +61,10 @@ type organizationSet struct {
 
 // Run changes the organization.
 func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	patch := client.OrganizationPatch{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
+	patch := client.OrganizationPatch{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
 	if c.AllowedDomains != nil {
 		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
 		patch.AllowedDomains = &domains
-	}
-	if c.InviteTTL != nil {
-		patch.InviteTTL = new(int64(time.Duration(*c.InviteTTL) / time.Second))
 	}
 	info, err := o.Change(ctx, patch)
 	if err != nil {

@@ -3,8 +3,8 @@ package admin
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
-	"time"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
@@ -59,12 +59,12 @@ func (organizationList) Run(ctx context.Context, d *server.Domain, out *terminal
 type organizationSet struct {
 	ID string `arg:"" help:"Its id or name."`
 
-	Name                 *string            `help:"Its name, which mails and pages show: 1 to 200 characters."`
-	MembersCanInvite     *bool              `help:"Let members invite; =false: only admins and owners."`
-	MembersCanManageApps *bool              `help:"Let members change apps; =false: only admins and owners."`
-	AccessLevel          *int               `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
-	InviteTTL            *terminal.Lifetime `placeholder:"D" help:"How long its invites live, like 12h or 7d; never longer than FOYER_INVITE_TTL."`
-	AllowedDomains       *string            `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	Name                 *string             `help:"Its name, which mails and pages show: 1 to 200 characters."`
+	MembersCanInvite     *bool               `help:"Let members invite; =false: only admins and owners."`
+	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
+	AccessLevel          *int                `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
+	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 7d, never longer than FOYER_INVITE_TTL; 0: as long as that."`
+	AllowedDomains       *string             `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 }
 
 // Validate refuses a command that would change nothing.
@@ -77,16 +77,13 @@ func (c organizationSet) Validate() error {
 
 // Run changes settings.
 func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
-	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps}
+	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
 	if c.AccessLevel != nil {
 		level, err := access.ParseAppAccess(*c.AccessLevel)
 		if err != nil {
 			return err
 		}
 		set.AppAccess = &level
-	}
-	if c.InviteTTL != nil {
-		set.InviteTTL = new(int64(time.Duration(*c.InviteTTL) / time.Second))
 	}
 	if c.AllowedDomains != nil {
 		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
@@ -104,10 +101,11 @@ func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *termina
 
 var organizations = terminal.View[org.Organization]{
 	Columns: "ID NAME ACCESS MEMBERS-INVITE MEMBERS-MANAGE DOMAINS CREATED",
+	More:    "INVITE-TTL",
 	Row: func(o org.Organization) []any {
 		return []any{
 			o.ID, o.Name, int(o.AppAccess), o.MembersCanInvite, o.MembersCanManageApps,
-			strings.Join(o.AllowedDomains, ","), o.CreatedAt,
+			strings.Join(o.AllowedDomains, ","), o.CreatedAt, inviteTTL(o),
 		}
 	},
 	Object: func(b []byte, o org.Organization) []byte {
@@ -117,6 +115,15 @@ var organizations = terminal.View[org.Organization]{
 		b = wire.AppendBool(b, "members_can_invite", o.MembersCanInvite)
 		b = wire.AppendBool(b, "members_can_manage_apps", o.MembersCanManageApps)
 		b = wire.AppendStrings(b, "allowed_domains", o.AllowedDomains)
-		return append(wire.AppendTime(b, "created_at", o.CreatedAt), '}')
+		b = wire.AppendTime(b, "created_at", o.CreatedAt)
+		return append(wire.AppendJSON(b, "invite_ttl", inviteTTL(o)), '}')
 	},
+}
+
+// inviteTTL is how long the invites of an organization live, in seconds; "": as long as the server says.
+func inviteTTL(o org.Organization) string {
+	if o.InviteTTL == 0 {
+		return ""
+	}
+	return strconv.FormatInt(o.InviteTTL, 10)
 }

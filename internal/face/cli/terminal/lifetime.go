@@ -22,3 +22,19 @@ func (l *Lifetime) UnmarshalText(text []byte) error {
 	*l = Lifetime(d)
 	return nil
 }
+
+// InviteTTL is how long invites live, in seconds; 0: as long as the server says.
+type InviteTTL int64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *InviteTTL) UnmarshalText(text []byte) error {
+	d, err := config.ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	if d != 0 && d < time.Second {
+		return errors.New("must be 0, or a second or more")
+	}
+	*t = InviteTTL(d / time.Second)
+	return nil
+}
