@@ -7,12 +7,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/face/cli/terminal"
 )
 
@@ -25,7 +29,7 @@ type activityCommands struct {
 func (activityCommands) Help() string {
 	return `Examples:
 
-    foyer activity --scope=Plugin --item=12
+    foyer activity --scope=Plugin --item=Banner
     foyer activity --user=ada@example.com --limit=10
     foyer activity --follow
     foyer activity head
@@ -34,7 +38,7 @@ func (activityCommands) Help() string {
 
 type activityList struct {
 	Scope  string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
-	Item   string `placeholder:"ID" help:"Only changes of the thing with this id."`
+	Item   string `placeholder:"ID" help:"Only changes of this thing, by its id or, with --scope, its name."`
 	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
 	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
 	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
@@ -74,8 +78,12 @@ func who(e client.AuditEntry) string {
 }
 
 // Run lists activity.
-func (c activityList) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	f := client.AuditFilter{Scope: c.Scope, ItemID: c.Item, User: c.User}
+func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	item, err := c.itemID(ctx, all, o)
+	if err != nil {
+		return err
+	}
+	f := client.AuditFilter{Scope: c.Scope, ItemID: item, User: c.User}
 	if !c.Follow {
 		found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
@@ -92,6 +100,35 @@ func (c activityList) Run(ctx context.Context, o *client.Organization, out *term
 	}
 	f.After = max(0, head.Number-int64(c.Limit))
 	return follow(ctx, o, f, out, to)
+}
+
+// itemID returns the id of the thing that a person names, which is one of the scope.
+func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.Organization) (string, error) {
+	if _, err := uuid.Parse(c.Item); c.Item == "" || err == nil || patch.ID(c.Item) != 0 {
+		return c.Item, nil
+	}
+	var id int64
+	var err error
+	switch c.Scope {
+	case "Plugin":
+		id, err = appID(ctx, o, c.Item)
+	case "Site":
+		id, err = siteID(ctx, o, c.Item)
+	case "Webhook":
+		id, err = aWebhook{c.Item}.id(ctx, o)
+	case "Key":
+		id, err = memberKeyID(ctx, o, c.Item)
+	case "OrganizationInvite":
+		return anInvite{c.Item}.id(ctx, o)
+	case "OrganizationMembership":
+		m, err := aMember{c.Item}.find(ctx, o)
+		return m.ID, err
+	case "Organization":
+		return organizationID(ctx, all, c.Item)
+	default:
+		return "", terminal.Misused(errors.New("--item names a thing of a kind: give --scope, or its id"))
+	}
+	return strconv.FormatInt(id, 10), err
 }
 
 // followEvery is how often a server is asked for what was done meanwhile.

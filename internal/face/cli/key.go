@@ -96,6 +96,10 @@ func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organizat
 	return memberKeys.All(out, all)
 }
 
+func memberKeyID(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	return find(name, "key", o.AllKeys(ctx), func(k client.MemberKey) found { return found{k.ID, k.Name} })
+}
+
 type keyRevoke struct {
 	Key    string `arg:"" help:"Its id or name."`
 	Member bool   `help:"It is a member's key that is bound to the organization, for admins."`
@@ -113,7 +117,7 @@ func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organiz
 	revoke := to.DeleteKey
 	if c.Member {
 		revoke = o.DeleteKey
-		id, err = find(c.Key, "key", o.AllKeys(ctx), func(k client.MemberKey) found { return found{k.ID, k.Name} })
+		id, err = memberKeyID(ctx, o, c.Key)
 	} else {
 		id, err = find(c.Key, "key", to.AllKeys(ctx), func(k client.Key) found { return found{k.ID, k.Name} })
 	}

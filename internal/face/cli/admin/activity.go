@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -55,6 +57,9 @@ func (c activityList) Validate() error {
 	}
 	if c.Offset < 0 {
 		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
+	}
+	if _, err := uuid.Parse(c.Item); c.Item != "" && err != nil && patch.ID(c.Item) == 0 {
+		return fault.New(fault.Invalid, "--item must be an id, a number or a UUID: the list of the things of its kind shows it")
 	}
 	return nil
 }

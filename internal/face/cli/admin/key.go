@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/cli/terminal"
 	"foyer/internal/face/wire"
@@ -98,18 +101,48 @@ func (keyList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) 
 }
 
 type keyRevoke struct {
-	ID int64 `arg:"" help:"Its id, as listed."`
+	Key string `arg:"" help:"Its id or name."`
 }
 
 // Run revokes a key.
 func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
-	if err := in.Confirm("Revoke key %d?", c.ID); err != nil {
+	if err := in.Confirm("Revoke key %s?", c.Key); err != nil {
 		return err
 	}
-	if err := d.Keys.Revoke(ctx, c.ID); err != nil {
+	id, err := c.id(ctx, d)
+	if err != nil {
 		return err
 	}
-	return out.Say(map[string]any{"id": c.ID}, "Revoked key %d. Running servers refuse it within 2 seconds.", c.ID)
+	if err := d.Keys.Revoke(ctx, id); err != nil {
+		return err
+	}
+	return out.Say(map[string]any{"id": id}, "Revoked key %d. Running servers refuse it within 2 seconds.", id)
+}
+
+// id returns the id of the key: a number is one.
+func (c keyRevoke) id(ctx context.Context, d *server.Domain) (int64, error) {
+	if id, err := strconv.ParseInt(c.Key, 10, 64); err == nil {
+		return id, nil
+	}
+	all, err := d.Keys.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	var id int64
+	for _, k := range all {
+		if k.Name == c.Key {
+			id = k.ID
+			ids = append(ids, strconv.FormatInt(k.ID, 10))
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return 0, fault.New(fault.NotFound, "There is no key %s.", c.Key)
+	case 1:
+		return id, nil
+	}
+	return 0, fault.New(fault.Invalid, "There are %d keys named %s: give the id of one, %s.", len(ids), c.Key, strings.Join(ids, " or "))
 }
 
 var keys = terminal.View[access.Key]{
