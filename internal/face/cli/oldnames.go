@@ -38,13 +38,17 @@ func (e *environment) rewriteOldName(args []string) ([]string, error) {
 		return slices.Concat([]string{"admin"}, args), nil
 	case onDatabase && e.meansServer(command, flags):
 		return nil, fmt.Errorf("it works on the database, not on a server: its name is `foyer admin %s`", command)
-	case !onDatabase && !e.meansDatabase(command, flags):
+	case !onDatabase && !e.meansDatabase(flags):
 		return args, nil
 	}
 	fmt.Fprintf(e.stderr, "foyer: note: `foyer %s` works on the database here; its name there is now `foyer admin %s`.\n", command, command)
 	args = slices.Concat([]string{"admin"}, args)
 	if command != "restore" {
-		args = append(args, "--yes")
+		end := slices.Index(args, "--")
+		if end < 0 {
+			end = len(args)
+		}
+		args = slices.Insert(args, end, "--yes")
 	}
 	return args, nil
 }
@@ -57,13 +61,13 @@ func (e *environment) meansServer(command string, flags map[string]bool) bool {
 
 // databaseHere reports whether commands in this folder work on a database, unless they are told otherwise.
 func (e *environment) databaseHere() databaseHere {
-	return databaseHere(e.meansDatabase("", map[string]bool{}))
+	return databaseHere(e.meansDatabase(map[string]bool{}))
 }
 
 type databaseHere bool
 
 // meansDatabase reports whether a command that could work on a server is meant for the database.
-func (e *environment) meansDatabase(command string, flags map[string]bool) bool {
+func (e *environment) meansDatabase(flags map[string]bool) bool {
 	database := flags["--data-dir"] || flags["--as"]
 	for _, name := range []string{"FOYER_DATABASE", "FOYER_DATABASE_FILE", "FOYER_DATA_DIR"} {
 		database = database || e.variables[name] != ""
@@ -72,11 +76,7 @@ func (e *environment) meansDatabase(command string, flags map[string]bool) bool 
 		_, err := os.Stat("foyer-data")
 		database = err == nil
 	}
-	url := flags["--url"]
-	if command == "app create" {
-		url = url && !database // it was, and below admin still is, that of the app's repository
-	}
-	return database && !url && !flags["--profile"] && e.variables["FOYER_URL"] == ""
+	return database && !flags["--url"] && !flags["--profile"] && e.variables["FOYER_URL"] == ""
 }
 
 // takeValues are the flags that come before a command's name with a value of their own.

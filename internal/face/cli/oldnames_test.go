@@ -22,8 +22,7 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"app list --url=https://x.example", "FOYER_DATA_DIR=x", "app list --url=https://x.example"},
 		{"--url https://x.example app list", "FOYER_DATA_DIR=x", "app list --url https://x.example"},
 		{"app list --profile=x", "FOYER_DATA_DIR=x", "app list --profile=x"},
-		{"app create --url=https://git.example", "FOYER_DATA_DIR=x", "admin app create --url=https://git.example --yes"},
-		{"app create --url=https://git.example", "", "app create --url=https://git.example"},
+		{"app create --url=https://x.example", "FOYER_DATA_DIR=x", "app create --url=https://x.example"},
 		{"backup x", "FOYER_URL=https://x.example", "refused: foyer admin backup"},
 		{"organization create --name=x", "FOYER_URL=https://x.example", "refused: foyer admin organization create"},
 		{"member add --profile=x", "", "refused: foyer admin member add"},
@@ -38,6 +37,7 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"admin app list", "FOYER_DATA_DIR=x", "admin app list"},
 		{"serve", "FOYER_DATA_DIR=x", "serve"},
 		{"app push -- --as", "", "app push -- --as"},
+		{"app delete -- 7", "FOYER_DATA_DIR=x", "admin app delete --yes -- 7"},
 	} {
 		var warned bytes.Buffer
 		args, err := newEnvironment(strings.Fields(c.environ), &warned).rewriteOldName(flagsLast(strings.Fields(c.line)))
