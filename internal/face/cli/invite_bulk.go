@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"foyer/client"
 	"foyer/internal/face/cli/terminal"
@@ -112,20 +114,71 @@ type team struct {
 }
 
 func (c inviteBulk) read(in terminal.Input) (people team, err error) {
-	content := io.Reader(in)
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return team{}, err
-		}
-		defer file.Close()
-		content = file
+	var content []byte
+	if c.File == "-" {
+		content, err = io.ReadAll(in)
+	} else {
+		content, err = os.ReadFile(c.File)
 	}
-	if !strings.HasSuffix(c.File, ".json") {
-		return c.readCSV(content)
+	if err != nil {
+		return team{}, err
 	}
-	if err := json.NewDecoder(content).Decode(&people.drafts); err != nil {
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	switch {
+	case !utf8.Valid(content):
+		err = fmt.Errorf("%s: must be UTF-8", c.File)
+	case strings.HasSuffix(c.File, ".json"):
+		people, err = c.readJSON(content)
+	default:
+		people, err = c.readCSV(content)
+	}
+	if err == nil && len(people.drafts) == 0 {
+		err = fmt.Errorf("%s: there is nobody in it", c.File)
+	}
+	return people, err
+}
+
+// fileDraft is an invite as a JSON file has it: with a level as the API takes it.
+type fileDraft struct {
+	client.InviteDraft
+	Level fileLevel `json:"level"`
+}
+
+type fileLevel client.Level
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *fileLevel) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	level, err := parseLevel(strings.Trim(string(text), `"`))
+	*l = fileLevel(level)
+	return err
+}
+
+// parseLevel reads a level: its name, or its number.
+func parseLevel(text string) (client.Level, error) {
+	if level, ok := levels[text]; ok {
+		return level, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 { // 0 is sent as no level
+		return 0, fmt.Errorf("level %q must be member, admin or owner", text)
+	}
+	return client.Level(n), nil
+}
+
+// readJSON reads a list of objects.
+func (c inviteBulk) readJSON(content []byte) (people team, err error) {
+	var all []fileDraft
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
 		return team{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	for _, one := range all {
+		one.InviteDraft.Level = client.Level(one.Level)
+		people.drafts = append(people.drafts, one.InviteDraft)
 	}
 	return people, nil
 }
@@ -135,22 +188,17 @@ var columns = map[string]func(*client.InviteDraft, string) error{
 	"target_email": func(d *client.InviteDraft, v string) error { d.TargetEmail = v; return nil },
 	"first_name":   func(d *client.InviteDraft, v string) error { d.FirstName = v; return nil },
 	"message":      func(d *client.InviteDraft, v string) error { d.Message = v; return nil },
-	"level": func(d *client.InviteDraft, v string) error {
-		level, ok := levels[v]
-		if n, err := strconv.Atoi(v); err == nil {
-			level, ok = client.Level(n), true
+	"level": func(d *client.InviteDraft, v string) (err error) {
+		if v != "" {
+			d.Level, err = parseLevel(v)
 		}
-		if !ok && v != "" {
-			return fmt.Errorf("level %q must be member, admin or owner", v)
-		}
-		d.Level = level
-		return nil
+		return err
 	},
 }
 
 // readCSV reads a table. What is wrong is said as compilers do: file:line: what.
-func (c inviteBulk) readCSV(content io.Reader) (people team, err error) {
-	rows := csv.NewReader(content)
+func (c inviteBulk) readCSV(content []byte) (people team, err error) {
+	rows := csv.NewReader(bytes.NewReader(content))
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
 		err = errors.New("must name the columns, target_email among them")
@@ -158,11 +206,8 @@ func (c inviteBulk) readCSV(content io.Reader) (people team, err error) {
 	if err != nil {
 		return team{}, c.wrong(1, err)
 	}
-	header[0] = strings.TrimPrefix(header[0], "\ufeff")
-	for _, name := range header {
-		if columns[name] == nil {
-			return team{}, c.wrong(1, fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name))
-		}
+	if err := checkHeader(header); err != nil {
+		return team{}, c.wrong(1, err)
 	}
 	for {
 		row, err := rows.Read()
@@ -181,6 +226,18 @@ func (c inviteBulk) readCSV(content io.Reader) (people team, err error) {
 		}
 		people.drafts, people.lines = append(people.drafts, d), append(people.lines, line)
 	}
+}
+
+func checkHeader(header []string) error {
+	for i, name := range header {
+		if columns[name] == nil {
+			return fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name)
+		}
+		if slices.Contains(header[:i], name) {
+			return fmt.Errorf("column %q is there twice", name)
+		}
+	}
+	return nil
 }
 
 // wrong says what is wrong with a line; the error of a table that is malformed knows which.
