@@ -132,7 +132,7 @@ func writeCSV(w io.Writer, rows [][]string) error {
 
 const (
 	gap      = 2 // between columns
-	narrow   = 8 // no column is made narrower
+	narrow   = 2 // no column is made narrower: a letter and …
 	bold     = "\x1b[1m"
 	ordinary = "\x1b[0m"
 )
@@ -142,7 +142,7 @@ func (o *Output) lay(rows [][]string) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], cells(cell))
 		}
 	}
 	if o.Format == Table && o.Width > 0 {
@@ -168,7 +168,7 @@ func join(row []string, widths []int) string {
 		shown := cut(cell, widths[i])
 		b.WriteString(shown)
 		if i < len(row)-1 {
-			b.WriteString(strings.Repeat(" ", widths[i]-len([]rune(shown))+gap))
+			b.WriteString(strings.Repeat(" ", widths[i]-cells(shown)+gap))
 		}
 	}
 	return b.String()
@@ -192,13 +192,6 @@ func fit(widths []int, room int) {
 		}
 		widths[widest]--
 	}
-}
-
-func cut(cell string, width int) string {
-	if runes := []rune(cell); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return cell
 }
 
 // text is a cell as other programs read it.

@@ -82,6 +82,49 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
+func TestTextsTakeCells(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, "Ünï": 3, "U\u0308": 1, "界面": 4, "🦔": 2, "…": 1} {
+		if got := cells(text); got != want {
+			t.Errorf("%s: %d cells; want %d", text, got, want)
+		}
+	}
+	for room, want := range map[int]string{2: "…", 3: "界…", 4: "界…", 5: "界面…", 6: "界面界"} {
+		if got := cut("界面界", room); got != want {
+			t.Errorf("cut to %d: %s; want %s", room, got, want)
+		}
+	}
+}
+
+// With eight columns, all of them become narrower than their names, and stay below each other.
+func TestManyColumnsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	many := View[string]{
+		Columns: "IDENTIFIER NAME TYPE TAG LATEST GLOBAL ORGANIZATION URL",
+		Row: func(name string) []any {
+			return []any{12345, name, "repository", "v1.2.3", "v1.2.4", true, name, "https://x.example/" + name}
+		},
+	}
+	for _, room := range []int{60, 80} {
+		var out bytes.Buffer
+		if err := many.All(&Output{Writer: &out, Format: Table, Width: room}, []string{strings.Repeat("界", 50), "Banner"}); err != nil {
+			t.Fatal(err)
+		}
+		var at []int
+		for line := range strings.Lines(out.String()) {
+			if n := cells(strings.TrimSuffix(line, "\n")); n > room {
+				t.Errorf("a line of %d cells: %s", n, line)
+			}
+			if before, _, found := strings.Cut(line, "v1.2."); found {
+				at = append(at, cells(before))
+			}
+		}
+		if room == 80 && (len(at) != 2 || at[0] != at[1]) {
+			t.Errorf("columns are shifted:\n%s", &out)
+		}
+	}
+}
+
 func TestWithoutATerminalNothingIsLost(t *testing.T) {
 	t.Parallel()
 	in := Input{Reader: strings.NewReader("y\n")}

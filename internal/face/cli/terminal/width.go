@@ -1,0 +1,39 @@
+package terminal
+
+import (
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// cells is how many cells of a terminal a text takes.
+func cells(text string) (n int) {
+	for _, r := range text {
+		n += cellsOf(r)
+	}
+	return n
+}
+
+func cellsOf(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me) { // stands on the one before
+		return 0
+	}
+	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+// cut shortens what takes more cells than there is room for.
+func cut(text string, room int) string {
+	if cells(text) <= room {
+		return text
+	}
+	n := cells("…")
+	for i, r := range text {
+		if n += cellsOf(r); n > room {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
