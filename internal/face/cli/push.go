@@ -33,7 +33,7 @@ type appPush struct {
 // Help says what is sent.
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, as are source maps, and what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type
+left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type
 source is made. A name in plugin.json is the app's, so --name and a new --app must not say another one.
 What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
 
@@ -233,6 +233,9 @@ func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, e
 		return "", "not a file", nil
 	case path.Ext(name) == ".map":
 		return "", "a source map, which pages do not get", nil
+	}
+	if info, err := d.Info(); err != nil || info.Size() > plugin.MaxFileBytes {
+		return "", fmt.Sprintf("larger than %d MiB", plugin.MaxFileBytes>>20), err
 	}
 	read, err := root.ReadFile(filepath.FromSlash(name))
 	if err == nil && !plugin.Takes(name, string(read)) {
