@@ -77,12 +77,20 @@ func orMissing(err error, kind string, id any) error {
 	return err
 }
 
+// maxSearch is how many bytes the API searches for; a name may be longer.
+const maxSearch = 400
+
+// searchable is as much of a name as the API searches for.
+func searchable(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxSearch)], "")
+}
+
 func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "app", o.AllFoundApps(ctx, client.AppFilter{Search: name}), func(a client.App) found { return found{a.ID, a.Name} })
+	return find(name, "app", o.AllFoundApps(ctx, client.AppFilter{Search: searchable(name)}), func(a client.App) found { return found{a.ID, a.Name} })
 }
 
 func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "site", o.AllFoundSites(ctx, client.SiteFilter{Search: name}), func(s client.Site) found { return found{s.ID, s.Name} })
+	return find(name, "site", o.AllFoundSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
 }
 
 // organizationID returns the id of the organization that a person names by its id or name.
