@@ -2,7 +2,9 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,11 +51,54 @@ func NewOutput(w io.Writer, f Format, noColor bool) *Output {
 
 // Say answers a command that has done something: with a sentence, or with answer.
 func (o *Output) Say(answer any, format string, args ...any) error {
-	if o.Format == JSON {
+	switch {
+	case o.Format == JSON:
 		return o.object(answer)
+	case o.Format == CSV && answer != nil:
+		return o.record(answer)
 	}
 	_, err := fmt.Fprintf(o, format+"\n", args...)
 	return err
+}
+
+// record writes an object in CSV: its names in a line, its values in another.
+func (o *Output) record(answer any) error {
+	object, err := appendJSON(nil, reflect.ValueOf(answer))
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	rows := make([][]string, 2)
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		rows[0], rows[1] = append(rows[0], fmt.Sprint(name)), append(rows[1], plain(value))
+	}
+	return writeCSV(o, rows)
+}
+
+// plain is a value of JSON as a cell.
+func plain(value json.RawMessage) string {
+	var one string
+	var several []string
+	switch {
+	case string(value) == "null":
+		return ""
+	case json.Unmarshal(value, &one) == nil:
+		return one
+	case json.Unmarshal(value, &several) == nil:
+		return strings.Join(several, ",")
+	}
+	return string(value)
 }
 
 // object writes JSON in a line.

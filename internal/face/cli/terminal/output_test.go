@@ -52,6 +52,21 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+func TestWhatIsSaidInCSV(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	answer := struct {
+		thing
+		Scopes []string   `json:"scopes"`
+		Ends   *time.Time `json:"ends_at"`
+		Key    string     `json:"key"`
+	}{thing{1, `a, "b"`}, []string{"x", "y"}, nil, "foy_1"}
+	err := (&Output{Writer: &out, Format: CSV}).Say(answer, "Keep it.")
+	if want := "id,name,scopes,ends_at,key\n1,\"a, \"\"b\"\"\",\"x,y\",,foy_1\n"; err != nil || out.String() != want {
+		t.Errorf("%q, %v; want %q", &out, err, want)
+	}
+}
+
 func TestNothingIsAnEmptyList(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
