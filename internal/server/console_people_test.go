@@ -99,6 +99,22 @@ func TestConsoleInviting(t *testing.T) {
 	})
 }
 
+// Whoever corrects an address that was refused invites it as the others: what was typed stays.
+func TestConsoleInvitesTheOthersAlike(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+		v := visit(t, s, s.key)
+		v.want(200, `name="send_email" checked>`, v.get(invitingPage))
+		some := v.post(invitingPage, "do", "invite", "level", "8", "addresses", "jane@x.example\nrick@x", "message", "Come in!", "expires_days", "20")
+		v.want(200, "1 invited, 1 not", some)
+		for _, kept := range []string{`<option value="8" selected>`, "\nCome in!</textarea>", `value="20"`, `name="send_email">`, "\nrick@x\n</textarea>"} {
+			v.want(200, kept, some)
+		}
+	})
+}
+
 // What the buttons on the pages of invites do, seen by the API.
 func TestConsoleInvites(t *testing.T) {
 	t.Parallel()

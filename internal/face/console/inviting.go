@@ -52,7 +52,7 @@ func showInviting(v *visit) (markup.Page, error) {
 
 func (v *visit) inviting(outcomes []Outcome, left []string, preview invite.Preview) markup.Page {
 	f := v.frame("invites")
-	if preview.Subject != "" { // what was typed stays
+	if preview.Subject != "" || len(left) > 0 { // what was typed stays
 		f.sent = v.request.PostForm
 	}
 	return markup.Fill("inviting.html", Inviting{f, v.console.Mails, invite.MaxBulk, preview, outcomes, left})
