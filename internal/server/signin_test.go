@@ -95,7 +95,9 @@ func TestSignInPage(t *testing.T) {
 	if stranger.status != sent.status || strings.ReplaceAll(stranger.body, "eve@", "ada@") != sent.body {
 		t.Errorf("a stranger gets another answer: %d %s", stranger.status, stranger.body)
 	}
-	v.want(400, "Must be an e-mail address", v.post("/console/session/mail", "email", "ada"))
+	mistyped := v.post("/console/session/mail", "email", "ada@")
+	v.want(400, "Must be an e-mail address", mistyped)
+	v.want(400, `value="ada@" aria-invalid="true" aria-describedby="fault"`, mistyped)
 	v.want(403, "another site", v.send("POST", "/console/session/mail", "email=ada@x.example", "Sec-Fetch-Site", "cross-site"))
 	v.want(200, "overview", v.post(mailed(t, mails, 1)))
 

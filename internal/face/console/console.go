@@ -302,7 +302,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	status := c.describe(w, r, err, &shown)
 	if status == http.StatusUnauthorized || signingIn(r) {
 		shown.Flash = c.takeFlash(w, r)
-		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown)))
+		c.Write(w, r, templates, status, markup.Fill("sign_in.html", c.signIn(r, shown, err)))
 		return
 	}
 	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}

@@ -24,6 +24,8 @@ type SignIn struct {
 	Then     string // where to go on
 	Sent     string // the form sent there without being signed in, encoded; may be ""
 	Lost     bool   // there was one, too large to be kept
+	Email    string // that was typed
+	Wrong    string // the field that was wrong; may be ""
 }
 
 const (
@@ -41,9 +43,10 @@ func signingIn(r *http.Request) bool {
 }
 
 // signIn is the page shown instead of what a request asked for.
-func (c *Console) signIn(r *http.Request, t ErrorPage) SignIn {
+func (c *Console) signIn(r *http.Request, t ErrorPage, err error) SignIn {
 	s := SignIn{Frame: t.Frame, ByKey: c.ByKey, ByMail: c.ByMail, Provider: c.Provider, Detail: t.Detail}
 	if signingIn(r) {
+		s.Email, s.Wrong = strings.ToValidUTF8(r.PostForm.Get("email"), "\uFFFD"), fault.Of(err)[0].Field
 		s.Then, s.Sent = r.PostForm.Get("then"), r.PostForm.Get("sent")
 		return s
 	}
