@@ -26,6 +26,17 @@ func TestConsoleSearch(t *testing.T) {
 			}
 		}
 		search(v, "zebra", "Zebra <b>", `>All 7</a>`, "/sites/"+itoa(site.ID)+`"`, "zebra@x.example")
+		for i := range 8 {
+			must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Branch " + itoa(int64(i)))}))
+		}
+		search(v, "branch", "/sites?search=branch\">All 8</a>")
+		sites := v.get("/console/@current/sites?search=BRANCH")
+		v.want(200, `value="BRANCH"`, sites)
+		v.want(200, "Branch 7", sites)
+		if strings.Contains(sites.body, "Zebra") {
+			t.Errorf("not searched:\n%s", sites.body)
+		}
+		v.want(200, "No site matches.", v.get("/console/@current/sites?search=lion"))
 		search(v, "ADA", "ada@x.example")
 		search(v, "upgr", ">Apps</bdi>")
 		search(v, "sett", "/settings")

@@ -27,7 +27,7 @@ type Group struct {
 	Kind  string
 	Found []Found
 	Count int    // of all there are
-	All   string // the path of their list; "": it cannot be searched
+	All   string // the path of their list; "": they have none
 }
 
 // Found leads to something by its name.
@@ -87,10 +87,11 @@ func findApps(v *visit, q string) (Group, error) {
 }
 
 func findSites(v *visit, q string) (Group, error) {
-	return find(v, "Sites", offer(v.caller).SeeApps, "", func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
+	list := v.home + "/sites"
+	return find(v, "Sites", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
 		return v.organization.FindSites(ctx, client.SiteFilter{Search: q}, r)
 	}, func(site client.Site) Found {
-		return Found{line(site.Name), "", v.home + "/sites/" + strconv.FormatInt(site.ID, 10)}
+		return Found{line(site.Name), "", list + "/" + strconv.FormatInt(site.ID, 10)}
 	})
 }
 

@@ -14,9 +14,18 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
+// Sites lists the sites of an organization.
+type Sites struct {
+	List[client.Site]
+	Search string // as typed
+}
+
 func showSites(v *visit) (markup.Page, error) {
-	l, err := list(v, "sites", v.organization.ListSites)
-	return markup.Fill("sites.html", l), err
+	search := strings.TrimSpace(v.request.URL.Query().Get("search"))
+	l, err := list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Site], error) {
+		return v.organization.FindSites(ctx, client.SiteFilter{Search: search}, part)
+	})
+	return markup.Fill("sites.html", Sites{l, search}), err
 }
 
 func createSite(v *visit) (next, error) {
