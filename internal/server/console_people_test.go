@@ -367,3 +367,9 @@ func TestConsoleExport(t *testing.T) {
 		v.want(400, "Must be a date", v.get("/console/@current/audit/export?since="+url.QueryEscape("x")))
 	})
 }
+		wrong := v.get("/console/@current/audit?scope=Site&user=olive&since=2026-01-02")
+		v.want(400, `<option value="Site" selected>`, wrong)
+		v.want(400, `name="user" aria-invalid="true" aria-describedby="faults" value="olive"`, wrong)
+		v.want(400, `value="2026-01-02"`, wrong)
+		v.want(400, "<li>By: Must be the id of a user", wrong)
+		v.want(400, "<li>From: Must be a date", v.get("/console/@current/audit?since=x"))

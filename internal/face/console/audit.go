@@ -2,12 +2,12 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
 	"foyer/client"
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
@@ -49,12 +49,16 @@ func (v *visit) auditFilter() (AuditForm, client.AuditFilter, error) {
 
 func showAudit(v *visit) (markup.Page, error) {
 	form, filter, err := v.auditFilter()
-	if err != nil {
-		return markup.Page{}, err
+	var l List[client.AuditEntry]
+	if err == nil {
+		l, err = list(v, "audit", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
+			return v.organization.ListAudit(ctx, filter, part)
+		})
 	}
-	l, err := list(v, "audit", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
-		return v.organization.ListAudit(ctx, filter, part)
-	})
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadRequest {
+		v.refuse(*refused)
+		l.Frame, err = v.frame("audit"), nil
+	}
 	export := v.home + "/audit/export"
 	if query := v.request.URL.RawQuery; query != "" {
 		export += "?" + query
@@ -163,7 +167,7 @@ func day(field, text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return time.Time{}, fault.Field(fault.Invalid, field, "Must be a date like 2030-01-31.")
+		return time.Time{}, wrong(field, "Must be a date like 2030-01-31.")
 	}
 	return at, nil
 }

@@ -190,16 +190,20 @@ func (c *Console) page(show func(*visit) (markup.Page, error)) http.Handler {
 			c.fail(w, r, v, err)
 			return
 		}
-		c.show(w, r, v, http.StatusOK, show)
+		c.show(w, r, v, show)
 	})
 }
 
-// show answers with the page that show returns.
-func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, status int, show func(*visit) (markup.Page, error)) {
+// show answers with the page that show returns: what was wrong with a form or a filter is on it.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, v *visit, show func(*visit) (markup.Page, error)) {
 	page, err := show(v)
 	if err != nil {
 		c.fail(w, r, v, err)
 		return
+	}
+	status := http.StatusOK
+	if v.refused != nil {
+		status = v.refused.Status
 	}
 	c.Write(w, r, templates, status, page)
 }
@@ -214,7 +218,7 @@ func (c *Console) button(s screen) http.Handler {
 		case ok && correctable(refused.Status):
 			v.refuse(*refused)
 			askLater(w, refused)
-			c.show(w, r, v, refused.Status, s.show)
+			c.show(w, r, v, s.show)
 		case err != nil:
 			c.fail(w, r, v, err)
 		case then.page != nil:

@@ -33,7 +33,7 @@ type visit struct {
 	around       access.Caller // in the organization that the navigation leads through: the page's, or another of theirs
 	client       *client.Client
 	organization *client.Organization
-	refused      *client.Error // what was wrong with the form
+	refused      *client.Error // what was wrong with the form, or with the filter of a list
 	flash        string        // what was done before
 }
 
