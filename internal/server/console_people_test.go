@@ -373,3 +373,19 @@ func TestConsoleExport(t *testing.T) {
 		v.want(400, `value="2026-01-02"`, wrong)
 		v.want(400, "<li>By: Must be the id of a user", wrong)
 		v.want(400, "<li>From: Must be a date", v.get("/console/@current/audit?since=x"))
+// Members, who may see what was done to apps, see the last of it on the first page.
+func TestConsoleOverviewOfAMember(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		ada := visit(t, s, join(t, s))
+		for i := range 11 {
+			must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner " + strconv.Itoa(i)}))
+		}
+		page := ada.get("/console/@current")
+		_, latest, _ := strings.Cut(page.body, "Latest activity")
+		if strings.Count(latest, "added the app") != 10 || !strings.Contains(latest, "Banner 10") || !strings.Contains(latest, `/activity">All activity</a>`) {
+			t.Errorf("not the last ten:\n%s", page.body)
+		}
+	})
+}
+

@@ -86,16 +86,21 @@ func showActivity(v *visit) (markup.Page, error) {
 	}
 	var err error
 	shown.List, err = list(v, "activity", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
-		found, err := v.organization.ListActivity(ctx, filter, part)
-		entries := client.Page[client.AuditEntry]{Count: found.Count, Next: found.Next}
-		for _, a := range found.Results {
-			entries.Results = append(entries.Results, client.AuditEntry{
-				ID: a.ID, Activity: a.Activity, User: &a.User, Scope: a.Scope, ItemID: a.ItemID, Detail: a.Detail, RequestID: a.RequestID, CreatedAt: a.CreatedAt,
-			})
-		}
-		return entries, err
+		return v.doneToApps(ctx, filter, part)
 	})
 	return markup.Fill("audit.html", shown), err
+}
+
+// doneToApps are the entries that members may see.
+func (v *visit) doneToApps(ctx context.Context, filter client.ActivityFilter, part client.Range) (client.Page[client.AuditEntry], error) {
+	found, err := v.organization.ListActivity(ctx, filter, part)
+	entries := client.Page[client.AuditEntry]{Count: found.Count, Next: found.Next}
+	for _, a := range found.Results {
+		entries.Results = append(entries.Results, client.AuditEntry{
+			ID: a.ID, Activity: a.Activity, User: &a.User, Scope: a.Scope, ItemID: a.ItemID, Detail: a.Detail, RequestID: a.RequestID, CreatedAt: a.CreatedAt,
+		})
+	}
+	return entries, err
 }
 
 // leads is the path of the page of the thing that something was done to; "": it has none.

@@ -15,7 +15,8 @@ type Overview struct {
 	Needs   []Need
 	Steps   []Step
 	Numbers []Number
-	Last    []client.AuditEntry
+	Last    []client.AuditEntry // of what they may see
+	All     string              // the path of their list
 }
 
 // Need is something that needs somebody.
@@ -50,8 +51,15 @@ func showOverview(v *visit) (markup.Page, error) {
 	}
 	p.Needs, p.Numbers = needs(p.Home, there), numbers(p.Home, there)
 	if !p.Offer.SeeAudit {
+		if p.Offer.SeeApps {
+			p.All = p.Home + "/activity"
+			done, err := v.doneToApps(v.ctx(), client.ActivityFilter{}, client.Range{Limit: lately})
+			p.Last = done.Results
+			return markup.Fill("overview.html", p), err
+		}
 		return markup.Fill("overview.html", p), nil
 	}
+	p.All = p.Home + "/audit"
 	done, err := v.organization.ListAudit(v.ctx(), client.AuditFilter{}, client.Range{Limit: fewDone})
 	if err != nil {
 		return markup.Page{}, err
