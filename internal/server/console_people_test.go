@@ -150,6 +150,28 @@ func TestConsoleInvites(t *testing.T) {
 	})
 }
 
+// What one may not do with invites is not offered: neither in the list, nor to a key that cannot invite.
+func TestConsoleOffersInvites(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		key := join(t, s)
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		v, ada := visit(t, s, s.key), visit(t, s, key)
+		v.want(200, "Selected:", v.get(invitesPage))
+		if page := ada.get(invitesPage).body; !strings.Contains(page, "eve@x.example") || strings.Contains(page, "Selected:") || strings.Contains(page, ">Choose<") {
+			t.Errorf("a member is offered to choose none:\n%s", page)
+		}
+		reader := visit(t, s, must[client.NewKey](t)(must[*client.Client](t)(client.New(s.URL, s.key)).CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"plugin:read"}})).APIKey)
+		page := reader.get(invitingPage)
+		reader.want(200, "does not let you invite people here", page)
+		if strings.Contains(page.body, "<textarea") {
+			t.Errorf("offered a form that is refused:\n%s", page.body)
+		}
+		sent := reader.post(invitingPage, "do", "invite", "level", "1", "addresses", "bea@x.example")
+		reader.want(403, "\nbea@x.example</textarea>", sent)
+	})
+}
+
 // A mail that is refused is shown as refused, in the mail server's words.
 func TestConsoleRefusedMail(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,9 @@ type Invites struct {
 	Link   LinkOfItem // that was asked for
 }
 
+// Withdraws reports whether whoever looks may withdraw any of the list.
+func (p Invites) Withdraws() bool { return slices.ContainsFunc(p.Items, p.Offer.Withdraw) }
+
 // InviteForm is what the page's filter has: as typed.
 type InviteForm struct{ Status, Delivery, Search string }
 
