@@ -272,7 +272,8 @@ func TestConsoleSettings(t *testing.T) {
 		set := func(form ...string) shown {
 			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "name_was", "My organization", "allowed_domains_was", "", "invite_days_was", "")...)
 		}
-		v.want(200, "The settings of Acme are changed.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
+		v.want(200, "Nothing is changed: the settings of My organization are as they were.", set("name", "My organization"))
+		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
 		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
 		if got.Name != "Acme" || len(got.AllowedDomains) != 2 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
 			t.Errorf("%+v", got)

@@ -100,7 +100,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("last", "Leave My organization", []string{"owner"}, press("Leave My organization"), waitFor(".alert"))
 
 	sees("settings", "Settings", []string{"Id"}, follow("Settings"))
-	sees("set", "Settings", []string{"The settings of Acme are changed."}, fill("name", "Acme"), press("Change the settings"), waitFor(".flash"))
+	sees("set", "Settings", []string{"The settings of Acme are changed: the name."}, fill("name", "Acme"), press("Change the settings"), waitFor(".flash"))
 	sees("audit", "Activity", []string{"Acme"}, follow("Activity"))
 	sees("overview-later", "Acme", []string{"First steps", "Latest activity"}, follow("Overview"))
 

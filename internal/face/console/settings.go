@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +69,29 @@ func changeSettings(v *visit) (next, error) {
 		}
 		patch.InviteTTL = &seconds
 	}
-	changed, err := v.organization.Change(v.ctx(), patch)
-	return next{flash: sentence("The settings of %s are changed.", changed.Name)}, err
+	before, err := v.organization.Get(v.ctx())
+	if err != nil {
+		return next{}, err
+	}
+	after, err := v.organization.Change(v.ctx(), patch)
+	what := changedSettings(before, after)
+	if len(what) == 0 {
+		return next{flash: sentence("Nothing is changed: the settings of %s are as they were.", after.Name)}, err
+	}
+	return next{flash: sentence("The settings of %s are changed:", after.Name) + " " + strings.Join(what, ", ") + "."}, err
+}
+
+// changedSettings are those that a change has changed.
+func changedSettings(before, after client.OrganizationInfo) (all []string) {
+	add := func(same bool, what string) {
+		if !same {
+			all = append(all, what)
+		}
+	}
+	add(before.Name == after.Name, "the name")
+	add(before.MembersCanInvite == after.MembersCanInvite, "who may invite")
+	add(before.MembersCanManageApps == after.MembersCanManageApps, "who may manage apps and sites")
+	add(slices.Equal(before.AllowedDomains, after.AllowedDomains), "the domains of addresses")
+	add(Settings{OrganizationInfo: before}.InviteDays() == Settings{OrganizationInfo: after}.InviteDays(), "the days until invites expire")
+	return all
 }
