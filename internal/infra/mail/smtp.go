@@ -211,7 +211,7 @@ func failure(ctx context.Context, step string, err error) *Error {
 	reply, answered := errors.AsType[*textproto.Error](err)
 	switch {
 	case answered:
-		failed.Code, failed.Text = reply.Code, "the mail server answered: "+reply.Msg
+		failed.Code, failed.Text = reply.Code, reply.Msg
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
 		failed.Text = step + ": the mail server did not answer in time"
 	case ctx.Err() != nil:
