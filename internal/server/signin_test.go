@@ -174,6 +174,35 @@ func TestAcceptedWhereWaysAreOff(t *testing.T) {
 	}
 }
 
+// Whoever has accepted a mailed invite, and is not signed in
+// by it, is told how to: new people by the provider, others as ever.
+func TestAcceptedToSignInByTheProvider(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		provider := oidctest.Start(t).Settings("")
+		mails := mailtest.Start(t, mailtest.Config{})
+		cfg := config.Config{
+			Database: url, DataDir: t.TempDir(), SMTP: mails.URL(), MailFrom: "foyer@foyer.example", SignIn: []string{config.ByProvider, config.ByKey},
+			OIDC: config.OIDC{Issuer: provider.Issuer, ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Name: "Acme"},
+		}
+		s := start(t, cfg)
+		joinElsewhere(t, cfg, "eve@x.example")
+		for n, tc := range []struct{ email, want, not string }{
+			{"ada@x.example", "sign in with Acme, as this address", "account already"},
+			{"eve@x.example", "You have an account already", "with Acme"},
+		} {
+			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: tc.email}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			path := regexp.MustCompile(`/invite/[\w-]{64}`).FindString(must[[]mailtest.Mail](t)(mails.Wait(ctx, n+1))[n].Text(t))
+			v := visit(t, s, "")
+			if accepted := v.post(path, "answer", "accept"); accepted.status != 200 || !strings.Contains(accepted.body, tc.want) || strings.Contains(accepted.body, tc.not) {
+				t.Errorf("%s: %d %s", tc.email, accepted.status, accepted.body)
+			}
+		}
+	})
+}
+
 // A browser that sends no Sec-Fetch-Site says by Origin where a form comes from.
 func TestSignInFromAnOldBrowser(t *testing.T) {
 	t.Parallel()

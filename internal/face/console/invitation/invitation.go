@@ -24,7 +24,8 @@ type Pages struct {
 	markup.Host
 	Invites invite.Service
 	// Ways are those by which people sign in.
-	Ways invite.Ways
+	Ways     invite.Ways
+	Provider string // the name of the identity provider; "": none
 	// Keep gives the browser the session that signs it in.
 	Keep func(w http.ResponseWriter, session string)
 	// SignedIn returns who the browser is signed in as, if they may answer invites to their address.
@@ -42,10 +43,12 @@ type Visitor struct {
 	Guest  string // sealed; "": they are the user Caller
 }
 
-// joined is what accepting has made, and whether the browser was signed in before.
+// joined is what accepting has made, whether the browser was signed in before, and whether the address
+// was a user's.
 type joined struct {
 	invite.Accepted
-	signedIn bool
+	signedIn  bool
+	knownUser bool
 }
 
 // Register adds the pages to a mux.
@@ -150,7 +153,7 @@ func (p *Pages) accept(r *http.Request, token string, names invite.Names, draft 
 	if err != nil {
 		return joined{}, failure{error: err, opened: o}
 	}
-	made := joined{signedIn: as != nil}
+	made := joined{signedIn: as != nil, knownUser: o.KnownUser}
 	if as != nil {
 		made.Accepted, err = p.acceptAs(r.Context(), *as, o, token, names, draft)
 	} else {
@@ -250,7 +253,7 @@ func (p *Pages) welcome(made joined) Accepted {
 	return Accepted{
 		OrganizationName: made.Organization.Name, OrganizationID: made.Organization.ID, Email: made.User.Email,
 		Level: made.Level.String(), Apps: made.Organization.AppAccess, APIKey: made.APIKey, Scope: made.Scope, BaseURL: p.BaseURL,
-		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "",
+		Prefix: p.Base().EscapedPath(), SignedIn: made.signedIn || made.Session != "", KnownUser: made.knownUser, Provider: p.Provider,
 	}
 }
 

@@ -75,6 +75,8 @@ type Accepted struct {
 	Apps             access.AppAccess
 	APIKey           string
 	SignedIn         bool
+	KnownUser        bool         // they had an account before
+	Provider         string       // the name of the identity provider; "": none
 	Scope            access.Scope // of the key
 	BaseURL          string       // without a slash at the end
 	Prefix           string       // the path of BaseURL
