@@ -31,14 +31,6 @@ type Outcome struct {
 	Fault   string // why it was not invited; "": it was
 }
 
-// Did is what the form was sent for.
-func (p Inviting) Did() string {
-	if p.Sent("preview") {
-		return "preview"
-	}
-	return "invite"
-}
-
 // Invited counts those that were invited.
 func (p Inviting) Invited() int { return len(p.Outcomes) - len(p.Left) }
 

@@ -44,7 +44,7 @@ func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
 // blame finds what is wrong with values: of a form that was refused, or else of what is given.
 func (p *Placed) blame() {
 	p.wrong = map[string]string{}
-	if p.Held != nil && !p.Sent("save") {
+	if p.Held != nil && !p.Sent("save preview") {
 		p.wrong = readHeld(*p.Held).Faults
 	}
 	p.Faults = slices.Clone(p.Faults)
@@ -165,7 +165,6 @@ func (v *visit) readSchema(p *Placed) error {
 
 // previewPlacement shows the page with a preview of what was typed, which is not saved.
 func previewPlacement(v *visit) (next, error) {
-	v.request.PostForm.Set("do", "save") // the form is the same: what is wrong is marked in it
 	shown, err := v.placing()
 	if err != nil {
 		return next{}, err

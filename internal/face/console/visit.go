@@ -321,8 +321,9 @@ func (f Frame) Filled(do, name, otherwise string) string {
 	return otherwise
 }
 
-// Sent reports whether the page is shown again because its form was refused.
-func (f Frame) Sent(do string) bool { return f.sent.Get("do") == do }
+// Sent reports whether the page is shown again because its form was refused. A form with several
+// buttons names them all, with spaces between.
+func (f Frame) Sent(do string) bool { return slices.Contains(strings.Fields(do), f.sent.Get("do")) }
 
 // Chosen reports whether a box of the form was ticked, which may have been refused.
 func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
