@@ -57,12 +57,17 @@ func TestConsoleManyFiles(t *testing.T) {
 		if n := versions(t, s, app); n != 1 {
 			t.Errorf("a review made a version: %d", n)
 		}
-		v.want(200, "It does not compile.", v.post(page, append([]string{"do", "save"}, form...)...))
+		saved := v.post(page, append([]string{"do", "save"}, form...)...)
+		v.want(200, "It does not compile.", saved)
+		v.want(200, "site.ts is saved. lib/a.ts is deleted.", saved)
 		source := must[client.AppSource](t)(s.GetSource(t.Context(), app)).Source
 		if versions(t, s, app) != 2 || len(source) != 1 || source["site.ts"] != "export const x = ;\n" {
 			t.Errorf("%q", source)
 		}
 		v.want(200, "There are no changes", v.post(page, "do", "review"))
+		same := []string{"do", "save", "message", "Why", "filename", "site.ts", "sha256", saved.hidden("sha256")[0], "text", "export const x = ;\n"}
+		v.want(200, "Nothing was changed, so there is no new version.", v.post(page, same...))
+		v.want(200, "<span>b.md is saved.</span>", v.post(page, append(same, "filename", "b.md", "sha256", "", "text", "b")...))
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.post(page, "do", "review", "filename", "x.ts", "sha256", "", "text", "x"))
 		v.want(404, "no file of this name", v.get(page+"?file=site.ts&file=none.ts"))
@@ -127,11 +132,11 @@ func TestConsoleFolder(t *testing.T) {
 		if n := versions(t, s, id); n != 1 {
 			t.Errorf("a review made a version: %d", n)
 		}
-		v.want(200, "2 files are changed. 1 were left out", v.post(page+"/upload", confirm...))
+		v.want(200, "site.ts is saved. img/a.png is deleted. a.exe is left out.", v.post(page+"/upload", confirm...))
 		if source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source; len(source) != 1 || source["site.ts"] != "export const a = 1\n" {
 			t.Errorf("%q", source)
 		}
-		v.want(200, "0 files are changed.", v.post(page+"/upload", confirm...))
+		v.want(200, "Nothing was changed, so there is no new version. a.exe is left out.", v.post(page+"/upload", confirm...))
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs")}}))
 		v.want(412, "", v.post(page+"/upload", confirm...))
 		for _, wrong := range [][]byte{nil, []byte("PK"), pack(t), pack(t, "../a.ts", "x"), pack(t, "a.ts", "", "a.ts", "")} {

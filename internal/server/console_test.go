@@ -316,10 +316,10 @@ func TestConsoleEditsAtTheSameTime(t *testing.T) {
 		mixed, spaced := "a\r\nb\nc\rd", "x"
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: map[string]*string{"mixed": &mixed, " a b&c.txt": &spaced}}))
 		sha := v.opened("/console/@current/apps/" + itoa(id) + "/source?file=mixed")
-		v.want(200, "is saved.", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
+		v.want(200, "Nothing was changed", v.post(page, "do", "save", "filename", "mixed", "sha256", sha, "text", "a\r\nb\r\nc\r\nd"))
 		sha = v.opened("/console/@current/apps/" + itoa(id) + "/source?file=%20a%20b%26c.txt")
-		for range 2 {
-			v.want(200, "is deleted.", v.post(page, "do", "save", "delete", " a b&c.txt", "filename", " a b&c.txt", "sha256", sha))
+		for _, said := range []string{"is deleted.", "Nothing was changed"} {
+			v.want(200, said, v.post(page, "do", "save", "delete", " a b&c.txt", "filename", " a b&c.txt", "sha256", sha))
 		}
 		source := must[client.AppSource](t)(s.GetSource(t.Context(), id)).Source
 		if source["site.ts"] != "mine\r\n" || source["mixed"] != mixed || source["a b&c.txt"] == "" || source[" a b&c.txt"] != "" {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -185,7 +186,7 @@ func saveFiles(v *visit) (next, error) {
 		if len(patch) > 0 {
 			_, err = v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
 		}
-		return whatWasSaved(edits), err
+		return whatWasSaved(patch), err
 	})
 	then.path = v.appPath()
 	if len(names) > 0 {
@@ -194,16 +195,31 @@ func saveFiles(v *visit) (next, error) {
 	return then, err
 }
 
-// whatWasSaved says what became of files: of a form that is sent twice, too.
-func whatWasSaved(edits []edit) string {
-	saved := "%s is saved."
-	if len(edits) != 1 {
-		return strconv.Itoa(len(edits)) + " files are saved."
+// whatWasSaved says what a patch has changed.
+func whatWasSaved(patch client.FileEdits) string {
+	if len(patch) == 0 {
+		return "Nothing was changed, so there is no new version."
 	}
-	if edits[0].remove {
-		saved = "%s is deleted."
+	var saved, deleted []string
+	for name, text := range patch {
+		if text == nil {
+			deleted = append(deleted, name)
+		} else {
+			saved = append(saved, name)
+		}
 	}
-	return sentence(saved, edits[0].name)
+	return strings.TrimSpace(became(saved, "saved") + " " + became(deleted, "deleted"))
+}
+
+// became says what became of files; "": there are none.
+func became(names []string, what string) string {
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return sentence("%s is "+what+".", names[0])
+	}
+	return fmt.Sprintf("%d files are %s.", len(names), what)
 }
 
 // patchOf is what edits change in an app. Browsers send every line end as CR LF: a file that had

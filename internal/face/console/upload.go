@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"net/http"
 
 	"foyer/client"
@@ -105,9 +104,9 @@ func saveUpload(v *visit) (next, error) {
 		if len(patch) > 0 {
 			_, err = to.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
 		}
-		flash := fmt.Sprintf("%d files are changed.", len(patch))
+		flash := whatWasSaved(patch)
 		if len(leftOut) > 0 {
-			flash += fmt.Sprintf(" %d were left out, since an app cannot have such files.", len(leftOut))
+			flash += " " + became(leftOut, "left out") + " An app cannot have such files."
 		}
 		return flash, err
 	})
