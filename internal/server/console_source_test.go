@@ -3,6 +3,7 @@ package server_test
 import (
 	"archive/zip"
 	"bytes"
+	"html"
 	"io"
 	"mime/multipart"
 	"regexp"
@@ -147,6 +148,34 @@ func TestConsoleFolder(t *testing.T) {
 		}
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.upload(page+"/upload", changed, "do", "save"))
+	})
+}
+
+// An upload that is refused is still there, with its message and with what saving it changes then.
+func TestConsoleFolderRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Folder", Source: client.Files{"site.ts": "before"}})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(id) + "/source/upload"
+		save := func(reviewed shown, message string) shown {
+			t.Helper()
+			return v.post(page, "do", "save", "zip", reviewed.hidden("zip")[0], "etag", html.UnescapeString(reviewed.hidden("etag")[0]), "exact", reviewed.hidden("exact")[0], "message", message)
+		}
+		long := strings.Repeat("x", 501)
+		refused := save(v.upload(page, pack(t, "site.ts", "after"), "do", "review", "exact", "on"), long)
+		for _, want := range []string{`name="message" aria-invalid="true" aria-describedby="faults" value="` + long, `<td class="sign">−</td><td class="text"><code>before`} {
+			v.want(400, want, refused)
+		}
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), id, client.SourcePatch{Source: client.FileEdits{"site.ts": new("theirs"), "new.ts": new("")}}))
+		refused = save(refused, "Why")
+		for _, want := range []string{"Somebody else has changed the app", `name="message"  value="Why"`, `<td class="sign">−</td><td class="text"><code>theirs`, "new.ts"} {
+			v.want(412, want, refused)
+		}
+		v.want(200, "site.ts is saved. new.ts is deleted.", save(refused, "Why"))
+		if made := must[client.VersionWithSchema](t)(s.GetVersion(t.Context(), id, 3)); made.Message != "Why" {
+			t.Errorf("%+v", made)
+		}
 	})
 }
 

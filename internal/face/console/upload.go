@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"net/http"
 
 	"foyer/client"
@@ -33,7 +34,15 @@ func (Upload) MaxFiles() int { return plugin.MaxFiles }
 // MaxMiB is how large they are together at most.
 func (Upload) MaxMiB() int { return plugin.MaxSourceBytes >> 20 }
 
+// showUpload asks for a zip. What was not saved is reviewed again: it may be corrected, or the app
+// have changed.
 func showUpload(v *visit) (markup.Page, error) {
+	if v.refused != nil && v.line("do") == "save" {
+		page, err := v.upload()
+		if _, again := errors.AsType[*client.Error](err); !again {
+			return markup.Fill("upload.html", page), err
+		}
+	}
 	app, err := v.app()
 	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.request.PostForm.Get("exact") == "on"}), err
 }
@@ -65,24 +74,29 @@ func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut 
 }
 
 func reviewUpload(v *visit) (next, error) {
+	page, err := v.upload()
+	return next{page: new(markup.Fill("upload.html", page))}, err
+}
+
+// upload is the zip of the form, with what saving it would change.
+func (v *visit) upload() (Upload, error) {
+	page := Upload{Reviewed: true, Zip: v.request.PostForm.Get("zip"), Exact: v.line("exact") == "on", Message: v.line("message")}
 	id, err := v.appID()
 	if err != nil {
-		return next{}, err
+		return page, err
 	}
-	page := Upload{Reviewed: true, Zip: v.request.PostForm.Get("zip"), Exact: v.line("exact") == "on"}
 	app, err := v.organization.With(client.ETag(&page.ETag)).GetSource(v.ctx(), id)
 	if err != nil {
-		return next{}, err
+		return page, err
 	}
 	page.Frame, page.App = v.frameOf(app.App), app.App
 	patch, leftOut, err := v.unpacked(app)
 	if err != nil {
-		return next{}, err
+		return page, err
 	}
 	page.LeftOut = leftOut
 	page.Changes, page.Broken, err = v.wouldChange(app, patch)
-	shown := markup.Fill("upload.html", page)
-	return next{page: &shown}, err
+	return page, err
 }
 
 // saveUpload keeps the files of a zip as one version. One that was reviewed is kept only if the app
@@ -103,6 +117,9 @@ func saveUpload(v *visit) (next, error) {
 		}
 		if len(patch) > 0 {
 			_, err = to.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
+		}
+		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusPreconditionFailed {
+			return "", refusal(refused.Status, "", "Somebody else has changed the app since this page was opened. Saving again makes the changes below.")
 		}
 		flash := whatWasSaved(patch)
 		if len(leftOut) > 0 {
