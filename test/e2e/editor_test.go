@@ -2,12 +2,29 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"foyer/client"
 )
+
+// editorText is an expression for what the editor shows.
+const editorText = `document.querySelector(".file:not([hidden]) .edited > div")?.shadowRoot.querySelector(".cm-content").textContent`
+
+// becomes waits until an expression is what is wanted.
+func becomes(want, expression string) step {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](`(`+expression+`) === `+want))
+		return err
+	})
+}
+
+// choose opens a file of the tree in the editor; "": a new one.
+func choose(file string) step {
+	return chromedp.Click(chromedp.CSS(`.tree a[data-file="` + file + `"]`))
+}
 
 // The editor has several files at once, saves them as one version with a key, tells errors in
 // their lines, and loses nothing that was typed. Nothing of it is against the policy of the page.
@@ -18,13 +35,6 @@ func TestEditorInABrowser(t *testing.T) {
 	i := launch(t, s)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib/b.css":"p { color: red }\n"}}`, 201)
 	ctx := browser(t)
-	find := func(want, expression string) step {
-		return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-			_, err := chromedp.Run(ctx, chromedp.Poll[bool](`(`+expression+`) === `+want))
-			return err
-		})
-	}
-	const shown = `document.querySelector(".file:not([hidden]) .edited > div")?.shadowRoot.querySelector(".cm-content").textContent`
 	save := leave(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-content").dispatchEvent(new KeyboardEvent("keydown", { key: "s", ctrlKey: true, bubbles: true, composed: true, cancelable: true }))`))
 		return err
@@ -33,13 +43,13 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
 	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
 	page := i.url + "/console/@current/apps/1/source?file="
-	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), find(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
-	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), find(`"export const a = 1"`, shown))
+	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), becomes(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
+	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), becomes(`"export const a = 1"`, editorText))
 	look(ctx, t, "editor-typed", "site.ts", write("export const a = ;\n"))
-	look(ctx, t, "editor-second", "lib/b.css", chromedp.Click(chromedp.CSS(`.tree a[data-file="lib/b.css"]`)), find(`"p { color: red }"`, shown), write("p { color: blue }\n"))
+	look(ctx, t, "editor-second", "lib/b.css", choose("lib/b.css"), becomes(`"p { color: red }"`, editorText), write("p { color: blue }\n"))
 	look(ctx, t, "editor-review", "site.ts", press("Show what changes"), waitFor(".review .diff"))
 	look(ctx, t, "editor-saved", "site.ts", save, waitFor(".flash"))
-	look(ctx, t, "editor-error", "site.ts", find(`true`, `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-lintRange-error, .cm-lintPoint-error") !== null`))
+	look(ctx, t, "editor-error", "site.ts", becomes(`true`, `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-lintRange-error, .cm-lintPoint-error") !== null`))
 
 	// Leaving with text that is not saved would ask: the draft is as it is kept then.
 	draft := chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -51,7 +61,7 @@ func TestEditorInABrowser(t *testing.T) {
 		return err
 	})
 	look(ctx, t, "editor-draft", "site.ts", to(page+"site.ts"), draft)
-	look(ctx, t, "editor-restored", "site.ts", to(page+"site.ts"), find(`"kept"`, shown), chromedp.Click(`//button[.="Show what is saved"]`), find(`"export const a = ;"`, shown))
+	look(ctx, t, "editor-restored", "site.ts", to(page+"site.ts"), becomes(`"kept"`, editorText), chromedp.Click(`//button[.="Show what is saved"]`), becomes(`"export const a = ;"`, editorText))
 
 	c, err := client.New(i.url, s["BOOTSTRAP_KEY"])
 	if err != nil {
@@ -65,4 +75,29 @@ func TestEditorInABrowser(t *testing.T) {
 	if err != nil || versions.Count != 2 {
 		t.Errorf("%d versions, %v", versions.Count, err)
 	}
+}
+
+// A new file that is empty keeps nobody from saving others; one that has no name is shown.
+func TestEditorAddsAFile(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
+	ctx := browser(t)
+	saved := func(name, heading, want string, before ...step) {
+		t.Helper()
+		if text := look(ctx, t, name, heading, append(before, press("Save"), waitFor(".flash"))...); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q:\n%s", name, want, text)
+		}
+	}
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	look(ctx, t, "editor-empty", "Add a file", to(i.url+"/console/@current/apps/1/source?file=site.ts"), choose(""))
+	saved("editor-without-empty", "site.ts", "site.ts is saved.", choose("site.ts"), becomes(`"export const a = 1"`, editorText), write("export const a = 2\n"))
+
+	look(ctx, t, "editor-new", "Add a file", choose(""), becomes(`""`, editorText), write("const b = 1\n"))
+	look(ctx, t, "editor-other", "site.ts", choose("site.ts"), becomes(`"export const a = 2"`, editorText), write("export const a = 3\n"))
+	look(ctx, t, "editor-nameless", "Add a file", chromedp.Click(`//button[.="Save"]`), becomes(`"const b = 1"`, editorText))
+	saved("editor-added", "site.ts", "2 files are saved.", chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"))
 }

@@ -159,8 +159,15 @@ function restore(view: EditorView, file: HTMLElement) {
 // chosen, so that several are saved as one version.
 const files = () => [...form!.querySelectorAll<HTMLElement>('.file')]
 
+// A new file that is empty is sent only while it is shown: its name is required.
+const empty = (file: HTMLElement) => !nameOf(file) && !dirty(file)
+
 function show(file: HTMLElement) {
-  files().forEach(other => { other.hidden = other !== file })
+  files().forEach(other => {
+    other.hidden = other !== file
+    const unsent = other.hidden && empty(other)
+    other.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input, textarea').forEach(field => { field.disabled = unsent })
+  })
   tree?.querySelectorAll<HTMLElement>('a[data-file]').forEach(link => {
     if (link.dataset.file === names.get(file)) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
@@ -205,6 +212,10 @@ if (form) {
     void open(link)
   })
   let sent = false
+  form.addEventListener('invalid', event => { // in a file that is hidden, the browser says nothing of it
+    const file = (event.target as HTMLElement).closest<HTMLElement>('.file')
+    if (file) show(file)
+  }, true)
   form.addEventListener('submit', () => {
     sent = true
     editors.forEach((view, file) => {
