@@ -77,7 +77,7 @@ func TestEditorInABrowser(t *testing.T) {
 	}
 }
 
-// A new file that is empty keeps nobody from saving others; one that has no name is shown.
+// A new file that is empty keeps nobody from saving others; it gets the language of its name, and is no draft once it is saved.
 func TestEditorAddsAFile(t *testing.T) {
 	t.Parallel()
 	s := newSettings(t, "sqlite", "")
@@ -99,5 +99,7 @@ func TestEditorAddsAFile(t *testing.T) {
 	look(ctx, t, "editor-new", "Add a file", choose(""), becomes(`""`, editorText), write("const b = 1\n"))
 	look(ctx, t, "editor-other", "site.ts", choose("site.ts"), becomes(`"export const a = 2"`, editorText), write("export const a = 3\n"))
 	look(ctx, t, "editor-nameless", "Add a file", chromedp.Click(`//button[.="Save"]`), becomes(`"const b = 1"`, editorText))
-	saved("editor-added", "site.ts", "2 files are saved.", chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"))
+	const colored = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-line span") !== null`
+	saved("editor-added", "site.ts", "2 files are saved.", becomes(`false`, colored), chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"), write("const b = 2\n"), becomes(`true`, colored))
+	look(ctx, t, "editor-another", "Add a file", choose(""), becomes(`""`, editorText), becomes(`null`, `document.querySelector(".file [role=status]")`))
 }

@@ -11,7 +11,7 @@ import { markdown } from '@codemirror/lang-markdown'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
-import { EditorState, type Extension } from '@codemirror/state'
+import { Compartment, EditorState, type Extension } from '@codemirror/state'
 import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
@@ -19,6 +19,14 @@ const languages: Record<string, () => Extension> = {
   ts: () => javascript({ typescript: true }), tsx: () => javascript({ typescript: true, jsx: true }),
   js: () => javascript(), mjs: () => javascript(), jsx: () => javascript({ jsx: true }),
   css, html, svg: html, json, md: markdown,
+}
+
+// The language of a file follows the name that it is given.
+const language = new Compartment()
+
+function languageOf(name: string): Extension {
+  const ending = name.split('.').pop()!
+  return Object.hasOwn(languages, ending) ? languages[ending]() : []
 }
 
 const colors = HighlightStyle.define([
@@ -59,21 +67,32 @@ const stored = (file: HTMLElement) => textOf(file)!.dataset.stored ?? textOf(fil
 
 // What is typed is kept until it is saved: it survives another page, the end of the session and
 // a server that does not answer.
-const draftOf = (file: HTMLElement) => `foyer ${location.pathname} ${names.get(file)}`
+interface Draft { hash: string, text: string, sentAs: string }
+
+const keyOf = (name: string) => `foyer ${location.pathname} ${name}`
+let sent = false
 
 function keep(file: HTMLElement) {
+  const key = keyOf(names.get(file)!)
+  const kept: Draft = { hash: hashOf(file), text: editors.get(file)!.state.doc.toString(), sentAs: sent ? nameOf(file).trim() : '' }
   try {
-    if (dirty(file)) sessionStorage.setItem(draftOf(file), JSON.stringify({ hash: hashOf(file), text: editors.get(file)!.state.doc.toString() }))
-    else sessionStorage.removeItem(draftOf(file))
+    if (dirty(file)) sessionStorage.setItem(key, JSON.stringify(kept))
+    else sessionStorage.removeItem(key)
   } catch { /* there is no room, or none is given */ }
 }
 
-function draft(file: HTMLElement): { hash: string, text: string } | null {
+function draft(name: string): Draft | null {
   try {
-    return JSON.parse(sessionStorage.getItem(draftOf(file)) ?? 'null')
+    return JSON.parse(sessionStorage.getItem(keyOf(name)) ?? 'null')
   } catch {
     return null
   }
+}
+
+// A new file, which is kept without a name, is saved once there is one of the name it was sent as.
+function dropSaved() {
+  const name = draft('')?.sentAs
+  if (name && tree?.querySelector(`a[data-file="${CSS.escape(name)}"]`)) sessionStorage.removeItem(keyOf(''))
 }
 
 // What the compiler found, in its line.
@@ -107,7 +126,6 @@ function edit(file: HTMLElement) {
   const host = document.createElement('div')
   area.after(host)
   const root = host.attachShadow({ mode: 'open' })
-  const language = languages[nameOf(file).split('.').pop()!]
   const label = file.querySelector('label[for="' + area.id + '"]')?.textContent ?? ''
   const view = new EditorView({
     root, parent: root,
@@ -119,11 +137,12 @@ function edit(file: HTMLElement) {
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
         EditorView.contentAttributes.of({ 'aria-label': label }),
         EditorView.updateListener.of(update => { if (update.docChanged) changed(file) }),
-        language?.() ?? [],
+        language.of(languageOf(nameOf(file))),
       ],
     }),
   })
   editors.set(file, view)
+  file.querySelector('[name=filename]')!.addEventListener('change', () => view.dispatch({ effects: language.reconfigure(languageOf(nameOf(file))) }))
   area.hidden = true
   area.required = false
   diagnose(view, file)
@@ -132,7 +151,7 @@ function edit(file: HTMLElement) {
 }
 
 function restore(view: EditorView, file: HTMLElement) {
-  const kept = draft(file)
+  const kept = draft(names.get(file)!)
   if (!kept || kept.text === view.state.doc.toString()) return keep(file)
   const note = document.createElement('p')
   note.className = 'note'
@@ -202,6 +221,7 @@ async function open(link: HTMLAnchorElement) {
 if (form) {
   document.querySelectorAll<HTMLElement>('.keys').forEach(note => { note.hidden = false })
   document.querySelectorAll<HTMLElement>('.together').forEach(way => { way.hidden = true })
+  dropSaved()
   files().forEach(edit)
   const first = files().find(file => file.dataset.error) ?? files()[0]
   if (first) show(first)
@@ -211,7 +231,6 @@ if (form) {
     event.preventDefault()
     void open(link)
   })
-  let sent = false
   form.addEventListener('invalid', event => { // in a file that is hidden, the browser says nothing of it
     const file = (event.target as HTMLElement).closest<HTMLElement>('.file')
     if (file) show(file)
