@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,4 +102,64 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	v.want(400, "Change to version", refused)
 	v.want(400, `<option value="1">1</option>`, refused)
 	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
+}
+
+// Several apps are upgraded once it was shown what that changes; what is refused keeps none of the others back.
+func TestConsoleUpgradesSeveral(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		host := upstreamtest.NewHost(t)
+		var ids []string
+		form := []string{"do", "review"}
+		for n := range 3 {
+			repo := publish(t, host, "app"+strconv.Itoa(n), "v1.0.0")
+			app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "")))
+			ids = append(ids, itoa(app.ID))
+			if n < 2 {
+				repo.Tag(t, "v2.0.0", repo.Commit(t, map[string]string{
+					"plugin.json": `{"name": "Banner", "config": [{"key": "title", "name": "Title", "type": "string", "required": true, "site": true}]}`,
+					"site.ts":     site,
+				}))
+			}
+			if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
+				t.Fatal(err)
+			}
+			form = append(form, "id", itoa(app.ID)+" v2.0.0")
+		}
+		tags := func() (all []string) {
+			for _, app := range must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results {
+				all = append(all, app.Tag)
+			}
+			return all
+		}
+		v := visit(t, s, s.key)
+		const apps = "/console/@current/apps"
+		v.want(200, `name="do" value="review"`, v.get(apps))
+		review := v.post(apps, form...)
+		for _, text := range []string{
+			"<bdi>v1.0.0</bdi> → <bdi>v2.0.0</bdi>", `<bdi>Title</bdi> <span class="tag bad">new, required`, "Sites keep the version they run", " bytes</td>",
+			`/apps/` + ids[0] + `/upgrade?tag=v2.0.0">2 files`, "cannot be upgraded", "Upgrade the other 2",
+		} {
+			v.want(200, text, review)
+		}
+		if got := tags(); slices.Contains(got, "v2.0.0") {
+			t.Errorf("upgraded by a review: %v", got)
+		}
+		form = []string{"do", "upgrade"}
+		for _, id := range regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(review.body, -1) {
+			form = append(form, "id", id[1])
+		}
+		v.want(200, "2 upgraded</h1>", v.post(apps, form...))
+		if got := tags(); !slices.Equal(got, []string{"v2.0.0", "v2.0.0", "v1.0.0"}) {
+			t.Errorf("upgraded to %v", got)
+		}
+		done := v.post(apps, "do", "upgrade", "id", ids[2]+" v2.0.0", "id", ids[0]+" v1.0.0", "id", "12345 v1.0.0")
+		for _, text := range []string{"1 upgraded, 2 not</h1>", ">not upgraded<", ">App 12345<"} {
+			v.want(200, text, done)
+		}
+		if got := tags(); !slices.Equal(got, []string{"v1.0.0", "v2.0.0", "v1.0.0"}) {
+			t.Errorf("then to %v", got)
+		}
+		v.want(400, "Choose at least one.", v.post(apps, "do", "review"))
+	})
 }

@@ -2,9 +2,7 @@ package console
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -102,43 +100,6 @@ func (v *visit) inState(state string, apps []client.App) (map[int64]bool, error)
 		are[app.ID] = true
 	}
 	return are, err
-}
-
-// upgradeApps upgrades those that are chosen, each to the newest tag that was shown.
-func upgradeApps(v *visit) (next, error) {
-	chosen := v.request.PostForm["id"]
-	if len(chosen) == 0 {
-		return next{}, wrong("", "Choose at least one.")
-	}
-	if len(chosen) > perPage {
-		return next{}, wrong("", "Choose at most "+strconv.Itoa(perPage)+" at a time.")
-	}
-	var done []string
-	var refused client.Error
-	for _, item := range chosen {
-		text, tag, _ := strings.Cut(item, " ")
-		id, err := number(text)
-		if err != nil {
-			return next{}, err
-		}
-		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag}})
-		if e, ok := errors.AsType[*client.Error](err); ok && correctable(e.Status) {
-			refused = *e
-			refused.Errors = append(refused.Errors[:0:0], client.Fault{Detail: "App " + text + " at " + line(tag) + ": " + e.Detail})
-			break
-		}
-		if err != nil {
-			return next{}, err
-		}
-		done = append(done, line(app.Name)+" ("+line(app.Tag)+")")
-	}
-	if refused.Status != 0 {
-		if len(done) > 0 {
-			refused.Errors = append(refused.Errors, client.Fault{Detail: "Upgraded before it: " + strings.Join(done, ", ") + "."})
-		}
-		return next{}, &refused
-	}
-	return next{flash: "Upgraded: " + line(strings.Join(done, ", ")) + "."}, nil
 }
 
 func showUnused(v *visit) (markup.Page, error) {

@@ -1,10 +1,6 @@
 package console
 
 import (
-	"strconv"
-	"sync"
-	"sync/atomic"
-
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -90,38 +86,4 @@ func (v *visit) entry() (client.CatalogApp, error) {
 		}
 	}
 	return client.CatalogApp{}, fault.New(fault.NotFound, "The catalog has no app of this name.")
-}
-
-// checkedAtOnce is how many hosts are asked at the same time.
-const checkedAtOnce = 8
-
-// checkApps asks for newer versions of the apps that the list shows.
-func checkApps(v *visit) (next, error) {
-	chosen := v.request.PostForm["app"]
-	var checked, newer, failed atomic.Int64
-	var asking sync.WaitGroup
-	turns := make(chan struct{}, checkedAtOnce)
-	for _, text := range chosen[:min(len(chosen), perPage)] {
-		id, err := number(text)
-		if err != nil {
-			return next{}, err
-		}
-		turns <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-turns }()
-			app, _, err := v.organization.CheckForUpdates(v.ctx(), id)
-			checked.Add(1)
-			if err != nil {
-				failed.Add(1)
-			} else if another(app) {
-				newer.Add(1)
-			}
-		})
-	}
-	asking.Wait()
-	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
-	if n := failed.Load(); n > 0 {
-		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
-	}
-	return next{flash: flash}, nil
 }

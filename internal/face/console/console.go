@@ -96,7 +96,7 @@ func screens() map[string]screen {
 		"/sessions":                             {show: showSessions, do: map[string]action{"end": endSession, "all": endSessions}},
 		organization:                            {show: showOverview},
 		organization + "/search":                {show: showSearch},
-		apps:                                    {show: showApps, do: map[string]action{"upgrade": upgradeApps, "check": checkApps}},
+		apps:                                    {show: showApps, do: map[string]action{"review": reviewUpgrades, "upgrade": upgradeApps, "check": checkApps}},
 		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/catalog":                       {show: showEntry},
 		apps + "/unused":                        {show: showUnused},

@@ -35,8 +35,10 @@ type fieldChange struct {
 }
 
 // Waits reports whether a new field needs a value.
-func (p Upgrade) Waits() bool {
-	return slices.ContainsFunc(p.Fields, func(f fieldChange) bool { return f.Needs })
+func (p Upgrade) Waits() bool { return needValues(p.Fields) }
+
+func needValues(fields []fieldChange) bool {
+	return slices.ContainsFunc(fields, func(f fieldChange) bool { return f.Needs })
 }
 
 // fieldChanges are the fields that one schema has and the other has not.

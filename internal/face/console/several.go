@@ -1,0 +1,168 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"foyer/client"
+	"foyer/internal/face/console/markup"
+)
+
+// askedAtOnce is how many hosts are asked at the same time.
+const askedAtOnce = 8
+
+// forEach does something with each of n apps, with some at the same time.
+func forEach(n int, do func(i int)) {
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, askedAtOnce)
+	for i := range n {
+		turns <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-turns }()
+			do(i)
+		})
+	}
+	asking.Wait()
+}
+
+// checkApps asks for newer versions of the apps that the page shows.
+func checkApps(v *visit) (next, error) {
+	var ids []int64
+	for _, text := range v.request.PostForm["app"] {
+		id, err := number(text)
+		if err != nil {
+			return next{}, err
+		}
+		ids = append(ids, id)
+	}
+	ids = ids[:min(len(ids), perPage)]
+	var newer, failed atomic.Int64
+	forEach(len(ids), func(i int) {
+		app, _, err := v.organization.CheckForUpdates(v.ctx(), ids[i])
+		if err != nil {
+			failed.Add(1)
+		} else if another(app) {
+			newer.Add(1)
+		}
+	})
+	flash := strconv.Itoa(len(ids)) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
+	if n := failed.Load(); n > 0 {
+		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
+	}
+	return next{flash: flash}, nil
+}
+
+// Upgrades shows what upgrades of several apps would change, or what became of them.
+type Upgrades struct {
+	Frame
+	Rows []upgradeRow
+	Done bool
+}
+
+// upgradeRow is one of several upgrades.
+type upgradeRow struct {
+	App    client.App // as it was before
+	Tag    string     // that it goes to
+	To     client.UpgradeReview
+	Fields []fieldChange
+	Fault  string // why it cannot be upgraded; "" if it can, or was
+}
+
+// Waits reports whether a new field of one of them needs a value.
+func (p Upgrades) Waits() bool {
+	return slices.ContainsFunc(p.Rows, func(r upgradeRow) bool { return needValues(r.Fields) })
+}
+
+// Refused is how many of them cannot be upgraded, or were not.
+func (p Upgrades) Refused() (n int) {
+	for _, row := range p.Rows {
+		if row.Fault != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Others is how many can be, or were.
+func (p Upgrades) Others() int { return len(p.Rows) - p.Refused() }
+
+// chosenUpgrades are those that the form names, each to the newest tag that was shown.
+func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
+	chosen := v.request.PostForm["id"]
+	if len(chosen) == 0 {
+		return nil, wrong("", "Choose at least one.")
+	}
+	if len(chosen) > perPage {
+		return nil, wrong("", "Choose at most "+strconv.Itoa(perPage)+" at a time.")
+	}
+	var rows []upgradeRow
+	filter := client.AppFilter{}
+	for _, item := range chosen {
+		text, tag, _ := strings.Cut(item, " ")
+		id, err := number(text)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag})
+		filter.IDs = append(filter.IDs, id)
+	}
+	found, err := v.organization.FindApps(v.ctx(), filter, client.Range{Limit: perPage})
+	for _, app := range found.Results {
+		for i := range rows {
+			if rows[i].App.ID == app.ID {
+				rows[i].App = app
+			}
+		}
+	}
+	return rows, err
+}
+
+// reviewUpgrades shows what upgrades of the chosen apps would change, before they are confirmed.
+func reviewUpgrades(v *visit) (next, error) {
+	rows, err := v.chosenUpgrades()
+	if err != nil {
+		return next{}, err
+	}
+	failed := make([]error, len(rows))
+	forEach(len(rows), func(i int) {
+		row := &rows[i]
+		var err error
+		row.To, err = v.organization.ReviewUpgrade(v.ctx(), row.App.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		if row.Fault, failed[i] = refusalOf(err); err == nil {
+			row.Fields = fieldChanges(row.App.ConfigSchema, row.To.ConfigSchema)
+		}
+	})
+	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows})
+	return next{page: &page}, errors.Join(failed...)
+}
+
+// upgradeApps upgrades the chosen apps, and says what became of each.
+func upgradeApps(v *visit) (next, error) {
+	rows, err := v.chosenUpgrades()
+	if err != nil {
+		return next{}, err
+	}
+	for i := range rows {
+		row := &rows[i]
+		_, err := v.organization.UpgradeApp(v.ctx(), row.App.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		if row.Fault, err = refusalOf(err); err != nil {
+			return next{}, err
+		}
+	}
+	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Done: true})
+	return next{page: &page}, nil
+}
+
+// refusalOf is why the API did not do one of several things; an error if it would do none of them.
+func refusalOf(err error) (string, error) {
+	refused, ok := errors.AsType[*client.Error](err)
+	if ok && refused.Status != http.StatusUnauthorized {
+		return refused.Detail, nil
+	}
+	return "", err
+}
