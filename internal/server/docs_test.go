@@ -40,6 +40,17 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	if help := "/docs?in=" + ids[1]; !strings.Contains(v.get("/console/"+ids[1]).body, `href="`+help+`"`) {
 		t.Errorf("the console does not lead to %s", help)
 	}
+	second := "?in=" + ids[1]
+	for path, links := range map[string][]string{
+		"/docs/reference/apps" + second:         {`<input type="hidden" name="in" value="` + ids[1] + `">`, `href="/console` + second + `"`},
+		"/docs/search" + second + "&q=withdraw": {"/docs/reference/apps" + second + "#", "/docs" + second + `"`},
+	} {
+		for _, link := range links {
+			if got := v.get(path); !strings.Contains(got.body, link) {
+				t.Errorf("%s has no %s", path, link)
+			}
+		}
+	}
 	for query, want := range map[string]string{"": ids[0], "?in=" + ids[1]: ids[1], "?in=" + ids[2]: ids[0], "?in=x": ids[0]} {
 		path := "/docs/reference/sites" + query
 		if got := v.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/"+want+"/sites") {

@@ -7,6 +7,7 @@ import (
 	"html"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -63,14 +64,22 @@ var titles = []Title{
 
 // Page is a page of the documentation.
 type Page struct {
-	Prefix string
-	In     string // the query of links to other pages
-	Title  string
-	Name   string // of the guide; "": a search
-	Body   template.HTML
-	Parts  []section // of the guide
-	Query  string
-	Found  []Found
+	Prefix       string
+	Organization string // that links to other pages name, by its id; "": none
+	Title        string
+	Name         string // of the guide; "": a search
+	Body         template.HTML
+	Parts        []section // of the guide
+	Query        string
+	Found        []Found
+}
+
+// In is the query of links to other pages.
+func (p Page) In() string {
+	if p.Organization == "" {
+		return ""
+	}
+	return "?" + in + "=" + url.QueryEscape(p.Organization)
 }
 
 // Guides are all there are.
@@ -105,7 +114,7 @@ func (g *Guides) show(w http.ResponseWriter, r *http.Request) {
 		body = strings.ReplaceAll(body, exampleServer, html.EscapeString(g.BaseURL))
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("guide.html", Page{
-		Prefix: g.prefix(), In: in(r), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), //nolint:gosec // made of our own texts
+		Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: titles[at].Title, Name: titles[at].Name, Body: template.HTML(body), //nolint:gosec // made of our own texts
 		Parts: slices.DeleteFunc(sections(body), func(s section) bool { return s.Level != 2 }),
 	}))
 }
@@ -123,7 +132,7 @@ func (g *Guides) prefix() string { return g.Base().EscapedPath() }
 
 // lost says that there is no page of this name.
 func (g *Guides) lost(w http.ResponseWriter, r *http.Request) {
-	g.Write(w, r, templates, http.StatusNotFound, markup.Fill("lost.html", Page{Prefix: g.prefix(), In: in(r), Title: "Page not found"}))
+	g.Write(w, r, templates, http.StatusNotFound, markup.Fill("lost.html", Page{Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: "Page not found"}))
 }
 
 func (g *Guides) fail(w http.ResponseWriter, err error) {

@@ -6,7 +6,6 @@ import (
 	"html"
 	"html/template"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -26,7 +25,7 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 	all, err := g.anybody()
 	page := all[part]
 	if organization := g.Organization(w, r); err == nil && organization.ID != "" {
-		if page, err = g.fill(part, organization, in(r)); err == nil {
+		if page, err = g.fill(part, organization, r.URL.Query().Get(in)); err == nil {
 			err = wire.Hold(w, len(page.Plain()))
 		}
 	}
@@ -70,28 +69,23 @@ func (g *Guides) forAnybody() (map[string]compress.Text, error) {
 	return all, nil
 }
 
-// in is the query by which the links of a page lead to pages for the organization that its own has named.
-func in(r *http.Request) string {
-	if id := r.URL.Query().Get("in"); id != "" {
-		return "?in=" + url.QueryEscape(id)
-	}
-	return ""
-}
+// in is the query that says for which organization pages are.
+const in = "in"
 
-// fill is the page of a part of the reference for an organization, whose links have a query.
-func (g *Guides) fill(part string, of access.Organization, in string) (compress.Text, error) {
+// fill is the page of a part of the reference for an organization; its links name the one that its own has named.
+func (g *Guides) fill(part string, of access.Organization, named string) (compress.Text, error) {
+	filled := Page{Prefix: g.prefix(), Organization: named, Title: "Reference"}
 	flag, name := "", "<code>@current</code>, the organization of the key"
 	if of.ID != "" {
 		flag = " \\\n  --organization " + of.ID
 		name = "<strong>" + html.EscapeString(of.Name) + "</strong>, the organization that you are signed in to"
 	}
 	body := strings.NewReplacer(
-		"{root}", g.prefix(), "{in}", in, "{base_url}", html.EscapeString(literal.Replace(g.BaseURL)), "{organization}", cmp.Or(of.ID, access.Current),
+		"{root}", g.prefix(), "{in}", filled.In(), "{base_url}", html.EscapeString(literal.Replace(g.BaseURL)), "{organization}", cmp.Or(of.ID, access.Current),
 		"{organization_flag}", flag, "{organization_name}", name,
 	).Replace(g.parts()[part])
-	page, err := templates.Render(markup.Fill("reference.html", Page{
-		Prefix: g.prefix(), In: in, Title: "Reference", Body: template.HTML(body), //nolint:gosec // our own text; what is filled in is escaped
-	}))
+	filled.Body = template.HTML(body) //nolint:gosec // our own text; what is filled in is escaped
+	page, err := templates.Render(markup.Fill("reference.html", filled))
 	return compress.New(func() []byte { return page }), err
 }
 

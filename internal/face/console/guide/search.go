@@ -25,19 +25,19 @@ const maxFound = 40
 
 func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
 	query := plaintext.VisibleLine(strings.TrimSpace(r.URL.Query().Get("q")), 100)
-	page := Page{Prefix: g.prefix(), In: in(r), Title: "Search", Query: query}
+	page := Page{Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: "Search", Query: query}
 	if words := strings.Fields(plaintext.Fold(query)); len(words) > 0 {
-		page.Found = g.find(words)
+		page.Found = g.find(words, page.In())
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("search.html", page))
 }
 
-// find returns what has all the words, the best first.
-func (g *Guides) find(words []string) []Found {
+// find returns what has all the words, the best first, by links that have a query.
+func (g *Guides) find(words []string, in string) []Found {
 	var ranked [ranks][]Found
 	for _, e := range g.entries() {
 		if r := e.rank(words); r < ranks {
-			ranked[r] = append(ranked[r], g.found(e, words))
+			ranked[r] = append(ranked[r], g.found(e, words, in))
 		}
 	}
 	all := slices.Concat(ranked[:]...)
@@ -78,8 +78,8 @@ func all(words []string, is func(string) bool) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !is(word) })
 }
 
-func (g *Guides) found(e entry, words []string) Found {
-	f := Found{Title: e.Title, In: "Reference", Path: g.prefix() + "/docs/" + e.Page + "#" + e.ID}
+func (g *Guides) found(e entry, words []string, in string) Found {
+	f := Found{Title: e.Title, In: "Reference", Path: g.prefix() + "/docs/" + e.Page + in + "#" + e.ID}
 	if at := slices.IndexFunc(titles, func(t Title) bool { return t.Name == e.Page }); at >= 0 {
 		f.In = titles[at].Title
 	}

@@ -92,7 +92,7 @@ if (finder) {
     const text = field.value.trim()
     if (text.length < 2) return close()
     wait = setTimeout(async () => {
-      const asked = latest = `${finder.action}?q=${encodeURIComponent(text)}`
+      const asked = latest = `${finder.action}?${new URLSearchParams(new FormData(finder))}`
       const answer = await fetch(asked).catch(() => null)
       if (!answer?.ok || asked !== latest) return
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
