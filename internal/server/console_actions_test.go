@@ -74,7 +74,7 @@ func TestConsoleApp(t *testing.T) {
 		for _, query := range []string{"", "?version=1", "?against=1", "?version=1&against=x", "?version=99&against=1"} {
 			v.want(404, "", v.get(page+"/compare"+query))
 		}
-		v.want(200, "are saved.", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
+		v.want(200, "The app is now called Banner. Banner is shared", v.post(page, "do", "describe", "name", "Banner", "is_global", "on"))
 		if !must[client.App](t)(s.GetApp(t.Context(), app.ID)).IsGlobal {
 			t.Error("not shared")
 		}

@@ -59,15 +59,17 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 			return sent
 		}
 		named, described := form("name", "Line", "description", "One"), form("name", "Banner", "description", strings.Repeat("ű ", 5000), "is_global", "on")
-		v.want(200, "are saved.", v.post(page, described...))
-		v.want(200, "are saved.", v.post(page, named...))
-		v.want(200, "are saved.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
+		v.want(200, "The description of Banner is saved. Banner is shared with every organization.", v.post(page, described...))
+		v.want(200, "The app is now called Line.", v.post(page, named...))
+		v.want(200, "Nothing of Line was changed.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000), "is_global", "on")...))
 		got := must[client.App](t)(s.GetApp(t.Context(), app.ID))
 		if got.Name != "Line" || got.Description != strings.TrimSpace(strings.Repeat("ű ", 5000)) || !got.IsGlobal {
 			t.Errorf("%+v", got)
 		}
 		refused := v.post(page, form("name", strings.Repeat("x", 201), "description", "")...)
 		v.want(400, `name="name_was" value="Line"`, refused)
+		v.want(200, "Line is no longer shared with other organizations.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000))...))
+		v.want(200, "The name and description of Banner are saved.", v.post(page, form("name", "Banner", "description", "One")...))
 	})
 }
 

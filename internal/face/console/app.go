@@ -243,8 +243,32 @@ func describeApp(v *visit) (next, error) {
 			patch.IsGlobal = &shared
 		}
 		app, err := v.organization.UpdateApp(v.ctx(), id, patch)
-		return sentence("The name and description of %s are saved.", app.Name), err
+		return changesOf(app, patch), err
 	})
+}
+
+// changesOf says what of an app was changed.
+func changesOf(app client.App, patch client.AppPatch) string {
+	var all []string
+	switch {
+	case patch.Name != nil && patch.Description != nil:
+		all = append(all, sentence("The name and description of %s are saved.", app.Name))
+	case patch.Name != nil:
+		all = append(all, sentence("The app is now called %s.", app.Name))
+	case patch.Description != nil:
+		all = append(all, sentence("The description of %s is saved.", app.Name))
+	}
+	switch {
+	case patch.IsGlobal == nil:
+	case *patch.IsGlobal:
+		all = append(all, sentence("%s is shared with every organization.", app.Name))
+	default:
+		all = append(all, sentence("%s is no longer shared with other organizations.", app.Name))
+	}
+	if all == nil {
+		return sentence("Nothing of %s was changed.", app.Name)
+	}
+	return strings.Join(all, " ")
 }
 
 func deleteApp(v *visit) (next, error) {
