@@ -157,9 +157,9 @@ func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 	for i := range id.grants {
 		g := &id.grants[i]
 		if strings.EqualFold(g.org.ID, organizationID) || organizationID == Current {
-			c := id.Caller()
-			c.Level, c.Organization, c.keys, c.version = g.level, g.org, k, id.version
 			k.cache.noteActive(id, i, k.DB.Now())
+			c := id.inside(g)
+			c.keys, c.version = k, id.version
 			return c, true
 		}
 	}
@@ -169,13 +169,19 @@ func (k *Keys) enter(id *Identity, organizationID string) (Caller, bool) {
 // Person is what a user is called.
 type Person struct{ FirstName, LastName, Email string }
 
-// Organizations are those that the identity opens, in the order of joining.
-func (id *Identity) Organizations() []Organization {
-	all := make([]Organization, len(id.grants))
-	for i, g := range id.grants {
-		all[i] = g.org
+// Callers are those that the identity is inside the organizations that it opens, in the order of joining.
+func (id *Identity) Callers() []Caller {
+	all := make([]Caller, len(id.grants))
+	for i := range id.grants {
+		all[i] = id.inside(&id.grants[i])
 	}
 	return all
+}
+
+func (id *Identity) inside(g *grant) Caller {
+	c := id.Caller()
+	c.Level, c.Organization = g.level, g.org
+	return c
 }
 
 // Caller returns the caller that the identity is outside of organizations.

@@ -37,8 +37,12 @@ func (p Install) LeftOut() bool { return p.Repository() != p.typed() }
 
 func (p Install) typed() string { return strings.TrimSpace(p.Filled("git", "url", "")) }
 
-// way is the one that the form was sent for, or else that the query names.
+// way is the one that the form was sent for, or else that the query names. Who may install nothing sees
+// the catalog.
 func (v *visit) way() string {
+	if !offer(v.caller).ChangeApps {
+		return "catalog"
+	}
 	query := v.request.URL.Query().Get("way")
 	switch v.request.PostForm.Get("do") {
 	case "git":

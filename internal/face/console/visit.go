@@ -197,6 +197,29 @@ func offer(c access.Caller) Offer {
 	return o
 }
 
+// sees reports whether a page is for somebody, by its path below that of their organization.
+func (o Offer) sees(page string) bool {
+	switch page {
+	case "/apps", "/apps/unused", "/sites", "/activity":
+		return o.SeeApps
+	case "/apps/new":
+		return o.ChangeApps
+	case "/apps/catalog": // the app is in the query
+		return false
+	case "/members", "/invites":
+		return o.SeePeople
+	case "/invites/new":
+		return o.Invite
+	case "/audit":
+		return o.SeeAudit
+	case "/keys":
+		return o.SeeKeys
+	case "/webhooks":
+		return o.SeeWebhooks
+	}
+	return true
+}
+
 // Reaches reports whether somebody may change members of a level.
 func (o Offer) Reaches(level client.Level) bool {
 	return org.MayChange(o.Caller.Level, access.Level(level)) == nil
@@ -258,31 +281,38 @@ func (v *visit) navigation() Around {
 		return Around{Offer: offer(v.around)}
 	}
 	a := Around{Name: here.Name, Home: v.console.root() + "/" + here.ID, Offer: offer(v.around)}
-	all := v.identity.Organizations()
+	all := v.identity.Callers()
 	if len(all) > 1 {
 		a.In = "?" + in + "=" + here.ID
 	}
-	for _, o := range all {
-		if o.ID == here.ID {
+	for _, there := range all {
+		if there.Organization.ID == here.ID {
 			continue
 		}
 		if len(a.Others) == maxOthers {
 			a.More = true
 			break
 		}
-		a.Others = append(a.Others, Way{o.Name, v.samePage(o.ID)})
+		a.Others = append(a.Others, Way{there.Organization.Name, v.samePage(there)})
 	}
 	return a
 }
 
-// samePage is the path of this page in another organization, or of the list it belongs to.
-func (v *visit) samePage(organizationID string) string {
+// samePage is the path of this page in another organization, or of the nearest that somebody may see there.
+func (v *visit) samePage(there access.Caller) string {
 	_, below, within := strings.Cut(v.request.Pattern, "/{organization}")
 	if !within && v.request.Pattern != "/console" && v.request.Pattern != "/console/" {
-		return v.console.prefix + v.request.URL.Path + "?" + in + "=" + organizationID
+		return v.console.prefix + v.request.URL.Path + "?" + in + "=" + there.Organization.ID
 	}
 	below, _, _ = strings.Cut(below, "/{")
-	return v.console.root() + "/" + organizationID + below
+	offers := offer(there)
+	if below == "/audit" && !offers.SeeAudit {
+		below = "/activity"
+	}
+	for !offers.sees(below) {
+		below = below[:strings.LastIndexByte(below, '/')]
+	}
+	return v.console.root() + "/" + there.Organization.ID + below
 }
 
 func (v *visit) frame(section string) Frame {
