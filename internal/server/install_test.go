@@ -237,6 +237,8 @@ func TestCatalogEntry(t *testing.T) {
 	member := visit(t, s, join(t, s))
 	if got := member.get("/console/@current/apps/catalog?name=Listed&url=" + url.QueryEscape(repo.URL)); got.status != 200 || strings.Contains(got.body, "Banner</h3>") {
 		t.Errorf("%d: fetched for somebody who may not install:\n%s", got.status, got.body)
+	} else {
+		member.want(200, "for those who may install it", got)
 	}
 }
 
@@ -277,6 +279,9 @@ func TestCatalog(t *testing.T) {
 	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results
 	v.want(200, "1 checked; 0 can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
+	entry := v.get("/console/@current" + page)
+	v.want(200, "/apps/"+itoa(installed[len(installed)-1].ID)+`">Go to the app<`, entry)
+	v.want(200, "Settings", entry)
 	npm := 0
 	for offset := 0; offset < 71; offset += 10 {
 		for _, entry := range list(offset).Results {

@@ -202,7 +202,7 @@ func installFromCatalog(d *desk) {
 	d.sees("Clock", []string{"Clock is installed.", "Put it on Shop"}, press("Install v2.0.0"))
 	d.sees("Add an app", []string{"installed"}, follow("Apps"), follow("Add an app"))
 	d.sees("Clock", []string{"installed"}, follow("Clock"))
-	d.sees("Apps", []string{"Clock"}, follow("See it among the apps"))
+	d.sees("Clock", []string{"Put it on Shop"}, follow("Go to the app"))
 	d.sees("Clock", []string{"Clock is on the site, and runs."}, follow("Apps"), follow("Clock"), press("Put it on Shop"))
 	d.sees("Banner", nil, follow("Apps"), follow("Banner"))
 }

@@ -9,12 +9,13 @@ import (
 	"foyer/internal/face/console/markup"
 )
 
-// Entry shows an app of the catalog before it is installed.
+// Entry shows an app of the catalog, before it is installed and after.
 type Entry struct {
 	Frame
 	client.CatalogApp
 	Would  plugin.Offered // what installing it would make
 	Fault  string         // why that is not known; "": it is
+	Here   int64          // the app that was made of it; 0: none, or it is not known
 	Fields []setting      // that can be set
 }
 
@@ -56,7 +57,12 @@ func showEntry(v *visit) (markup.Page, error) {
 	if shown.CatalogApp, err = v.entry(); err != nil {
 		return markup.Page{}, err
 	}
-	if !shown.Offer.ChangeApps || shown.Installed {
+	if shown.Installed {
+		if shown.Here, err = v.installed(shown.URL); err != nil {
+			return markup.Page{}, err
+		}
+	}
+	if !shown.Offer.ChangeApps {
 		return markup.Fill("entry.html", shown), nil
 	}
 	shown.Would, err = v.console.Look(v.ctx(), v.caller, shown.URL)
@@ -71,6 +77,17 @@ func showEntry(v *visit) (markup.Page, error) {
 		}
 	}
 	return markup.Fill("entry.html", shown), nil
+}
+
+// installed is the app of the organization that comes from a url; 0: it is not among the newest.
+func (v *visit) installed(url string) (int64, error) {
+	apps, err := v.organization.FindApps(v.ctx(), client.AppFilter{Ordering: "-created_at"}, client.Range{Limit: page.MaxLimit})
+	for _, app := range apps.Results {
+		if app.URL == url && app.OrganizationID == v.caller.Organization.ID {
+			return app.ID, nil
+		}
+	}
+	return 0, err
 }
 
 // entry is the app of the catalog that the query names.
