@@ -107,7 +107,7 @@ func TestConsoleSitesOverTime(t *testing.T) {
 
 		placed := site + "/apps/" + itoa(ids[0])
 		v.want(200, "<h3>What visitors see</h3>", v.get(placed))
-		form := []string{"do", "preview", "enabled", "on", "config.text", "Hello", "url"}
+		form := []string{"do", "preview", "enabled", "on", "config.text", "Hello", "page"}
 		beside := v.post(placed, append(form, "")...)
 		v.want(200, `value="Hello"`, beside)
 		frame := regexp.MustCompile(`<iframe class="preview" src="([^"]*)" sandbox="allow-scripts allow-forms"`).FindStringSubmatch(beside.body)
@@ -118,7 +118,9 @@ func TestConsoleSitesOverTime(t *testing.T) {
 			t.Errorf("%d %v", try.status, try.header)
 		}
 		v.want(200, `href="https://shop.example.com/a?foyer_preview=`, v.post(placed, append(form, "https://shop.example.com/a")...))
-		v.want(400, `id="url" name="url" value="https://evil.example/"`, v.post(placed, append(form, "https://evil.example/")...))
+		elsewhere := v.post(placed, append(form, "https://evil.example/")...)
+		v.want(400, `id="page" name="page" value="https://evil.example/"`, elsewhere)
+		v.want(400, "Address of the page: Must be on one of the site's origins", elsewhere)
 		if p := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, ids[0])); string(p.Config) != "{}" {
 			t.Errorf("a preview was saved: %s", p.Config)
 		}

@@ -282,6 +282,7 @@ func TestCatalog(t *testing.T) {
 	entry := v.get("/console/@current" + page)
 	v.want(200, "/apps/"+itoa(installed[len(installed)-1].ID)+`">Go to the app<`, entry)
 	v.want(200, "Settings", entry)
+	v.want(400, "<li>Listed is not installed. ", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
 	npm := 0
 	for offset := 0; offset < 71; offset += 10 {
 		for _, entry := range list(offset).Results {

@@ -103,7 +103,12 @@ func installFromGit(v *visit) (next, error) {
 }
 
 func installFromCatalog(v *visit) (next, error) {
-	return v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: v.line("name"), URL: v.line("url")})
+	name := v.line("name")
+	then, err := v.create("%s is installed.", client.AppDraft{PluginType: client.PluginRepository, Name: name, URL: v.line("url")})
+	if refused, ok := errors.AsType[*client.Error](err); ok { // the list has a form for each
+		refused.Errors = []client.Fault{{Detail: sentence("%s is not installed.", name) + " " + refused.Detail}}
+	}
+	return then, err
 }
 
 // starter are the files that an app of one's own begins with: it runs as it is.

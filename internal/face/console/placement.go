@@ -173,7 +173,7 @@ func previewPlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	draft := client.PreviewDraft{URL: v.line("url"), Config: patch.Config}
+	draft := client.PreviewDraft{URL: v.line("page"), Config: patch.Config}
 	if draft.URL == "" {
 		draft.URL = v.console.BaseURL + "/sites/" + shown.Site.Token + "/try"
 	}
@@ -182,10 +182,10 @@ func previewPlacement(v *visit) (next, error) {
 	}
 	made, err := v.organization.PreviewApp(v.ctx(), shown.Site.ID, shown.AppID, draft)
 	if err != nil {
-		return next{}, err
+		return next{}, asField(err, "url", "page")
 	}
 	shown.sent, shown.Preview = v.request.PostForm, made.ExpiresAt
-	if v.line("url") == "" {
+	if v.line("page") == "" {
 		shown.Try = v.console.prefix + strings.TrimPrefix(made.URL, v.console.BaseURL)
 	} else {
 		shown.Link, shown.Try = made.URL, ""

@@ -53,7 +53,7 @@ var templates = markup.New(files, template.FuncMap{
 var labels = map[string]string{
 	"name": "Name", "description": "Description", "url": "Repository", "tag": "Tag",
 	"reason": "Reason", "receiver": "Address", "events": "Events",
-	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site",
+	"origins": "Origins", "position": "Position", "version": "Version", "paths": "Paths", "app": "App", "site": "Site", "page": "Address of the page",
 	"filename": "File name", "zip": "Zip", "text": "Text", "source": "File",
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -130,6 +131,20 @@ func wrong(field, detail string) error { return refusal(http.StatusBadRequest, f
 func refusal(status int, field, detail string) error {
 	f := client.Fault{Attr: field, Detail: detail}
 	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
+}
+
+// asField names a field that was refused as the form does.
+func asField(err error, attr, field string) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	for i, f := range refused.Errors {
+		if f.Attr == attr {
+			refused.Errors[i].Attr = field
+		}
+	}
+	return refused
 }
 
 // gone is said of what a button no longer finds.

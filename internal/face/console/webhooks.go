@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"html/template"
 	"slices"
 	"strconv"
@@ -66,7 +65,7 @@ func createWebhook(v *visit) (next, error) {
 		return next{}, err
 	}
 	made, err := v.organization.CreateWebhook(v.ctx(), draft)
-	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, asReceiver(err)
+	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, asField(err, "url", "receiver")
 }
 
 // webhookFields are those that the form has.
@@ -76,21 +75,6 @@ func (v *visit) webhookFields() (client.WebhookPatch, error) {
 		return client.WebhookPatch{}, wrong("events", "Choose at least one.")
 	}
 	return client.WebhookPatch{URL: &url, Events: events, Description: &description}, nil
-}
-
-// asReceiver names the field that has the url of a webhook as the form does: another url is that of
-// a repository.
-func asReceiver(err error) error {
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		return err
-	}
-	for i, f := range refused.Errors {
-		if f.Attr == "url" {
-			refused.Errors[i].Attr = "receiver"
-		}
-	}
-	return refused
 }
 
 // Webhook shows a webhook, and what was sent to it.
@@ -127,7 +111,7 @@ func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return next{flash: flash}, asReceiver(do(id))
+	return next{flash: flash}, asField(do(id), "url", "receiver")
 }
 
 func describeWebhook(v *visit) (next, error) {
