@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -119,9 +120,23 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 			{`name="message"` + marks + `"`, "/console/@current/invites/new", []string{"do", "invite", "level", "1", "addresses", "a@x.example", "message", long}},
 			{`name="level"` + marks + `"`, "/console/@current/invites/new", []string{"do", "invite", "level", "x"}},
 			{`name="level"` + marks + `"`, "/console/@current/invites/new", []string{"do", "preview", "level", "x"}},
-			{`name="scopes" value="*"` + marks + `"`, "/console/keys", []string{"do", "make"}},
+			{`name="scopes" value="*" id="scopes"` + marks + `"`, "/console/keys", []string{"do", "make"}},
 			{`name="days"` + marks + `"`, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
 			{`<div class="alert" id="faults" role="alert" tabindex="-1" autofocus>`, "/console/keys", []string{"do", "make"}},
+		} {
+			refused := v.post(tc.path, tc.form...)
+			v.want(400, tc.want, refused)
+			for _, link := range regexp.MustCompile(`<li><a href="#([^"]*)"`).FindAllStringSubmatch(refused.body, -1) {
+				v.want(400, ` id="`+html.UnescapeString(link[1])+`"`, refused)
+			}
+		}
+		for _, tc := range []struct {
+			want, path string
+			form       []string
+		}{
+			{`<a href="#url">Repository: `, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
+			{`<a href="#days">Days until it expires: `, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
+			{`<li>Scopes: `, "/console/keys", []string{"do", "make"}}, // none is sent
 		} {
 			v.want(400, tc.want, v.post(tc.path, tc.form...))
 		}

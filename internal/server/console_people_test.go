@@ -72,12 +72,12 @@ func TestConsoleInviting(t *testing.T) {
 			return v.post(invitingPage, "do", do, "level", "1", "addresses", addresses, "message", message)
 		}
 		long := send("invite", "\"Doe, Jane\" <jane@x.example>\nrick@x.example", strings.Repeat("x", 5001))
-		v.want(400, "<li>A message: Must be at most 5000", long)
+		v.want(400, `<li><a href="#message">A message: Must be at most 5000`, long)
 		v.want(400, "Nobody was invited.", long)
 		if strings.Count(long.body, "Must be at most 5000") != 1 || strings.Contains(long.body, "@x.example: ") {
 			t.Error(long.body)
 		}
-		v.want(400, "<li>E-mail addresses: Rick Roe: Must be an e-mail address", send("invite", "Rick Roe", ""))
+		v.want(400, `<li><a href="#addresses">E-mail addresses: Rick Roe: Must be an e-mail address`, send("invite", "Rick Roe", ""))
 		preview := send("preview", "jane@x.example", "Come in!")
 		v.want(200, "Nobody has been invited yet.", preview)
 		v.want(200, "invites you to join My organization as a member", preview)

@@ -178,7 +178,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	}
 	v.want(404, "It is gone", v.post("/console/@current/sites/"+itoa(made.ID)+"/apps/99", "do", "save", "config.text", long))
 	wrong := v.post(placed, "do", "save", "config.n", "one")
-	v.want(400, "<li>n: Must be one of the choices.</li>", wrong)
+	v.want(400, `">n: Must be one of the choices.</a></li>`, wrong)
 	v.want(400, `id="fault-config.n">Must be one of the choices.</span>`, wrong)
 }
 

@@ -24,7 +24,7 @@ func TestConsoleWebhooks(t *testing.T) {
 		v := visit(t, s, s.key)
 		const webhooks = "/console/@current/webhooks"
 		v.want(200, "There are no webhooks yet.", v.get(webhooks))
-		v.want(400, "<li>Address: Must be a url like", v.post(webhooks, "do", "create", "receiver", "x", "events", "app.*"))
+		v.want(400, `<li><a href="#receiver">Address: Must be a url like`, v.post(webhooks, "do", "create", "receiver", "x", "events", "app.*"))
 		v.want(400, "<li>Events: Choose at least one.", v.post(webhooks, "do", "create", "receiver", receiver.URL))
 		made := v.post(webhooks, "do", "create", "receiver", receiver.URL, "events", "app.*", "events", "invite.accepted", "description", "CI <b>")
 		secret := regexp.MustCompile(`whsec_[\w+/=&#;]+`)
@@ -49,7 +49,7 @@ func TestConsoleWebhooks(t *testing.T) {
 			t.Errorf("%s came, then %s", id, again)
 		}
 		v.want(404, "It is gone", v.post(page, "do", "redeliver", "delivery", "99"))
-		v.want(400, "<li>Address: Must be a url like", v.post(page, "do", "describe", "receiver", "x", "events", "app.*"))
+		v.want(400, `<li><a href="#receiver">Address: Must be a url like`, v.post(page, "do", "describe", "receiver", "x", "events", "app.*"))
 		v.want(400, "Choose at least one.", v.post(page, "do", "describe", "receiver", receiver.URL))
 		v.want(200, "The webhook is saved.", v.post(page, "do", "describe", "receiver", receiver.URL+"/hook", "events", "site.*"))
 		v.want(200, "The webhook is off", v.post(page, "do", "switch"))

@@ -366,6 +366,9 @@ func (f Frame) Filled(do, name, otherwise string) string {
 	return otherwise
 }
 
+// Fills reports whether the form that was refused has a field of this name.
+func (f Frame) Fills(name string) bool { return f.sent.Has(name) }
+
 // Sent reports whether the page is shown again because its form was refused. A form with several
 // buttons names them all, with spaces between.
 func (f Frame) Sent(do string) bool { return slices.Contains(strings.Fields(do), f.sent.Get("do")) }
