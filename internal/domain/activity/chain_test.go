@@ -454,6 +454,54 @@ func TestDroppedMeanwhile(t *testing.T) {
 	if wrong := w.end(); wrong != "" {
 		t.Error(wrong)
 	}
+	h, e := Head{Hash: beginning}, chained{}
+	h.append(&e)
+	w = walk{hash: beginning, kept: Kept{h.Number, h.Hash}}
+	if wrong := w.step(&e); wrong != "" {
+		t.Error(wrong)
+	}
+	w.head = Head{Number: 2, Hash: "b", dropped: 2, droppedHash: "b"}
+	if wrong := w.end(); wrong != "" {
+		t.Errorf("the kept head was looked at before it was dropped: %s", wrong)
+	}
+}
+
+// A kept head shows nothing once its entry is no longer stored, unless it is the last of those: somebody may have
+// dropped it and made the rest anew.
+func TestKeptHeadIsDropped(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		head := func() Kept {
+			t.Helper()
+			numberAll(t, d)
+			h, err := HeadOf(t.Context(), d, ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Kept{h.Number, h.Hash}
+		}
+		record(t, d, ours, 2)
+		second := head()
+		record(t, d, ours, 1)
+		third := head()
+		if err := Tidy(t.Context(), d, d.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // with nothing stored, and with one entry
+			for kept, wrong := range map[Kept]string{
+				{}: "", third: "", head(): "",
+				second:                         "entry 2, whose hash was kept, cannot be checked: the first that is still stored is 4",
+				{1, strings.Repeat("f", 64)}:   "entry 1, whose hash was kept, cannot be checked",
+				{3, strings.Repeat("f", 64)}:   "entry 3, which is no longer kept, is not the one",
+				{100, strings.Repeat("f", 64)}: "was removed",
+			} {
+				if v := verify(t, d, ours, kept); (v.Wrong == "") != (wrong == "") || !strings.Contains(v.Wrong, wrong) {
+					t.Errorf("with the head %d: %q, want %q", kept.Number, v.Wrong, wrong)
+				}
+			}
+			record(t, d, ours, 1)
+		}
+	})
 }
 
 // Entries are tidied away though one was removed by hand, and never those of another organization.

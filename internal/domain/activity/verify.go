@@ -19,7 +19,7 @@ type Kept struct {
 type Verified struct {
 	Head    Head
 	Entries int64  // that were looked at and are right
-	Wrong   string // the first that is not; "": none
+	Wrong   string // the first that is not, or why the kept head cannot be checked; "": none
 }
 
 // verifyPart is how many entries are read at a time.
@@ -124,6 +124,9 @@ func (w *walk) step(e *chained) string {
 	case e.Number == w.kept.Number && e.Hash != w.kept.Hash:
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
 	}
+	if e.Number == w.kept.Number {
+		w.kept = Kept{} // it is right, though a server may drop it now
+	}
 	w.last, w.hash = e.Number, e.Hash
 	w.entries++
 	return ""
@@ -150,6 +153,8 @@ func (w *walk) end() string {
 		return fmt.Sprintf("entry %d is not the head that was stored", w.last)
 	case w.kept.Number > w.last:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
+	case w.kept.Number > 0 && w.kept.Number < w.head.dropped:
+		return fmt.Sprintf("entry %d, whose hash was kept, cannot be checked: the first that is still stored is %d; keep the hash of a newer one", w.kept.Number, w.head.dropped+1)
 	case w.kept.Number == w.head.dropped && w.kept.Number > 0 && w.kept.Hash != w.head.droppedHash:
 		return fmt.Sprintf("entry %d, which is no longer kept, is not the one whose hash was kept", w.kept.Number)
 	}
