@@ -109,7 +109,11 @@ func TestEraseUser(t *testing.T) {
 		}
 
 		erased := must[org.User](t)(d.Organizations.UserByEmail(t.Context(), email))
-		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example"), LastName: patch.Of("Lovelacia Byron")}))
+		key, _, err := d.Keys.Create(t.Context(), access.Draft{UserID: erased.ID, Scope: access.All})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must[org.User](t)(d.Addresses.ChangeSelf(t.Context(), access.Caller{UserID: erased.ID, KeyID: key.ID, Scope: access.All}, org.SelfPatch{Email: patch.Of("adastra@new.example"), LastName: patch.Of("Lovelacia Byron")}))
 
 		raw := dbtest.Open(t, url)
 		wantFilled(t, raw, email, []string{"signin_requests"}, "email", "target_email", "old_email", "new_email", "first_name") // a request is gone once it is mailed

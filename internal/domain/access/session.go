@@ -183,16 +183,6 @@ func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	})
 }
 
-// EndSessions ends all sessions of the caller's user.
-func (k *Keys) EndSessions(ctx context.Context, c Caller) error {
-	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := ConfirmSelf(ctx, tx, c); err != nil {
-			return err
-		}
-		return k.RemoveSessions(ctx, tx, c, c.UserID, 0)
-	})
-}
-
 // RemoveSessions ends all sessions of a user but one, inside Change; with 0, all.
 func (k *Keys) RemoveSessions(ctx context.Context, tx *db.Tx, by Caller, userID, except int64) error {
 	all, err := lockBegun(ctx, tx, userID)

@@ -7,10 +7,15 @@ import (
 	"foyer/internal/infra/db"
 )
 
-func insert(ctx context.Context, tx *db.Tx, c Change) error {
+// insert stores a change that was asked for with a key; 0: with none.
+func insert(ctx context.Context, tx *db.Tx, c Change, keyID int64) error {
+	var key any
+	if keyID != 0 {
+		key = keyID
+	}
 	return db.Exec(ctx, tx, `
-		INSERT INTO address_changes (id, user_id, old_email, new_email, session_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		c.id, c.userID, c.OldEmail, c.NewEmail, c.sessionID, c.createdAt)
+		INSERT INTO address_changes (id, user_id, old_email, new_email, session_id, key_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		c.id, c.userID, c.OldEmail, c.NewEmail, c.sessionID, key, c.createdAt)
 }
 
 func (c *Change) fields() []any {
@@ -34,8 +39,9 @@ func sharesOrganization(ctx context.Context, tx *db.Tx, userID int64, email stri
 			WHERE u.email = $2 AND u.id <> $1 AND own.user_id = $1)`, userID, email)
 }
 
+// markChanged notes that a change is done: it can be undone whatever becomes of the key.
 func markChanged(ctx context.Context, tx *db.Tx, id string, at time.Time) error {
-	return db.Exec(ctx, tx, `UPDATE address_changes SET changed_at = $2 WHERE id = $1`, id, at)
+	return db.Exec(ctx, tx, `UPDATE address_changes SET changed_at = $2, key_id = NULL WHERE id = $1`, id, at)
 }
 
 func deletePending(ctx context.Context, tx *db.Tx, userID int64) error {

@@ -104,7 +104,7 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User
 		return err
 	}
 	wanted := Change{id: rand.Text(), userID: u.ID, OldEmail: u.Email, NewEmail: email, sessionID: c.SessionID, createdAt: now}
-	if err := insert(ctx, tx, wanted); err != nil {
+	if err := insert(ctx, tx, wanted, c.KeyID); err != nil {
 		return err
 	}
 	for _, use := range []use{toConfirm, toUndo} {
@@ -235,6 +235,20 @@ func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.Us
 		return err
 	}
 	return deleteSince(ctx, tx, u.ID, c.createdAt)
+}
+
+// EndSessions ends all sessions of the caller's user, and the change that waits for its link: it may be
+// somebody else who asked for it, in one of them.
+func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
+	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+			return err
+		}
+		if err := deletePending(ctx, tx, c.UserID); err != nil {
+			return err
+		}
+		return s.Keys.RemoveSessions(ctx, tx, c, c.UserID, 0)
+	})
 }
 
 // Tidy removes changes to which no link works.

@@ -63,7 +63,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// join makes a member, and returns them as a caller.
+// join makes a member, and returns them as a caller with a key.
 func (r *rig) join(in org.Organization, email string) access.Caller {
 	r.t.Helper()
 	var m org.Membership
@@ -74,7 +74,17 @@ func (r *rig) join(in org.Organization, email string) access.Caller {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return access.Caller{UserID: m.User.ID, Scope: access.All}
+	return r.withKey(m.User.ID)
+}
+
+// withKey makes a key of a user, and returns them as a caller with it.
+func (r *rig) withKey(userID int64) access.Caller {
+	r.t.Helper()
+	key, _, err := r.Keys.Create(r.t.Context(), access.Draft{UserID: userID, Scope: access.All})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return access.Caller{UserID: userID, KeyID: key.ID, Scope: access.All}
 }
 
 // ask asks for another address.
@@ -306,6 +316,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		_, err = r.SignIn.ByProvider(t.Context(), oidc.Claims{Issuer: "https://login.example", Subject: "thief"}, access.SessionDraft{})
 		r.want(fault.Denied, err)
 
+		ada = r.withKey(ada.UserID)
 		late := change("ada@new.example")
 		r.now = r.now.Add(7 * 24 * time.Hour)
 		r.want(fault.Expired, r.use(late))
@@ -332,6 +343,7 @@ func TestChangeOfAddressIsStopped(t *testing.T) {
 		r.want(fault.NotFound, r.use(links["new@x.example"]))
 		r.wantEmail(ada, "ada@x.example")
 
+		ada = r.withKey(ada.UserID)
 		if err := r.ask(ada, "new@x.example"); err != nil {
 			t.Fatal(err)
 		}
@@ -344,6 +356,67 @@ func TestChangeOfAddressIsStopped(t *testing.T) {
 		}
 		r.want(fault.NotFound, r.use(links["ada@x.example"]))
 		r.wantEmail(ada, "set@x.example")
+	})
+}
+
+// What somebody else asked for with a key or in a session ends when the user locks them out of these; what is
+// done can still be undone.
+func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		ask := func(by access.Caller) map[string]string {
+			t.Helper()
+			if err := r.ask(by, "thief@x.example"); err != nil {
+				t.Fatal(err)
+			}
+			return r.deliver()
+		}
+		wantEnded := func(links map[string]string) {
+			t.Helper()
+			for _, link := range links {
+				r.want(fault.NotFound, r.use(link))
+			}
+			r.wantEmail(ada, "ada@x.example")
+		}
+		stolen := r.withKey(ada.UserID)
+		links := ask(stolen)
+		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(links)
+		r.want(fault.AuthenticationFailed, r.ask(stolen, "thief@x.example")) // as on a server that does not know yet
+
+		inSession, other := access.Caller{UserID: ada.UserID, Scope: access.All}, access.Caller{UserID: ada.UserID}
+		_, inSession.SessionID = r.begin(ada)
+		_, other.SessionID = r.begin(ada)
+		links = ask(inSession)
+		if err := r.Keys.EndSession(t.Context(), inSession, other.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Open(t.Context(), links["thief@x.example"]); err != nil {
+			t.Errorf("signing out of another session: %v", err)
+		}
+		if err := r.EndSessions(t.Context(), ada); err != nil {
+			t.Fatal(err)
+		}
+		wantEnded(links)
+		r.want(fault.AuthenticationFailed, r.ask(inSession, "thief@x.example"))
+
+		stolen = r.withKey(ada.UserID)
+		links = ask(stolen)
+		if err := r.use(links["thief@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Keys.Revoke(t.Context(), stolen.KeyID); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.EndSessions(t.Context(), ada); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.use(links["ada@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		r.wantEmail(ada, "ada@x.example")
 	})
 }
 

@@ -1,6 +1,7 @@
 package signin_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
 )
 
 // sessions is what was recorded of sessions, the oldest first, each with the values of its changes.
@@ -92,7 +94,10 @@ func TestSessionsAreRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.now = r.now.Add(time.Second)
-		if err := r.Keys.EndSessions(t.Context(), first); err != nil {
+		err := r.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return r.Keys.RemoveSessions(ctx, tx, first, first.UserID, 0)
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		by, from := fmt.Sprintf("of ada@x.example by %d in", first.UserID), `"request" from "192.0.2.1", method mail`

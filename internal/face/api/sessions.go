@@ -46,7 +46,7 @@ func (a *API) deleteSession(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func (a *API) deleteSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.EndSessions(r.Context(), c); err != nil {
+	if err := a.Addresses.EndSessions(r.Context(), c); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

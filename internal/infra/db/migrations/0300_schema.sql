@@ -39,21 +39,6 @@ CREATE TABLE memberships (
 CREATE INDEX memberships_user ON memberships (user_id, joined_at);
 CREATE INDEX memberships_joined ON memberships (organization_id, joined_at, user_id);
 
--- Addresses that users want to have, or have changed to: until the link in the mail to the new
--- one is followed, and as long as whoever has the old one may take that back.
-CREATE TABLE address_changes (
-	id         TEXT PRIMARY KEY,
-	user_id    BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-	old_email  TEXT NOT NULL,
-	new_email  TEXT NOT NULL,
-	session_id BIGINT NOT NULL, -- in which it was asked for, and which stays; 0: none
-	created_at {{timestamp}} NOT NULL,
-	changed_at {{timestamp}} -- NULL: not yet
-);
-CREATE INDEX address_changes_user ON address_changes (user_id, created_at);
-CREATE INDEX address_changes_old ON address_changes (old_email);
-CREATE INDEX address_changes_age ON address_changes (created_at);
-
 -- Keys, sessions, and ways to sign in.
 
 CREATE TABLE keys (
@@ -94,6 +79,23 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_user ON sessions (user_id, last_used_at);
 CREATE INDEX sessions_key ON sessions (key_id);
 CREATE INDEX sessions_used ON sessions (last_used_at);
+
+-- Addresses that users want to have, or have changed to: until the link in the mail to the new
+-- one is followed, and as long as whoever has the old one may take that back.
+CREATE TABLE address_changes (
+	id         TEXT PRIMARY KEY,
+	user_id    BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+	old_email  TEXT NOT NULL,
+	new_email  TEXT NOT NULL,
+	session_id BIGINT NOT NULL, -- in which it was asked for, and which stays; 0: none
+	key_id     BIGINT REFERENCES keys (id) ON DELETE CASCADE, -- with which it was asked for; NULL: with none, or it is done
+	created_at {{timestamp}} NOT NULL,
+	changed_at {{timestamp}} -- NULL: not yet
+);
+CREATE INDEX address_changes_user ON address_changes (user_id, created_at);
+CREATE INDEX address_changes_key ON address_changes (key_id);
+CREATE INDEX address_changes_old ON address_changes (old_email);
+CREATE INDEX address_changes_age ON address_changes (created_at);
 
 -- One row, counted up by each transaction that changes who may do what. Servers keep that
 -- in memory, and ask for this number to know whether it still holds.
