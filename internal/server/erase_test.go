@@ -261,6 +261,9 @@ func TestEraseOrganization(t *testing.T) {
 		if len(found) != 0 {
 			t.Errorf("%q still have it", found)
 		}
+		if n := must[int](t)(db.One(t.Context(), raw, db.Value[int], `SELECT COUNT(*) FROM activity WHERE organization_id = $1 AND data IS NOT NULL`, id)); n != 0 {
+			t.Errorf("%d events are left", n)
+		}
 		awaitRefused(t, s, bound.APIKey)
 		for deadline := time.Now().Add(time.Minute); browse(t, "GET", s.URL+"/sites/"+site.Token+"/manifest.json", nil).status != 404; {
 			if time.Now().After(deadline) {

@@ -88,6 +88,11 @@ func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) e
 		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last)
 }
 
+// EraseEvents removes the data of all entries of an organization. Its chain holds.
+func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
+	return db.Exec(ctx, tx, noData+`organization_id = $1`, organizationID)
+}
+
 // lastBefore is the number of the last of the next entries that were made before a time; 0: there
 // is none.
 func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (int64, error) {

@@ -101,7 +101,7 @@ func lastOwner(err error, m Membership) error {
 	return fault.New(fault.Denied, "The user is the last owner of organization %s: make another member owner first, or delete the organization.", m.OrganizationID)
 }
 
-// EraseOrganization removes an organization with all that belongs to it. Its activity stays.
+// EraseOrganization removes an organization with all that belongs to it, events too. Its activity stays.
 func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id string) (Organization, error) {
 	var o Organization
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
@@ -117,6 +117,9 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 			}
 		}
 		if err := s.record(ctx, tx, by, o, activity.Deleted, nil); err != nil {
+			return err
+		}
+		if err := activity.EraseEvents(ctx, tx, o.ID); err != nil {
 			return err
 		}
 		return deleteOrganization(ctx, tx, o.ID)
