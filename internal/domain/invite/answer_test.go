@@ -131,6 +131,31 @@ func TestLinkIsForLevelsUpToOnesOwn(t *testing.T) {
 	})
 }
 
+// Who got the link of which invite is recorded, the link itself is not; nor is what was refused.
+func TestLinkIsRecorded(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		i := r.invite(r.owner, draft("ada@x.example"))
+		token := r.handed(i)
+		member := r.owner
+		member.Level = access.Member
+		_, _, err := r.invites.Link(r.Context(), member, i.ID)
+		r.wantFault(err, fault.Denied)
+		r.later(8 * 24 * time.Hour)
+		_, _, err = r.invites.Link(r.Context(), r.owner, i.ID)
+		r.wantFault(err, fault.Expired)
+		found, err := activity.List(r.Context(), r.invites.DB, activity.Filter{OrganizationID: r.owner.Organization.ID, ItemID: i.ID}, page.First)
+		if err != nil || len(found.Items) != 2 {
+			r.Fatalf("%+v, %v", found, err)
+		}
+		e := found.Items[0]
+		if e.Scope != activity.Invite || e.Verb != activity.Updated || e.User.ID != r.owner.UserID || e.Name != "ada@x.example" ||
+			!strings.Contains(e.Changes, "passed on by hand") || strings.Contains(e.Changes, token) {
+			r.Errorf("%+v", e)
+		}
+	})
+}
+
 // A link that nobody could answer is not handed out.
 func TestLinkOfWhoeverLeft(t *testing.T) {
 	t.Parallel()

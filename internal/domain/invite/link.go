@@ -1,14 +1,21 @@
 package invite
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/seal"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
 )
 
 // Links makes the links of invites and recognizes them. A link is derived from the
@@ -85,4 +92,61 @@ func (l Links) verify(t ticket, issue int64) (way, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Link returns the link to an invite, to be passed on by hand, and until when it
+// works, and records that. Whoever has it can become the person invited, so only admins get it, and never for
+// a level above their own. It does not tell whether the address belongs to a user, for whom
+// it does not work.
+func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
+	if err := MaySeeLinks(c); err != nil {
+		return "", time.Time{}, err
+	}
+	if s.Links.key == nil {
+		return "", time.Time{}, errNoSecret
+	}
+	var i Invite
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		if i, err = findLocked(ctx, tx, c.Organization.ID, id); err != nil {
+			return access.OrNotFound(err)
+		}
+		if err := s.mayHand(ctx, tx, c, i); err != nil {
+			return err
+		}
+		if err := access.KeepSecret(ctx, tx); err != nil {
+			return err
+		}
+		return activity.Record(ctx, tx, c.Did(activity.Entry{
+			OrganizationID: i.OrganizationID, Scope: activity.Invite, ItemID: i.ID, Verb: activity.Updated, Name: i.TargetEmail,
+			Changes: []activity.Change{activity.Changed("link", nil, "passed on by hand")},
+		}), s.DB.Now())
+	})
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return s.Links.url(i, handed), i.ExpiresAt, nil
+}
+
+// mayHand reports whether a caller may pass the link of an invite on by hand.
+func (s Service) mayHand(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) error {
+	if i.Level > c.Level {
+		return fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)
+	}
+	switch _, err := s.opened(ctx, tx, i, handed); {
+	case fault.Is(err, fault.Expired):
+		return fault.New(fault.Expired, "The invite has expired: resend it first.")
+	case err != nil && !IsKnownUser(err):
+		return err
+	}
+	return nil
+}
+
+var errNoSecret = errors.New("links are derived from the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
+
+// MaySeeLinks reports whether a caller may pass links on by hand.
+func MaySeeLinks(c access.Caller) error {
+	if c.Level < access.Admin {
+		return fault.New(fault.Denied, "Only admins and owners may see the links of invites.")
+	}
+	return c.Scope.Require(access.All)
 }

@@ -341,43 +341,6 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	return i, err
 }
 
-// Link returns the link to an invite, to be passed on by hand, and until when it
-// works. Whoever has it can become the person invited, so only admins get it, and never for
-// a level above their own. It does not tell whether the address belongs to a user, for whom
-// it does not work.
-func (s Service) Link(ctx context.Context, c access.Caller, id string) (url string, expires time.Time, err error) {
-	if err := MaySeeLinks(c); err != nil {
-		return "", time.Time{}, err
-	}
-	if s.Links.key == nil {
-		return "", time.Time{}, errNoSecret
-	}
-	i, err := find(ctx, s.DB, c.Organization.ID, id)
-	if err != nil {
-		return "", time.Time{}, access.OrNotFound(err)
-	}
-	if i.Level > c.Level {
-		return "", time.Time{}, fault.New(fault.Denied, "You may see links up to your own level, %d (%s).", c.Level, c.Level)
-	}
-	switch _, err := s.opened(ctx, s.DB, i, handed); {
-	case fault.Is(err, fault.Expired):
-		return "", time.Time{}, fault.New(fault.Expired, "The invite has expired: resend it first.")
-	case err != nil && !IsKnownUser(err):
-		return "", time.Time{}, err
-	}
-	return s.Links.url(i, handed), i.ExpiresAt, nil
-}
-
-var errNoSecret = errors.New("links are derived from the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
-
-// MaySeeLinks reports whether a caller may pass links on by hand.
-func MaySeeLinks(c access.Caller) error {
-	if c.Level < access.Admin {
-		return fault.New(fault.Denied, "Only admins and owners may see the links of invites.")
-	}
-	return c.Scope.Require(access.All)
-}
-
 // remove removes an invite that the transaction has locked.
 func (s Service) remove(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) error {
 	addCount(tx, i.OrganizationID, -1)
