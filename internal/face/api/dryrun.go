@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"foyer/internal/base/dryrun"
@@ -10,12 +11,9 @@ import (
 
 const dryRunParameter = "dry_run"
 
-// dryRun has a request that asks for it make all checks and change nothing.
-func dryRun(w http.ResponseWriter, r *http.Request, route Route) (*http.Request, error) {
-	if query := r.URL.RawQuery; route.reads() && !strings.Contains(query, dryRunParameter) && !strings.Contains(query, "%") {
-		return r, nil
-	}
-	values, asked := r.URL.Query()[dryRunParameter]
+// dryRun has a request whose query asks for it make all checks and change nothing.
+func dryRun(w http.ResponseWriter, r *http.Request, route Route, query url.Values) (*http.Request, error) {
+	values, asked := query[dryRunParameter]
 	switch {
 	case !asked:
 		return r, nil

@@ -126,6 +126,35 @@ func TestDryRunRefused(t *testing.T) {
 	})
 }
 
+// A query string that cannot be read may ask for a dry run: nothing is done.
+func TestMalformedQueryChangesNothing(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x"}`)
+		invite := invites + r.invite("kept@x.example")
+		for _, c := range [][3]string{
+			{"DELETE", app + "?dry_run=true;", ``},
+			{"DELETE", app + "?x=1;dry_run=true", ``},
+			{"DELETE", invite + "?dry_run=true;", ``},
+			{"POST", apps + "?dry_run=true%zz", `{"name":"y"}`},
+			{"POST", apps + "?dry_run=true%", `{"name":"y"}`},
+			{"POST", invites + "bulk?partial=true;", `[{"target_email":"a@x.example"}]`},
+			{"PATCH", "/api/users/@me?%", `{"first_name":"F"}`},
+			{"GET", app + "?dry_run=true;", ``},
+		} {
+			for _, handling := range []string{"lenient", "strict"} {
+				before := r.rows()
+				got := r.send(r.key, c[0], c[1], c[2], "Prefer", "handling="+handling)
+				if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"detail":"The query string has a `) {
+					r.t.Errorf("%s %s, %s: %d %s", c[0], c[1], handling, got.status, got.body)
+				}
+				if after := r.rows(); after != before {
+					r.t.Errorf("%s %s, %s: %d rows before, %d after", c[0], c[1], handling, before, after)
+				}
+			}
+		}
+	})
+}
+
 // Others whose change shares a commit with dry runs lose nothing.
 func TestDryRunBesideChanges(t *testing.T) {
 	each(t, func(r *rig) {

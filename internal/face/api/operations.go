@@ -73,8 +73,11 @@ func ask(w http.ResponseWriter, r *http.Request, route Route, known func() opera
 	if r.URL.RawQuery == "" {
 		return r, nil
 	}
-	r, err := dryRun(w, r, route)
+	query, err := wire.ReadQuery(r)
 	if err != nil {
+		return nil, err
+	}
+	if r, err = dryRun(w, r, route, query); err != nil {
 		return nil, err
 	}
 	r.URL.RawQuery = known().known(r.URL.RawQuery)

@@ -22,9 +22,9 @@ func readPage(r *http.Request, cursors bool) (page.Page, error) {
 	if r.URL.RawQuery == "" {
 		return page.First, nil
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := ReadQuery(r)
 	if err != nil {
-		return page.Page{}, malformedQuery(r.URL.RawQuery)
+		return page.Page{}, err
 	}
 	var faults fault.List
 	p := page.First
@@ -52,6 +52,16 @@ func readPage(r *http.Request, cursors bool) (page.Page, error) {
 		}
 	}
 	return p, faults.Err()
+}
+
+// ReadQuery reads the query string, and refuses one that is malformed, of which url.URL.Query
+// would leave out pairs.
+func ReadQuery(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, malformedQuery(r.URL.RawQuery)
+	}
+	return query, nil
 }
 
 // malformedQuery says what is wrong with the first broken pair, and blames its parameter
