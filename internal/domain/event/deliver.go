@@ -140,11 +140,13 @@ func (s Service) eventOf(ctx context.Context, w Webhook, d Delivery) (Event, err
 	return find(ctx, s.DB, w.OrganizationID, d.Sequence)
 }
 
-// sign returns the signatures of a content: by the secret, and for a while by the one before it.
+// sign returns the signatures of a content: by the secret, and by the old ones that are still good.
 func (s Service) sign(w Webhook, now time.Time, content string) (string, error) {
 	sealed := []string{w.sealed}
-	if w.oldSealed != "" && now.Before(w.oldUntil) {
-		sealed = append(sealed, w.oldSealed)
+	for _, old := range w.oldSecrets {
+		if now.Before(old.Until) {
+			sealed = append(sealed, old.Sealed)
+		}
 	}
 	var all []string
 	for i, text := range sealed {

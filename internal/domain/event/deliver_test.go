@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -224,6 +225,44 @@ func TestHold(t *testing.T) {
 		}
 		if seen := slices.Compact(slices.Sorted(slices.Values(to.seen()))); len(seen) != 2 {
 			r.Errorf("sent afterwards: %q", seen)
+		}
+	})
+}
+
+// A secret that was replaced is good for a day, also if the next one is replaced within that day: the answer
+// with it may have been lost. There is a bound to how many are.
+func TestRotateAgain(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		first := r.webhook(to.URL, "app.*")
+		good := []string{first.Secret}
+		for range maxOldSecrets {
+			rotated, err := r.Rotate(r.Context(), r.caller, first.ID)
+			if err != nil {
+				r.Fatal(err)
+			}
+			good = append(good, rotated.Secret)
+			r.pass(time.Hour)
+		}
+		if _, err := r.Rotate(r.Context(), r.caller, first.ID); !fault.Is(err, fault.Throttled) || fault.Of(err)[0].RetryAfter != 14*time.Hour {
+			r.Errorf("one too many: %v", err)
+		}
+		to.secrets = good
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(14 * time.Hour)
+		if err := verifyFails(r, first.ID, first.Secret); err != "" {
+			r.Error(err)
+		}
+		last, err := r.Rotate(r.Context(), r.caller, first.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		to.secrets = append(good[1:], last.Secret)
+		r.happen(1)
+		r.send(r.Service)
+		if len(to.seen()) != 2 {
+			r.Errorf("%q", to.seen())
 		}
 	})
 }

@@ -9,36 +9,38 @@ import (
 	"foyer/internal/infra/db"
 )
 
-const columns = `id, organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secret, old_until,
+const columns = `id, organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secrets,
 	position, failing_since, is_held, lease_until`
 
 func (w *Webhook) fields() []any {
 	return []any{
 		&w.ID, &w.OrganizationID, &w.URL,
-		texts{&w.Events},
+		asJSON{&w.Events},
 		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
-		&w.sealed, &w.oldSealed, db.Null(&w.oldUntil), &w.position, db.Null(&w.failingSince), &w.Held, &w.leaseUntil,
+		&w.sealed,
+		asJSON{&w.oldSecrets},
+		&w.position, db.Null(&w.failingSince), &w.Held, &w.leaseUntil,
 	}
 }
 
-// texts is a list of texts that is stored as JSON.
-type texts struct{ list *[]string }
+// asJSON is a list that is stored as JSON.
+type asJSON struct{ list any }
 
 // Scan implements sql.Scanner.
-func (t texts) Scan(src any) error {
+func (j asJSON) Scan(src any) error {
 	switch stored := src.(type) {
 	case string:
-		return json.Unmarshal([]byte(stored), t.list)
+		return json.Unmarshal([]byte(stored), j.list)
 	case []byte:
-		return json.Unmarshal(stored, t.list)
+		return json.Unmarshal(stored, j.list)
 	}
 	return nil
 }
 
 func insert(ctx context.Context, tx *db.Tx, w Webhook) (id int64, err error) {
 	return db.Insert(ctx, tx, `
-		INSERT INTO webhooks (organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secret, position, lease_until)
-		VALUES ($1, $2, $3, $4, $5, '', $6, $6, $7, '', $8, $6)`,
+		INSERT INTO webhooks (organization_id, url, events, description, enabled, disabled_reason, created_at, updated_at, secret, old_secrets, position, lease_until)
+		VALUES ($1, $2, $3, $4, $5, '', $6, $6, $7, '[]', $8, $6)`,
 		w.OrganizationID, w.URL, encode(w.Events), w.Description, w.Enabled, w.CreatedAt, w.sealed, w.position)
 }
 
@@ -51,8 +53,8 @@ func update(ctx context.Context, tx *db.Tx, w Webhook) error {
 
 func updateSecret(ctx context.Context, tx *db.Tx, w Webhook) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhooks SET secret = $3, old_secret = $4, old_until = $5, updated_at = $6 WHERE organization_id = $1 AND id = $2`,
-		w.OrganizationID, w.ID, w.sealed, w.oldSealed, db.Null(&w.oldUntil), w.UpdatedAt)
+		UPDATE webhooks SET secret = $3, old_secrets = $4, updated_at = $5 WHERE organization_id = $1 AND id = $2`,
+		w.OrganizationID, w.ID, w.sealed, encode(w.oldSecrets), w.UpdatedAt)
 }
 
 func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,8 +37,12 @@ func (s Service) WithSecret(secret string) (Service, error) {
 	return s, err
 }
 
-// oldSecretGood is for how long the secret before the last one signs too.
-const oldSecretGood = 24 * time.Hour
+const (
+	// oldSecretGood is for how long a secret that was replaced signs too.
+	oldSecretGood = 24 * time.Hour
+	// maxOldSecrets bounds the signatures that an event is sent with.
+	maxOldSecrets = 10
+)
 
 var errNoSecret = errors.New("the secrets of webhooks are kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
 
@@ -226,11 +231,16 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	return err
 }
 
-// Rotate gives a webhook a new secret. The old one signs too for 24 hours more.
+// Rotate gives a webhook a new secret. The old one signs too for 24 hours more, however often it is rotated.
 func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		w.UpdatedAt = s.DB.Now()
-		w.oldSealed, w.oldUntil = w.sealed, w.UpdatedAt.Add(oldSecretGood)
+		now := s.DB.Now()
+		w.UpdatedAt = now
+		w.oldSecrets = slices.DeleteFunc(w.oldSecrets, func(old oldSecret) bool { return !now.Before(old.Until) })
+		if len(w.oldSecrets) >= maxOldSecrets {
+			return fault.Later(fault.Throttled, w.oldSecrets[0].Until.Sub(now), "At most %d old secrets of a webhook are good: wait for one to end.", maxOldSecrets)
+		}
+		w.oldSecrets = append(w.oldSecrets, oldSecret{w.sealed, now.Add(oldSecretGood)})
 		if err := s.newSecret(w); err != nil {
 			return err
 		}

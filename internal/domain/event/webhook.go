@@ -26,11 +26,17 @@ type Webhook struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 
-	sealed, oldSealed string
-	oldUntil          time.Time // until when the old secret signs too
-	position          int64     // the number of the last entry that was looked at
-	failingSince      time.Time // zero: the last try went well
-	leaseUntil        time.Time // until then a server sends to it
+	sealed       string
+	oldSecrets   []oldSecret
+	position     int64     // the number of the last entry that was looked at
+	failingSince time.Time // zero: the last try went well
+	leaseUntil   time.Time // until then a server sends to it
+}
+
+// oldSecret is a secret that was replaced, and signs too until a time.
+type oldSecret struct {
+	Sealed string    `json:"sealed"`
+	Until  time.Time `json:"until"`
 }
 
 // fails reports whether every try failed lately.
@@ -205,10 +211,10 @@ func newDelivery(w Webhook, ev Event, now time.Time) Delivery {
 	}
 }
 
-func encode(list []string) string {
+func encode[T string | oldSecret](list []T) string {
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic(err) // of a list of texts, nothing fails
+		panic(err) // of a list of texts and times, nothing fails
 	}
 	return string(text)
 }
