@@ -58,7 +58,7 @@ func (s Service) WithSecret(secret string) (Service, error) {
 
 // Ask has a link mailed to a user. It takes the same time and does the same for any address,
 // also when too many links were asked for: who is a user, the job finds out.
-func (s Service) Ask(ctx context.Context, email, clientAddress string) error {
+func (s Service) Ask(ctx context.Context, email, client string) error {
 	if !s.Mails {
 		return fault.New(fault.Denied, "This server mails no links to sign in with.")
 	}
@@ -68,7 +68,7 @@ func (s Service) Ask(ctx context.Context, email, clientAddress string) error {
 	}
 	now := s.DB.Now()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if ok, err := quota.Take(ctx, tx, "signin from", clientAddress, 1, maxPerAddress, now, time.Hour); err != nil || !ok {
+		if ok, err := quota.Take(ctx, tx, "signin from", client, 1, maxPerAddress, now, time.Hour); err != nil || !ok {
 			return err
 		}
 		if ok, err := quota.Take(ctx, tx, "signin", email, 1, maxPerEmail, now, time.Hour); err != nil || !ok {

@@ -101,7 +101,7 @@ func (a *API) keptAddress(r *http.Request) string {
 	if !a.KeepAddresses {
 		return ""
 	}
-	return clientAddress(r, a.TrustedProxies)
+	return a.ClientAddress(r)
 }
 
 // allow returns the identity as a caller of the route, or why it may not use it.
@@ -194,7 +194,7 @@ func (a *API) CheckPeer(w http.ResponseWriter, r *http.Request) error {
 	return a.byAddress.check(w, a.peer(r), a.Keys.Now())
 }
 
-// peer is the address that a request counts for. That a proxy is not trusted is logged once:
+// peer is the network that a request counts for. That a proxy is not trusted is logged once:
 // all who come through it would share its limit.
 func (a *API) peer(r *http.Request) string {
 	if r.Header.Get("X-Forwarded-For") != "" && !isTrusted(peerAddress(r), a.TrustedProxies) {
@@ -203,11 +203,18 @@ func (a *API) peer(r *http.Request) string {
 				"if that is your proxy, all who come through it share one limit", "peer", peerAddress(r).String())
 		}
 	}
-	return clientAddress(r, a.TrustedProxies)
+	return a.ClientNetwork(r)
 }
 
 // ClientAddress is where a request comes from.
-func (a *API) ClientAddress(r *http.Request) string { return clientAddress(r, a.TrustedProxies) }
+func (a *API) ClientAddress(r *http.Request) string {
+	return clientAddress(r, a.TrustedProxies).String()
+}
+
+// ClientNetwork is what a request counts as where a client may do something so often.
+func (a *API) ClientNetwork(r *http.Request) string {
+	return network(clientAddress(r, a.TrustedProxies))
+}
 
 // fail answers with err.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -123,9 +123,8 @@ func peerAddress(r *http.Request) netip.Addr {
 }
 
 // clientAddress is where a request comes from: the peer or, if that is a trusted
-// proxy, the last address in X-Forwarded-For that is not one. An IPv6 address
-// counts with its /64, which is what one client has.
-func clientAddress(r *http.Request, trusted []netip.Prefix) string {
+// proxy, the last address in X-Forwarded-For that is not one.
+func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	addr := peerAddress(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
@@ -135,6 +134,11 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 		}
 		addr = next.Unmap()
 	}
+	return addr.WithZone("") // a client may have made it up
+}
+
+// network is what an address counts as: of an IPv6 address its /64, which is what one client has.
+func network(addr netip.Addr) string {
 	if addr.Is6() {
 		if net, err := addr.Prefix(64); err == nil {
 			return net.String()

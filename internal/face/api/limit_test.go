@@ -62,6 +62,24 @@ func TestWhoIsLimited(t *testing.T) {
 	}
 }
 
+// A limit counts an IPv6 address with its network; the log and the activity have it as it is.
+func TestWholeAddress(t *testing.T) {
+	t.Parallel()
+	a := &api.API{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.RemoteAddr = "127.0.0.1:1000"
+	for says, want := range map[string]string{"2001:db8::1": "2001:db8::1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%made-up": "fe80::1"} {
+		r.Header.Set("X-Forwarded-For", says)
+		if got := a.ClientAddress(r); got != want {
+			t.Errorf("%s: the address is %s, want %s", says, got, want)
+		}
+	}
+	r.Header.Set("X-Forwarded-For", "2001:db8::1")
+	if got := a.ClientNetwork(r); got != "2001:db8::/64" {
+		t.Errorf("the network is %s", got)
+	}
+}
+
 // Whoever is refused is told when to come again, also where less than a nanosecond is left.
 func TestRefusedHaveRetryAfter(t *testing.T) {
 	t.Parallel()

@@ -104,7 +104,7 @@ func (a *API) takeBeacon(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	token := r.PathValue("token")
 	id, err := a.Sites.IDOf(r.Context(), token)
-	if err == nil && a.byPage.allow(reporter{clientAddress(r, a.TrustedProxies), id}, a.Keys.Now()) {
+	if err == nil && a.byPage.allow(reporter{a.ClientNetwork(r), id}, a.Keys.Now()) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
 		if err == nil {
 			a.Sites.Beacon(r.Context(), token, r.Header.Get("Origin"), body)

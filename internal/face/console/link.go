@@ -41,7 +41,7 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
 	}
 	email := r.PostForm.Get("email")
 	if err == nil {
-		err = c.SignIn.Ask(r.Context(), email, c.Address(r))
+		err = c.SignIn.Ask(r.Context(), email, c.Network(r))
 	}
 	if err != nil {
 		c.fail(w, r, nil, err)

@@ -22,6 +22,8 @@ type Host struct {
 	Limit func(w http.ResponseWriter, r *http.Request) error
 	// Address is where a request comes from.
 	Address func(r *http.Request) string
+	// Network is what a request counts as where a client may do something so often.
+	Network func(r *http.Request) string
 }
 
 // Base is BaseURL, whose path browsers see before ours.
