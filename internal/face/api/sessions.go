@@ -68,5 +68,8 @@ func (a *API) requestSignIn(w http.ResponseWriter, r *http.Request, _ access.Cal
 	if err := a.SignIn.Ask(r.Context(), email.Value, a.ClientNetwork(r)); err != nil {
 		return err
 	}
+	if err := a.LimitPeer(w, r); err != nil { // anybody may ask, for any address: nothing makes it right
+		return err
+	}
 	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return append(b, "{}"...) })
 }

@@ -148,6 +148,20 @@ func TestPeersAreLimited(t *testing.T) {
 	})
 }
 
+// Whoever asks for links to sign in with is counted, though each answer is the same.
+func TestSignInIsCounted(t *testing.T) {
+	each(t, func(r *rig) {
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		for _, left := range []string{"r=599;", "r=598;"} {
+			got := r.wantStatus("", "POST", "/api/signin", `{"email":"owner@acme.example"}`, 202)
+			if !strings.Contains(got.header.Get("RateLimit"), left) {
+				r.t.Errorf("%s, want %s", got.header.Get("RateLimit"), left)
+			}
+		}
+	})
+}
+
 func TestMembers(t *testing.T) {
 	each(t, func(r *rig) {
 		admin, member := r.join(r.org, "admin@acme.example", access.Admin), r.join(r.org, "member@acme.example", access.Member)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 
 	"foyer/internal/base/fault"
@@ -51,12 +52,14 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
 }
 
 // linkPage answers the page of a link with what do does; what is wrong with the link has a page of
-// its own.
+// its own, and is counted.
 func (c *Console) linkPage(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := c.Limit(w, r)
+		err := c.Check(w, r)
 		if err == nil {
-			err = do(w, r)
+			if err = do(w, r); err != nil && !fault.IsOurs(err) {
+				err = cmp.Or(c.Limit(w, r), err)
+			}
 		}
 		if err == nil || wire.DropIfDisconnected(w, r, err) {
 			return
