@@ -50,8 +50,8 @@ func accepts(r *http.Request, mediaType string) bool {
 func auditFilter(q url.Values) (f activity.Filter, err error) {
 	var faults fault.List
 	for _, name := range []string{"scope", "activity", "user", "item_id", "key_id", "after", "since", "until"} {
-		if len(q[name]) > 1 || q.Has(name) && q.Get(name) == "" {
-			faults.Add(fault.Field(fault.Invalid, name, "Must be given once, and not be empty."))
+		if q.Has(name) && q.Get(name) == "" {
+			faults.Add(fault.Field(fault.Invalid, name, "Must not be empty."))
 		}
 	}
 	if text := q.Get("scope"); text != "" {

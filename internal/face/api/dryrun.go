@@ -19,7 +19,7 @@ func dryRun(w http.ResponseWriter, r *http.Request, route Route, query url.Value
 		return r, nil
 	case !route.hasDryRun():
 		return nil, fault.Field(fault.Invalid, dryRunParameter, "This operation has no dry run.")
-	case len(values) != 1 || values[0] != "true":
+	case values[0] != "true":
 		return nil, fault.Field(fault.Invalid, dryRunParameter, "Must be true, or left out.")
 	}
 	w.Header().Set("Dry-Run", "true")

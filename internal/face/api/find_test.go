@@ -144,3 +144,30 @@ func TestFindSites(t *testing.T) {
 		}
 	})
 }
+
+// A parameter that is given twice is refused by each operation: one of its values would be ignored.
+func TestRepeatedParameters(t *testing.T) {
+	each(t, func(r *rig) {
+		for path, attr := range map[string]string{
+			apps + "?state=disabled&state=bogus":            "state",
+			apps + "?ordering=name&ordering=bogus":          "ordering",
+			apps + "?limit=1&%6Cimit=2":                     "limit",
+			"/sites?search=a&search=a":                      "search",
+			invites + "?status=any&status=pending":          "status",
+			"/members?level=1&level=8":                      "level",
+			"/activity?scope=Key&scope=Session":             "scope",
+			"/events?after=1&after=2":                       "after",
+			apps + "?x=1&x=2&state=disabled&limit=1&search": "",
+		} {
+			for _, handling := range []string{"lenient", "strict"} {
+				got := r.send(r.key, "GET", path, "", "Prefer", "handling="+handling)
+				switch {
+				case attr == "" && handling == "strict":
+				case attr == "" && got.status != http.StatusOK,
+					attr != "" && (got.status != http.StatusBadRequest || !strings.Contains(got.body, `"detail":"Must be given once.","attr":"`+attr+`"`)):
+					r.t.Errorf("%s, %s: %d %s", path, handling, got.status, got.body)
+				}
+			}
+		}
+	})
+}

@@ -156,8 +156,9 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func readPartial(r *http.Request) (bool, error) {
-	values, asked := r.URL.Query()["partial"]
-	if asked && (len(values) != 1 || values[0] != "true") {
+	query := r.URL.Query()
+	asked := query.Has("partial")
+	if asked && query.Get("partial") != "true" {
 		return false, fault.Field(fault.Invalid, "partial", "Must be true, or left out.")
 	}
 	return asked, nil

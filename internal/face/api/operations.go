@@ -77,10 +77,14 @@ func ask(w http.ResponseWriter, r *http.Request, route Route, known func() opera
 	if err != nil {
 		return nil, err
 	}
+	o := known()
+	if err := o.repeated(query); err != nil {
+		return nil, err
+	}
 	if r, err = dryRun(w, r, route, query); err != nil {
 		return nil, err
 	}
-	r.URL.RawQuery = known().known(r.URL.RawQuery)
+	r.URL.RawQuery = o.known(r.URL.RawQuery)
 	return r, nil
 }
 
@@ -92,6 +96,17 @@ func (o operation) unknownFaults(query string) fault.List {
 		}
 	}
 	return faults
+}
+
+// repeated refuses parameters that a query gives several times: only one of the values would count.
+func (o operation) repeated(query url.Values) error {
+	var faults fault.List
+	for _, name := range o.Query {
+		if len(query[name]) > 1 {
+			faults.Add(fault.Field(fault.Invalid, name, "Must be given once."))
+		}
+	}
+	return faults.Err()
 }
 
 // strict reports whether a Prefer header asks that nothing unknown is ignored (RFC 7240).
