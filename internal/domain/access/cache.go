@@ -36,6 +36,7 @@ type Keys struct {
 	KeepAddresses bool // in the activity: where people sign in from
 
 	cache cached
+	renew time.Duration // how often leases of requests are renewed; 0: renewEvery
 }
 
 // NewKeys returns what knows the keys in d.

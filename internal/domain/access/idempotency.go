@@ -1,8 +1,10 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -12,9 +14,11 @@ import (
 const (
 	// keepAnswers is how long the answer to a request can be had again.
 	keepAnswers = 24 * time.Hour
-	// answerLease is how long a server counts as being at work on a request. Whoever takes longer
-	// may be overtaken, and then stores nothing.
+	// answerLease is how long a server counts as being at work on a request, unless it renews that.
+	// Whoever loses it may be overtaken, and then stores nothing.
 	answerLease = 30 * time.Second
+	// renewEvery is how often the lease of a request that lasts is renewed.
+	renewEvery = answerLease / 3
 )
 
 // Answer is what was answered to a request that was carried out.
@@ -73,6 +77,33 @@ func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, an
 		return takeRequest(ctx, tx, claim, fingerprint, now, k.DB.Now())
 	})
 	return claim, kept, err
+}
+
+// Renew renews the lease again and again, until the function that it returns is called.
+func (c *Claim) Renew(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the client may go
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		tick := time.NewTicker(cmp.Or(c.keys.renew, renewEvery))
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = c.renew(ctx) // the next time may go better; whoever has lost the lease stores nothing
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		renewing.Wait()
+	}
+}
+
+func (c *Claim) renew(ctx context.Context) error {
+	now := c.keys.DB.Now()
+	return c.keys.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return renewRequest(ctx, tx, c, now) })
 }
 
 type claimed struct{}

@@ -46,6 +46,10 @@ func takeRequest(ctx context.Context, tx *db.Tx, c *Claim, fingerprint string, c
 		c.row(fingerprint, c.attempt, now.Add(answerLease), createdAt)...)
 }
 
+func renewRequest(ctx context.Context, tx *db.Tx, c *Claim, now time.Time) error {
+	return db.Exec(ctx, tx, `UPDATE idempotency SET lease_ends = $7`+ofClaim+` AND attempt = $6 AND status = 0`, c.row(c.attempt, now.Add(answerLease))...)
+}
+
 func updateAnswer(ctx context.Context, tx *db.Tx, c *Claim, a Answer) (int64, error) {
 	return db.Changed(ctx, tx, `
 		UPDATE idempotency SET status = $7, etag = $8, item = $9, body = $10`+ofClaim+` AND attempt = $6`,

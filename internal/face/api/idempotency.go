@@ -42,7 +42,10 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	}
 	to := &keeper{Holder: wire.NewHolder(r), header: http.Header{}, status: http.StatusOK}
 	to.Gzip = false
+	stop := claim.Renew(r.Context())
+	defer stop() // after a panic
 	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
+	stop()
 	to.copyHeader(w.Header())
 	ctx := context.WithoutCancel(r.Context()) // the client may have gone
 	if err != nil {

@@ -1,0 +1,46 @@
+package access
+
+import (
+	"testing"
+	"time"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A request that takes longer than its lease keeps it: its twin is told to wait. Once nobody renews
+// the lease, it is over.
+func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		at := d.Now()
+		d.Now = func() time.Time { return at }
+		k := NewKeys(d)
+		userID, ids := withKeys(t, k, 0)
+		c := Caller{UserID: userID, KeyID: ids[0]}
+		claim, _, err := k.Claim(t.Context(), c, "name", "request", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := at.Add(20 * time.Second)
+		d.Now = func() time.Time { return later }
+		k.renew = time.Millisecond
+		stop := claim.Renew(t.Context())
+		for renewed := false; !renewed && t.Context().Err() == nil; {
+			renewed, err = db.One(t.Context(), d, db.Value[bool], `SELECT lease_ends > $1 FROM idempotency`, at.Add(answerLease))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		later = at.Add(40 * time.Second)
+		if _, _, err := k.Claim(t.Context(), c, "name", "request", nil); !fault.Is(err, fault.IdempotencyInProgress) {
+			t.Errorf("a twin: %v", err)
+		}
+		later = at.Add(60 * time.Second)
+		if _, kept, err := k.Claim(t.Context(), c, "name", "request", nil); err != nil || kept != nil {
+			t.Errorf("after the lease: %v, %v", kept, err)
+		}
+	})
+}
