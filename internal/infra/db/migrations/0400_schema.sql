@@ -503,8 +503,7 @@ CREATE TABLE webhooks (
 	enabled         BOOLEAN NOT NULL,
 	disabled_reason TEXT NOT NULL, -- why foyer switched it off; '': it did not
 	secret          TEXT NOT NULL, -- sealed
-	old_secret      TEXT NOT NULL, -- likewise; '': none
-	old_until       {{timestamp}},
+	old_secrets     TEXT NOT NULL DEFAULT '[]', -- a JSON array: each sealed, and until when it signs too
 	position        BIGINT NOT NULL, -- the number of the last entry that was looked at
 	failing_since   {{timestamp}}, -- NULL: the last try went well
 	lease_until     {{timestamp}} NOT NULL, -- until then a server sends to it
