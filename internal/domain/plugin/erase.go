@@ -2,11 +2,52 @@ package plugin
 
 import (
 	"context"
+	"errors"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 )
+
+// Delete removes a plugin of the caller's organization.
+func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
+	if err := MayManage(c); err != nil {
+		return err
+	}
+	defer s.Bundles.forget()
+	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
+	err := s.DB.InTx(ctx, erase)
+	if errors.Is(err, errRaced) {
+		err = s.DB.InTx(ctx, erase) // it has source now, and keeps having it
+	}
+	return err
+}
+
+// erase removes a plugin; errRaced if its first source was saved meanwhile.
+func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64) error {
+	hasSource, err := lockContentsOf(ctx, tx, c, id)
+	if err != nil {
+		return err
+	}
+	p, c, err := s.ownToChange(ctx, tx, c, id)
+	if err != nil {
+		return err
+	}
+	if o, err := originOf(ctx, tx, p.OrganizationID, p.ID); err != nil {
+		return err
+	} else if o.Current != 0 && !hasSource {
+		return errRaced // it is too late to lock the contents, see lockContents
+	}
+	if err := removeAll(ctx, tx, p, hasSource); err != nil {
+		return err
+	}
+	count(tx, p, -1, -one(p.IsGlobal))
+	if err := s.follow(ctx, tx, c, p.ID); err != nil {
+		return err
+	}
+	p.UpdatedAt = s.DB.Now()
+	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
+}
 
 // EraseUser implements org.Holder: what is kept here names users by their ids alone.
 func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
