@@ -91,7 +91,6 @@ function isHere({ paths }: App): boolean {
 }
 
 // The apps
-
 let trusted = (url: string) => url;
 try {
 	const policy = (window as any).trustedTypes.createPolicy("foyer", { createScriptURL: trusted });
@@ -99,7 +98,7 @@ try {
 } catch {}
 
 function add(element: HTMLElement, { integrity }: App, how: object) {
-	document.head.append(Object.assign(element, { crossOrigin: "anonymous", integrity, nonce }, how));
+	document.head.append(Object.assign(element, { crossOrigin: "", integrity, nonce }, how));
 }
 
 /** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
@@ -107,7 +106,7 @@ function load(run: Run) {
 	return new Promise((done, refuse) => {
 		run.refuse = refuse;
 		const onload = () => done((run.loaded = true));
-		const onerror = () => refuse(Error("The bundle is gone, or another."));
+		const onerror = () => refuse(Error("The bundle is refused."));
 		after(10).then(() => refuse(Error("The bundle takes over 10 s.")));
 		add(document.createElement("script"), run.app, { type: "module", src: trusted(run.app.url), onload, onerror });
 	});
@@ -163,7 +162,7 @@ function fail(run: Run, error: unknown, line?: number, column?: number) {
 async function undo(run: Run) {
 	run.gone = true;
 	const { cleanup } = run;
-	const styles = [...document.querySelectorAll<HTMLElement>("style[data-foyer]")].filter((style) => style.dataset.foyer === run.app.url);
+	const styles = document.querySelectorAll(`style[data-foyer="${run.app.url}"]`);
 	styles.forEach((style) => style.remove());
 	run.cleanup = undefined;
 	if (!run.loaded || cleanup || styles.length) become(run, "stopped");
@@ -179,7 +178,11 @@ async function refresh() {
 	const manifest = await latest();
 	if (!manifest) return;
 	page.revision = manifest.revision;
-	runs.filter((run) => !run.gone && !manifest.apps.some((app) => app.id === run.app.id)).forEach(undo);
+	for (const run of runs.filter((run) => !run.gone)) {
+		const app = manifest.apps.find((app) => app.id === run.app.id);
+		if (!app) undo(run); // of another version: unless this one is withdrawn, it runs on until the next load
+		else if (app.version !== run.app.version) fetch(run.app.url, { cache: "no-cache" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
+	}
 }
 
 // What the server is told
@@ -218,7 +221,6 @@ function tellReady() {
 }
 
 // Preview
-
 let preview = "", bar: HTMLElement | undefined;
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
@@ -232,7 +234,7 @@ function takePreview() {
 function showBar() {
 	bar = document.createElement("div");
 	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:14px sans-serif";
-	bar.textContent = "foyer preview: only this tab shows it. ";
+	bar.textContent = "foyer preview ";
 	const onclick = () => (endPreview(), location.reload());
 	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
 	document.body.append(bar);
@@ -244,7 +246,6 @@ function endPreview() {
 }
 
 // The page
-
 /** Makes this loader known to the page, unless its site is there already. A page may have an element called foyer. */
 function enter(): boolean {
 	const first: Page | undefined = (window as any).foyer;

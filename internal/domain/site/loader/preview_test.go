@@ -25,7 +25,7 @@ func testPreview(t *testing.T, b *browser) {
 	got := b.open(t, f, page{query: "&foyer_preview=abc-_1&x=%20#part", script: `await ready; return bar()`})
 	id := strings.TrimPrefix(strings.Split(got.Log[1], "&")[0], "tried at ?page=")
 	want(t, "log", []string{"one", "tried at ?page=" + id + "&x=%20#part"}, got.Log)
-	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	want(t, "bar", any("foyer preview End it"), got.Value)
 	clean(t, got)
 
 	got = b.open(t, f, page{policy: strict(f, ""), script: `
@@ -35,7 +35,7 @@ func testPreview(t *testing.T, b *browser) {
 		while (await revision() !== 3) await pause()
 		return bar()`})
 	want(t, "apps of the next page", 2, len(got.Log))
-	want(t, "bar of the next page", any("foyer preview: only this tab shows it. End it"), got.Value)
+	want(t, "bar of the next page", any("foyer preview End it"), got.Value)
 	clean(t, got)
 
 	got = b.open(t, f, page{script: `
@@ -66,7 +66,7 @@ func testPreviewWhileDown(t *testing.T, b *browser) {
 	f.preview("abc", "<title>502</title>")
 	got := b.open(t, f, page{query: "&foyer_preview=abc", script: "await ready; return bar()"})
 	want(t, "log", []string{}, got.Log)
-	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	want(t, "bar", any("foyer preview End it"), got.Value)
 	f.preview("abc", f.document(1, one, f.logging(2, "tried")))
 	got = b.open(t, f, page{
 		script: `
@@ -113,7 +113,7 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	})
 	slices.Sort(got.Log)
 	want(t, "log", []string{"one", "tried false"}, got.Log)
-	want(t, "bar", any("foyer preview: only this tab shows it. End it"), got.Value)
+	want(t, "bar", any("foyer preview End it"), got.Value)
 	clean(t, got)
 }
 

@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -127,6 +128,30 @@ func testEveryFiveMinutes(t *testing.T, b *browser) {
 		do:     map[string]func(){"change": func() { f.publish(2) }},
 	})
 	want(t, "log", []string{"280000", "undone"}, got.Log)
+	clean(t, got)
+}
+
+// Of an app that goes on in another version, a page keeps the one that it runs, unless that one is withdrawn.
+func testWithdrawnVersion(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	const undone = `export const inject = ({ foyer }) => () => log.push(foyer.app + " undone")`
+	withdrawn, upgraded := f.app(1, "withdrawn", undone), f.app(2, "upgraded", undone)
+	f.publish(1, withdrawn, upgraded)
+	got := b.open(t, f, page{
+		script: `await ready; await server("change");` + shownAgain + `
+			await until(() => foyer.apps[0].state === "stopped")`,
+		do: map[string]func(){"change": func() {
+			f.serve(strings.TrimPrefix(withdrawn.URL, f.URL), func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Cache-Control", "no-store")
+				w.WriteHeader(http.StatusGone)
+			})
+			before, after := f.logging(1, "before"), f.logging(2, "after")
+			before.Version, after.Version = 9, 21
+			f.publish(2, before, after)
+		}},
+	})
+	want(t, "log", []string{"1 undone"}, got.Log)
+	want(t, "states", []string{"withdrawn stopped", "upgraded running"}, got.Foyer.states())
 	clean(t, got)
 }
 

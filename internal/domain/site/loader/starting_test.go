@@ -111,7 +111,7 @@ func testFailures(t *testing.T, b *browser) {
 		"throws failed", "never loading", "wrong failed", "missing failed", "module failed", "syntax failed", "odd failed", "nothing failed", "last running",
 	}, got.Foyer.states())
 	want(t, "violations", []string{}, got.Violations)
-	for i, text := range map[int]string{0: "by inject", 2: "The bundle is gone, or another.", 4: "by the module", 6: "?", 7: "undefined"} {
+	for i, text := range map[int]string{0: "by inject", 2: "The bundle is refused.", 4: "by the module", 6: "?", 7: "undefined"} {
 		want(t, got.Foyer.Apps[i].Name, text, got.Foyer.Apps[i].Error)
 	}
 	if len(got.Errors) != 2 || !strings.Contains(got.Errors[0], "by the module") { // modules' own, as of any script
