@@ -384,7 +384,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantEnded(links)
-		r.want(fault.AuthenticationFailed, r.ask(stolen, "thief@x.example")) // as on a server that does not know yet
+		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know yet
 
 		inSession, other := access.Caller{UserID: ada.UserID, Scope: access.All}, access.Caller{UserID: ada.UserID}
 		_, inSession.SessionID = r.begin(ada)
@@ -400,7 +400,7 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantEnded(links)
-		r.want(fault.AuthenticationFailed, r.ask(inSession, "thief@x.example"))
+		r.want(fault.Denied, r.ask(inSession, "thief@x.example"))
 
 		stolen = r.withKey(ada.UserID)
 		links = ask(stolen)
