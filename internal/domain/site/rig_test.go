@@ -78,7 +78,9 @@ func (r rig) owner(name string) access.Caller {
 		r.Fatal(err)
 	}
 	o.AppAccess = access.RootApps
-	return access.Caller{UserID: m.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization, RequestID: "request"}
+	c := access.Caller{UserID: m.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization, RequestID: "request"}
+	r.suspend(c, o.AppAccess)
+	return c
 }
 
 // suspend makes an organization one that may do so much.
