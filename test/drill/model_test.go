@@ -17,6 +17,7 @@ import (
 type entry struct {
 	Scope     string `json:"scope"`
 	ItemID    string `json:"item_id"`
+	Verb      string `json:"activity"`
 	RequestID string `json:"request_id"`
 }
 

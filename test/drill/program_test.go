@@ -20,7 +20,7 @@ var wrongs = map[string]struct{ file, from, to string }{
 		"if n := w.conn.TotalChanges(); n > 500 && n%17 == 0 {\n\t\treturn w.exec(`ROLLBACK`)\n\t}\n\treturn afterCommit(w.exec(`COMMIT`))",
 	},
 	"a mail sent twice":  {"internal/domain/invite/post.go", "err = p.SMTP.Send(ctx, m)", "_ = p.SMTP.Send(ctx, m)\n\terr = p.SMTP.Send(ctx, m)"},
-	"a count off by one": {"internal/domain/plugin/service.go", "count(tx, p, -1, -one(p.IsGlobal))", "count(tx, p, 0, -one(p.IsGlobal))"},
+	"a count off by one": {"internal/domain/plugin/erase.go", "count(tx, p, -1, -one(p.IsGlobal))", "count(tx, p, 0, -one(p.IsGlobal))"},
 }
 
 // right is the program as it is.

@@ -371,7 +371,7 @@ func (f Frame) Fills(name string) bool { return f.sent.Has(name) }
 
 // Sent reports whether the page is shown again because its form was refused. A form with several
 // buttons names them all, with spaces between.
-func (f Frame) Sent(do string) bool { return slices.Contains(strings.Fields(do), f.sent.Get("do")) }
+func (f Frame) Sent(do string) bool { return slices.Contains(strings.Split(do, " "), f.sent.Get("do")) }
 
 // Chosen reports whether a box of the form was ticked, which may have been refused.
 func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
