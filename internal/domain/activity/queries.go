@@ -14,7 +14,7 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
 			data_hash, salt, name_hash, changes_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		e.OrganizationID, e.Scope, e.ItemID, e.Verb, reference(e.User.ID), reference(e.KeyID), reference(e.SessionID), e.Address,
+		e.OrganizationID, e.Scope, e.ItemID, e.Verb, db.Reference(e.User.ID), db.Reference(e.KeyID), db.Reference(e.SessionID), e.Address,
 		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data), d.dataHash, d.salt, d.nameHash, d.changesHash)
 	if err != nil {
 		return err
@@ -23,14 +23,6 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO activity_unnumbered (organization_id, scope) VALUES ($1, $2)
 		ON CONFLICT (activity_id) DO UPDATE SET organization_id = $1, scope = $2`, e.OrganizationID, e.Scope)
-}
-
-// reference is an id as it is stored: NULL if there is none.
-func reference(id int64) any {
-	if id == 0 {
-		return nil
-	}
-	return id
 }
 
 // count keeps activity_counts exact: n entries with a number more.

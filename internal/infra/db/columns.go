@@ -19,6 +19,14 @@ func In[T any](args []any, values []T) (list string, all []any) {
 	return "(" + strings.Join(places, ", ") + ")", args
 }
 
+// Reference is an id as it is stored: NULL if it is 0, of nothing.
+func Reference(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}
+
 // Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns
 // and optional references, or a time.
 func Null[T string | time.Time](v *T) nullable[T] { return nullable[T]{v} }
