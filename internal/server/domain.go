@@ -135,7 +135,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		return nil, err
 	}
 	addresses, err := addresschange.Service{
-		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "",
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "", MailLimit: c.MailLimit,
 	}.WithSecret(secret)
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ type Service struct {
 	SignIn        signin.Service
 	BaseURL       string // what links start with, without a slash at the end
 	Mails         bool   // there is a mail server
+	MailLimit     int    // mails a day to an address; 0: none
 
 	aead cipher.AEAD // makes links: none is stored
 }
@@ -95,10 +96,11 @@ func (s Service) ask(ctx context.Context, tx *db.Tx, c access.Caller, u org.User
 		return err
 	}
 	now := s.DB.Now()
-	if ok, err := quota.Take(ctx, tx, "address changes", u.UUID, 1, maxAsked, now, time.Hour); err != nil {
+	if err := quota.Count(ctx, tx, "address changes", u.UUID, 1, maxAsked, now, time.Hour, "changes of your address an hour"); err != nil {
 		return err
-	} else if !ok {
-		return fault.Later(fault.QuotaExceeded, time.Hour, "At most %d changes of your address an hour: try again later.", maxAsked)
+	}
+	if err := quota.CountMail(ctx, tx, email, s.MailLimit, now); err != nil {
+		return err
 	}
 	if err := deletePending(ctx, tx, u.ID); err != nil { // links to them are dead: the last one counts
 		return err

@@ -439,3 +439,28 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 		}
 	})
 }
+
+// What a stranger gets counts for their address, whoever asks for it.
+func TestMailsAboutChangesAreLimited(t *testing.T) {
+	each(t, func(r *rig) {
+		r.Service.MailLimit = 2
+		for _, asking := range []string{"ada@x.example", "bea@x.example"} {
+			if err := r.ask(r.join(r.org, asking), "stranger@x.example"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.now = r.now.Add(time.Hour)
+		cleo := r.join(r.org, "cleo@x.example")
+		err := r.ask(cleo, "stranger@x.example")
+		if r.want(fault.QuotaExceeded, err); err != nil && fault.Of(err)[0].RetryAfter != 23*time.Hour {
+			t.Errorf("after %s", fault.Of(err)[0].RetryAfter)
+		}
+		if err := r.ask(cleo, "other@x.example"); err != nil {
+			t.Error(err)
+		}
+		r.now = r.now.Add(23 * time.Hour)
+		if err := r.ask(cleo, "stranger@x.example"); err != nil {
+			t.Error(err)
+		}
+	})
+}

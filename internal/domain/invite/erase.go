@@ -5,6 +5,7 @@ import (
 
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/quota"
 )
 
 // EraseUser implements org.Holder: invites to the person go, accepted or not.
@@ -17,13 +18,11 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 		for _, organizationID := range in {
 			addCount(tx, organizationID, -1)
 		}
-		for _, query := range []string{
-			`DELETE FROM accepted_invites WHERE target_email = $1`,
-			`DELETE FROM quotas WHERE item = $1`, // of mails to the address, and of links to sign in with
-		} {
-			if err := db.Exec(ctx, tx, query, email); err != nil {
-				return err
-			}
+		if err := db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE target_email = $1`, email); err != nil {
+			return err
+		}
+		if err := quota.ForgetAddress(ctx, tx, email); err != nil {
+			return err
 		}
 	}
 	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE accepted_by = $1`, p.UserID)

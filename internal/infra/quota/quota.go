@@ -4,8 +4,12 @@ package quota
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 )
 
@@ -30,9 +34,39 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 	return changed == 1, err
 }
 
-// Since is when the time of a quota began; ErrNoRow if nothing was counted.
-func Since(ctx context.Context, tx *db.Tx, kind, item string) (time.Time, error) {
-	return db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
+// Count is Take for a caller who is told: over the limit, the fault says when the time ends. A limit of 0 is none.
+func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now time.Time, lasting time.Duration, what string) error {
+	if limit == 0 {
+		return nil
+	}
+	if ok, err := Take(ctx, tx, kind, item, n, limit, now, lasting); ok || err != nil {
+		return err
+	}
+	since, err := db.One(ctx, tx, db.Value[time.Time], `SELECT since FROM quotas WHERE kind = $1 AND item = $2`, kind, item)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
+		return err
+	}
+	wait := since.Add(lasting).Sub(now)
+	if wait <= 0 { // more than the time allows
+		wait = lasting
+	}
+	return fault.Later(fault.QuotaExceeded, wait, "At most %d %s: try again later.", limit, what)
+}
+
+// CountMail counts a mail that a user has sent to an address, which may be a stranger's; limit is for a day.
+func CountMail(ctx context.Context, tx *db.Tx, email string, limit int, now time.Time) error {
+	return Count(ctx, tx, "mail", hashOf(email), 1, limit, now, 24*time.Hour, "mails a day to "+email)
+}
+
+// hashOf is how an address is stored that a user only wanted: nothing leads from the user to it when they are erased.
+func hashOf(email string) string {
+	sum := sha256.Sum256([]byte(email))
+	return hex.EncodeToString(sum[:])
+}
+
+// ForgetAddress removes what is counted for an address.
+func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
+	return db.Exec(ctx, tx, `DELETE FROM quotas WHERE item = $1 OR item = $2`, email, hashOf(email))
 }
 
 // Forget removes quotas whose time began before another, except those that are being counted
