@@ -291,7 +291,7 @@ async function main() {
 	if (preview) showBar();
 	const late = after(1);
 	for (const run of runs) {
-		const started = start(run);
+		const started = !run.gone && start(run);
 		await Promise.race([started, late.then((): unknown => run.preloaded && started)]);
 	}
 	tellReady();

@@ -63,6 +63,7 @@ var tests = []struct {
 	{"EveryFiveMinutes", testEveryFiveMinutes},
 	{"WithdrawnVersion", testWithdrawnVersion},
 	{"StoppedWhileLoading", testStoppedWhileLoading},
+	{"StoppedWhileParsing", testStoppedWhileParsing},
 	{"Styles", testStyles},
 
 	{"OnceASite", testOnceASite},

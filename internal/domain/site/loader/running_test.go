@@ -175,6 +175,32 @@ func testStoppedWhileLoading(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// What is stopped before the page is parsed does not begin, though its bundle is there: one that runs by being
+// imported cannot be stopped later.
+func testStoppedWhileParsing(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `log.push("one ran")`))
+	parsing := make(chan struct{})
+	got := b.open(t, f, page{
+		before: `(async () => {
+			await until(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/apps/") && e.responseEnd))
+			await server("change");` + shownAgain + `
+			await until(() => foyer.apps[0].state === "stopped")
+			await server("parsed")
+		})()`,
+		element: f.element() + `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`,
+		script:  `if (document.readyState !== "complete") await new Promise((done) => addEventListener("load", done))`, // which a script that was put in before delays
+		do: map[string]func(){
+			"change": func() { f.publish(2) },
+			"slow":   func() { <-parsing },
+			"parsed": func() { close(parsing) },
+		},
+	})
+	want(t, "log", []string{}, got.Log)
+	want(t, "states", []string{"one stopped"}, got.Foyer.states())
+	clean(t, got)
+}
+
 // The stylesheets that an app imports come under a policy, and go with the app.
 func testStyles(t *testing.T, b *browser) {
 	f := newFoyer(t)
