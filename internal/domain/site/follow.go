@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -50,12 +51,8 @@ func readEntries(apps string) []entry {
 // must have locked it: so all of them say the same, at the same moment.
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
 	w := newWorld(tx)
-	for after := int64(0); ; {
-		sites, err := lockSitesOfApp(ctx, tx, appID, after)
-		if err != nil || len(sites) == 0 {
-			return err
-		}
-		after = sites[len(sites)-1].ID
+	next := func(ctx context.Context, after int64) ([]Site, error) { return lockSitesOfApp(ctx, tx, appID, after) }
+	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
 		a, err := w.app(ctx, appID)
 		if err != nil {
 			return err
@@ -65,10 +62,8 @@ func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appI
 				return err
 			}
 		}
-		if err := s.refresh(ctx, tx, w, c, sites, appID); err != nil {
-			return err
-		}
-	}
+		return s.refresh(ctx, tx, w, c, sites, appID)
+	})
 }
 
 // FollowOrganization brings the sites of an organization, and those that have its apps, up to date
@@ -81,13 +76,25 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 }
 
 func (s Service) followOrganization(ctx context.Context, tx *db.Tx, w *world, organizationID string) error {
+	next := func(ctx context.Context, after int64) ([]Site, error) {
+		return lockSitesOfOrganization(ctx, tx, organizationID, after)
+	}
+	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
+		return s.refresh(ctx, tx, w, access.Caller{}, sites, 0)
+	})
+}
+
+// inBatches does something with all sites that next finds after an id, a batch at a time. What is read of a
+// batch is dropped after it: the request under way does not hold it, or many sites would leave no room for others' requests.
+func inBatches(ctx context.Context, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) error {
+	ctx = inflight.With(ctx, nil)
 	for after := int64(0); ; {
-		sites, err := lockSitesOfOrganization(ctx, tx, organizationID, after)
+		sites, err := next(ctx, after)
 		if err != nil || len(sites) == 0 {
 			return err
 		}
 		after = sites[len(sites)-1].ID
-		if err := s.refresh(ctx, tx, w, access.Caller{}, sites, 0); err != nil {
+		if err := do(ctx, sites); err != nil {
 			return err
 		}
 	}

@@ -89,8 +89,10 @@ func listHeld(ctx context.Context, q db.Querier, sites []Site) ([]Placement, err
 }
 
 func listPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64, p page.Page) ([]Placement, error) {
-	return db.All(ctx, q, (*Placement).fields, selectPlacements+`
+	size := func(p Placement) int { return len(p.Config) + len(p.Values) }
+	placements, _, err := db.Some(ctx, q, (*Placement).fields, size, page.MaxBytes, selectPlacements+`
 		WHERE p.app_id = $2 AND p.organization_id = $1 ORDER BY p.site_id LIMIT $3 OFFSET $4`, organizationID, appID, p.Limit, p.Offset)
+	return placements, err
 }
 
 func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID string, appID int64) (int, error) {

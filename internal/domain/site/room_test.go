@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
@@ -186,4 +187,33 @@ func (r rig) checkRoom(s Site, what string) {
 			r.Errorf("%s: app %d runs %d, held %q; it could run %d, %q", what, p.AppID, before.Running, before.Held, p.Running, p.Held)
 		}
 	}
+}
+
+// An app may have more values on its sites than a server can hold: a page of them ends early, and a change of the
+// app holds nothing of a batch of sites after it, or there would be no room for what others ask for.
+func TestManyLargePlacements(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.app(r.caller, "large", takes(250))
+		const sites = 2*batch + 10
+		for i := range sites {
+			r.place(r.caller, r.site(r.caller, fmt.Sprint("shop ", i)), p)
+		}
+		found, err := r.PlacementsOf(r.Context(), r.caller, p.ID, page.Page{Limit: sites})
+		if n := len(found.Items); err != nil || found.Count != sites || n == 0 || n*250<<10 > page.MaxBytes+1<<20 {
+			r.Errorf("a page of %d of %d, %v", n, found.Count, err)
+		}
+		limit := inflight.New(8 << 20)
+		of := limit.Begin()
+		of.Of(r.caller.UserID)
+		others := limit.Begin()
+		if err := others.Take(1 << 20); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.plugins.Update(inflight.With(r.Context(), of), r.caller, p.ID, plugin.Draft{Name: patch.Of("renamed")}); err != nil {
+			r.Error(err)
+		}
+		if held := limit.Held(); held > 4<<20 {
+			r.Errorf("%d bytes are held", held)
+		}
+	})
 }
