@@ -42,7 +42,8 @@ const (
 	reportedOf    = 10     // of a busier one, one in so many
 	maxSample     = 1000
 	maxPending    = 50_000
-	maxErrorsKept = 50 // of an app
+	maxErrors     = 500 // of a site that are not written down yet: none takes the room of others
+	maxErrorsKept = 50  // of an app
 	maxSeenBytes  = 4 << 20
 )
 
@@ -52,16 +53,17 @@ type Counts struct {
 
 	seen *cache.Cache[int64, *seen] // by site; their version is the site's revision
 
-	mu      sync.Mutex
-	views   map[viewKey]int64
-	errors  map[errorKey]*noted
-	minutes *cache.Cache[int64, *minute] // by site
+	mu       sync.Mutex
+	views    map[viewKey]int64
+	errors   map[errorKey]*noted
+	errorsOf map[int64]int                // how many, by site
+	minutes  *cache.Cache[int64, *minute] // by site
 }
 
 // newCounts returns what counts for the sites that d holds.
 func newCounts(d *db.DB) *Counts {
 	return &Counts{
-		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
+		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, errorsOf: map[int64]int{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
 		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
@@ -207,7 +209,8 @@ func (c *Counts) noteError(key errorKey, more noted) {
 		} else {
 			e.last = more.last
 		}
-	case len(c.errors) < maxPending/10:
+	case c.errorsOf[key.siteID] < maxErrors && len(c.errors) < maxPending:
+		c.errorsOf[key.siteID]++
 		c.errors[key] = &more
 	}
 }
@@ -224,7 +227,8 @@ func place(n float64) int64 {
 // (addresses of mail and of networks), and with which browser.
 var private = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+` +
-		`|\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}|Mozilla/\d.*`)
+		`|\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}` +
+		`|\b[0-9A-Fa-f]{1,4}::[0-9A-Fa-f]{0,4}|Mozilla/\d.*`)
 })
 
 // clean is a text that an app has reported, as it is stored.
@@ -327,7 +331,7 @@ func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[erro
 func (c *Counts) flushErrors(ctx context.Context) error {
 	c.mu.Lock()
 	errs := c.errors
-	c.errors = map[errorKey]*noted{}
+	c.errors, c.errorsOf = map[errorKey]*noted{}, map[int64]int{}
 	c.mu.Unlock()
 	if len(errs) == 0 {
 		return nil

@@ -157,6 +157,31 @@ func TestBeacons(t *testing.T) {
 	})
 }
 
+// However many errors the pages of one site make up, there is room for those of another.
+func TestErrorsOfOneSite(t *testing.T) {
+	each(t, func(r rig) {
+		noisy, p := r.site(r.caller, "noisy"), r.app(r.caller, "app", "")
+		quiet, other := r.site(r.other, "quiet"), r.app(r.other, "other", "")
+		r.place(r.caller, noisy, p)
+		r.place(r.other, quiet, other)
+		const report = `{"apps":[{"id":%d,"version":1,"state":"failed","ms":1}],"errors":[%s]}`
+		for i := range 30 {
+			var errs []string
+			for k := range maxReported {
+				errs = append(errs, fmt.Sprintf(`{"id":%d,"version":1,"name":"Error","message":"%d %d"}`, p.ID, i, k))
+			}
+			r.beacon(noisy, "", report, p.ID, strings.Join(errs, ","))
+		}
+		r.beacon(quiet, "", report, other.ID, fmt.Sprintf(`{"id":%d,"version":1,"name":"Error","message":"real"}`, other.ID))
+		if h := r.health(quiet, other); len(h.Errors) != 1 || h.Errors[0].Message != "real" {
+			r.Errorf("%+v", h)
+		}
+		if h := r.health(noisy, p); len(h.Errors) != maxErrorsKept || h.Versions[0].Failed != 30 {
+			r.Errorf("%d errors of %+v", len(h.Errors), h.Versions)
+		}
+	})
+}
+
 // Junk counts nothing, nor does what the site has not run lately, or comes from elsewhere.
 func TestBeaconsThatDoNotCount(t *testing.T) {
 	each(t, func(r rig) {
@@ -297,6 +322,7 @@ func TestClean(t *testing.T) {
 		"GET https://shop.example/me?mail=a@b.c failed":       "GET (address) failed",
 		"GET /account/ada?token=1 failed for 203.0.113.9":     "GET (address) failed for (address)",
 		"from 2001:db8::8a2e:370:7334, Mozilla/5.0 (X11; me)": "from (address), (address)",
+		"from fe80::1 or 2001:db8::1":                         "from (address) or (address)",
 		"for <a@b.example>":                                   "for <(address)>",
 	} {
 		if got := clean(text, 300); got != want {

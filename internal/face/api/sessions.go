@@ -65,10 +65,10 @@ func (a *API) requestSignIn(w http.ResponseWriter, r *http.Request, _ access.Cal
 	if !email.Set {
 		return fault.Field(fault.Required, "email", "Must be given: the address of the user who wants to sign in.")
 	}
-	if err := a.SignIn.Ask(r.Context(), email.Value, a.ClientNetwork(r)); err != nil {
+	if err := a.LimitPeer(w, r); err != nil { // anybody may ask, for any address: nothing makes it right
 		return err
 	}
-	if err := a.LimitPeer(w, r); err != nil { // anybody may ask, for any address: nothing makes it right
+	if err := a.SignIn.Ask(r.Context(), email.Value, a.ClientNetwork(r)); err != nil {
 		return err
 	}
 	return wire.Write(w, http.StatusAccepted, func(b []byte) []byte { return append(b, "{}"...) })
