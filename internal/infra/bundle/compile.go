@@ -179,22 +179,34 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 		return api.OnResolveResult{Path: args.Path, Namespace: namespace}, nil
 	}
 	inCSS := args.Kind == api.ResolveCSSImportRule || args.Kind == api.ResolveCSSURLToken
-	spec := args.Path
-	switch {
-	case inCSS && isExternal(spec):
-		return api.OnResolveResult{Path: spec, External: true}, nil
-	case inCSS && !strings.HasPrefix(spec, "."):
-		spec = "./" + spec // as everywhere in CSS
+	spec, part := args.Path, ""
+	if inCSS {
+		if isExternal(spec) {
+			return api.OnResolveResult{Path: spec, External: true}, nil
+		}
+		spec, part, _ = strings.Cut(spec, "#")
+		spec, _, _ = strings.Cut(spec, "?") // as in font.woff2?v=1
+		if !strings.HasPrefix(spec, ".") {
+			spec = "./" + spec // as everywhere in CSS
+		}
 	}
 	name, err := resolve(req.Files, args.Importer, spec)
 	found := api.OnResolveResult{Path: name, Namespace: namespace}
 	req.imported.Store(name, true)
-	if err != nil || inCSS || args.Kind != api.ResolveJSImportStatement {
+	if part != "" && path.Ext(name) == ".svg" {
+		found.Warnings = []api.Message{{Text: fmt.Sprintf("The whole of %q is built in, without #%s.", spec, part)}}
+	}
+	if err != nil || inCSS || isCode(name) {
 		return found, err
 	}
+	isStylesheet := path.Ext(name) == ".css"
 	switch {
-	case isCode(name) || !req.namesNothing(args.Importer, spec):
-	case path.Ext(name) == ".css":
+	case args.Kind != api.ResolveJSImportStatement:
+		if isStylesheet {
+			found.Warnings = []api.Message{{Text: fmt.Sprintf("This gives the text of the stylesheet; write import %q to put it into the page.", spec)}}
+		}
+	case !req.namesNothing(args.Importer, spec):
+	case isStylesheet:
 		found.Namespace = styles
 	default:
 		found.Warnings = []api.Message{{Text: fmt.Sprintf("Importing %q without a name does nothing; write import name from %[1]q.", spec)}}

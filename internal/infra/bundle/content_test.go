@@ -123,7 +123,7 @@ func TestStylesheets(t *testing.T) {
 	t.Parallel()
 	files := sources{
 		"site.ts":     "import './a.css'\nimport text from './b.css'\nimport './src/more'\nexport const all = text",
-		"a.css":       "@import './base.css';\np { background: url(logo.svg); mask: url('https://x.example/m.png') }",
+		"a.css":       "@import './base.css';\np { background: url(logo.svg); mask: url('https://x.example/m.png'); src: url(logo.svg?v=1) }",
 		"b.css":       "b { color: blue }",
 		"base.css":    "i { color: green }",
 		"logo.svg":    "<svg/>",
@@ -136,7 +136,7 @@ func TestStylesheets(t *testing.T) {
 	}
 	js := string(got.Bundle.JS)
 	for want, times := range map[string]int{
-		`createElement("style")`: 2, "i{color:green}": 1, "url(data:image/svg+xml,": 1, "url(https://x.example/m.png)": 1, `"b { color: blue }"`: 1, "import.meta.url": 4,
+		`createElement("style")`: 2, "i{color:green}": 1, "url(data:image/svg+xml,": 2, "url(https://x.example/m.png)": 1, `"b { color: blue }"`: 1, "import.meta.url": 4,
 	} {
 		if n := strings.Count(js, want); n != times {
 			t.Errorf("%d times %s in %s", n, want, js)
@@ -174,7 +174,10 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
 		"site.css": "b { color: blue }", // as bundlers write it
-		"site.ts":  "import './a.svg'\nimport './b'\nexport const x = 1",
+		"site.ts":  "import './a.svg'\nimport './b'\nimport './later'\nimport './d.css'\nexport const x = 1",
+		"d.css":    "p { background: url(a.svg#icon) }",
+		"later.ts": "export const inject = () => import('./c.css')",
+		"c.css":    "i { color: green }",
 		"b.ts":     "if (typeof x === 'strin') console.log(1)\nvar x",
 		"a.svg":    "<svg/>",
 		"index.ts": "export const y = -0 in {}",
@@ -185,6 +188,8 @@ func TestWarnings(t *testing.T) {
 	want := map[string]string{
 		"site.ts":  `1:8: Importing "./a.svg" without a name does nothing; write import name from "./a.svg".`,
 		"b.ts":     `1:18: The "typeof" operator will never evaluate to "strin"`,
+		"d.css":    `1:17: The whole of "./a.svg" is built in, without #icon.`,
+		"later.ts": `1:36: This gives the text of the stylesheet; write import "./c.css" to put it into the page.`,
 		"site.css": `No page gets it: site.ts does not import it, nor does a file that it imports.`,
 	}
 	for _, f := range got.Files {
