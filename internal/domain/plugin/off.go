@@ -140,9 +140,17 @@ func (s Service) leave(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugi
 	if sameRun(next, current) {
 		return fault.Field(fault.Invalid, "version", "Version %d has the same bundle, and is withdrawn with it: name another one.", number)
 	}
+	to, err := hold(ctx, tx, next)
+	if err != nil {
+		return err
+	}
 	before := *p
+	if to.manifest != nil {
+		p.PublicJobs = "" // which the version it leaves has set
+		describe(p, *to.manifest)
+	}
 	p.Tag, p.ConfigSchema = next.Tag, next.Schema
-	return s.save(ctx, tx, c, before, p, activity.Upgraded, activity.Changed("source", current.SHA256, next.SHA256))
+	return s.save(ctx, tx, c, before, p, activity.Upgraded, changedSource(current, next))
 }
 
 // Restore lets a version that was withdrawn run again, and those with the same bundle.

@@ -171,6 +171,38 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
+// An app that leaves a version that is withdrawn is what the one it goes to says.
+func TestWithdrawGoesBackWhole(t *testing.T) {
+	each(t, func(r rig) {
+		manifest := func(name, job string) Edit {
+			text := fmt.Sprintf(`{"name": %q, "icon": %q, "publicJobs": {%q: {}}}`, name, name+".png", job)
+			return Edit{Field: "source", Name: "plugin.json", Text: patch.Of(text)}
+		}
+		p, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("app"), Type: patch.Of("source")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i, name := range []string{"One", "Two"} {
+			site := Edit{Field: "source", Name: "site.ts", Text: patch.Of(fmt.Sprintf("export const a = %d", i))}
+			if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, []Edit{manifest(name, strings.ToLower(name)), site}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		for _, number := range []string{"1", "2"} { // fields of a file that was saved by itself are read when an upgrade goes to it
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{Version: patch.Of(number)}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1}); err != nil {
+			r.Fatal(err)
+		}
+		got, err := r.Get(r.Context(), r.caller, p.ID)
+		if err != nil || got.Name != "One" || got.Icon != "One.png" || got.PublicJobs != `{"one":{}}` {
+			r.Errorf("%s, %s, %s, %v", got.Name, got.Icon, got.PublicJobs, err)
+		}
+	})
+}
+
 // What others see of a global app does not tell who switched it off, and they cannot.
 func TestOffBelongsToItsOrganization(t *testing.T) {
 	each(t, func(r rig) {
