@@ -22,10 +22,8 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	if fault.Is(err, fault.NotFound) {
 		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is not limited
 	}
-	if fault.Is(err, fault.Gone) {
-		h.Set("Cache-Control", "no-store")
-	}
 	if err != nil {
+		h.Set("Cache-Control", "no-store") // a cache may keep a 404 else (RFC 9111 section 4.2.2)
 		a.fail(w, r, err)
 		return
 	}

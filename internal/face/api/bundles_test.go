@@ -46,7 +46,11 @@ func TestBundlesOfTwoApps(t *testing.T) {
 		for _, wrong := range []string{
 			path.Dir(first) + "/" + path.Base(other), unknown + "/" + path.Base(other), unknown + "/site.js",
 		} {
-			r.compare(wrong, r.send("", "GET", wrong, ""), 404, notFound)
+			got := r.send("", "GET", wrong, "")
+			r.compare(wrong, got, 404, notFound)
+			if kept := got.header.Get("Cache-Control"); kept != "no-store" {
+				r.t.Errorf("%s: Cache-Control %q: it may be there later", wrong, kept)
+			}
 		}
 		serve := func(current ...string) {
 			r.t.Helper()
