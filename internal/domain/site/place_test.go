@@ -225,9 +225,9 @@ func TestSentBackAfterTheSchemaChanged(t *testing.T) {
 // A number is not its digits in a string, among choices neither.
 func TestChoices(t *testing.T) {
 	each(t, func(r rig) {
-		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true]}]`)
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true, 3.0]}]`)
 		placed := r.place(r.caller, s, p)
-		for value, want := range map[string]string{`1`: "", `"2"`: "", `"A"`: "", `"\u0041"`: "", `true`: "", `"1"`: "config.n choice", `2`: "config.n choice", `"true"`: "config.n choice"} {
+		for value, want := range map[string]string{`1`: "", `3`: "", `"2"`: "", `"A"`: "", `"\u0041"`: "", `true`: "", `"1"`: "config.n choice", `2`: "config.n choice", `"true"`: "config.n choice"} {
 			_, err := r.Change(r.Context(), r.caller, s.ID, placed.AppID, PlacementDraft{Config: given("n", value)})
 			if blames(err) != want {
 				r.Errorf("%s: %v", value, err)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +143,7 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		u.RawQuery = withParameter(u.RawQuery, "t", s.Tries.Seal(site.Token, s.DB.Now()))
 		return u, nil
 	}
-	if len(site.Origins) > 0 && !slices.Contains(site.Origins, u.Scheme+"://"+u.Host) {
+	if !site.takes(originOf(u)) {
 		return nil, fault.Field(fault.Invalid, "url", "Must be on one of the site's origins, or the site's try page.")
 	}
 	return u, nil

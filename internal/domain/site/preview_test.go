@@ -91,7 +91,7 @@ func TestPreviewPages(t *testing.T) {
 			r.Fatal(err)
 		}
 		for page, want := range map[string]string{
-			"https://shop.example/a": "", "http://shop.example/a": "url invalid", "https://shop.example.evil.example/": "url invalid",
+			"https://shop.example/a": "", "https://SHOP.example:443/a": "", "http://shop.example/a": "url invalid", "https://shop.example:80/a": "url invalid", "https://shop.example.evil.example/": "url invalid",
 			"https://foyer.example/console": "url invalid", "https://foyer.example/sites/" + s.Token + "/try": "",
 		} {
 			_, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of(page)})

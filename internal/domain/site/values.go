@@ -169,10 +169,15 @@ func wrongChoice(f plugin.SchemaField, value string) error {
 	return nil
 }
 
-// same reports whether two texts of JSON are the same value, or are spelt the same: a number is not
+// same reports whether two texts of JSON are the same text or number, or are spelt the same: a number is not
 // its digits in a string.
 func same(a, b string) bool {
-	return a == b || a[0] == '"' && b[0] == '"' && plain(json.RawMessage(a)) == plain(json.RawMessage(b))
+	if a[0] == '"' && b[0] == '"' {
+		return plain(json.RawMessage(a)) == plain(json.RawMessage(b))
+	}
+	x, errA := strconv.ParseFloat(a, 64)
+	y, errB := strconv.ParseFloat(b, 64)
+	return a == b || errA == nil && errB == nil && x == y
 }
 
 // plain is a string without its quotes; anything else as it is.
