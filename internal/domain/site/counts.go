@@ -262,9 +262,9 @@ func (c *Counts) lately(ctx context.Context, s Site, now time.Time) (map[version
 		return nil, err
 	}
 	versions := map[versionKey]bool{}
-	for _, apps := range lists {
-		for _, e := range readEntries(apps) {
-			versions[versionKey{e.ID, e.Version}] = true
+	for _, list := range lists {
+		for _, v := range readVersions(list) {
+			versions[v] = true
 		}
 	}
 	c.seen.Put(s.ID, s.Revision, &seen{now, versions})

@@ -217,3 +217,25 @@ func TestManyLargePlacements(t *testing.T) {
 		}
 	})
 }
+
+// What a site has run is known without reading its manifests again: a report of a page holds nothing of them.
+func TestReportsOfALargeSite(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", takes(240))
+		r.place(r.caller, s, p)
+		for i := range 20 {
+			r.change(r.caller, s, p, PlacementDraft{Paths: patch.Of([]string{fmt.Sprint("/", i)})})
+		}
+		r.save(r.caller, p.ID, "two")
+		limit := inflight.New(8 << 20)
+		ctx := inflight.With(r.Context(), limit.Begin())
+		report := fmt.Appendf(nil, `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
+		r.Beacon(ctx, s.Token, "", report)
+		if held := limit.Held(); held > 1<<20 {
+			r.Errorf("%d bytes are held", held)
+		}
+		if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != 1 {
+			r.Errorf("%+v", h)
+		}
+	})
+}

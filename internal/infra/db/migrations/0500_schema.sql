@@ -318,11 +318,12 @@ CREATE INDEX placements_app ON placements (app_id, site_id);
 CREATE TABLE site_revisions (
 	site_id    BIGINT NOT NULL REFERENCES sites (id) ON DELETE CASCADE,
 	revision   BIGINT NOT NULL,
-	apps       TEXT NOT NULL, -- as in sites
-	placements TEXT NOT NULL, -- all placements when the revision began, as JSON
+	created_at {{timestamp}} NOT NULL,
 	user_id    BIGINT NOT NULL, -- who made it so; 0: not told
 	request_id TEXT NOT NULL,
-	created_at {{timestamp}} NOT NULL,
+	versions   TEXT NOT NULL, -- of the apps, as APP:VERSION with a blank between; before what is large, which need not be read then
+	apps       TEXT NOT NULL, -- as in sites
+	placements TEXT NOT NULL, -- all placements when the revision began, as JSON
 	PRIMARY KEY (site_id, revision)
 );
 
