@@ -162,7 +162,7 @@ function fail(run: Run, error: unknown, line?: number, column?: number) {
 async function undo(run: Run) {
 	run.gone = true;
 	const { cleanup } = run;
-	const styles = document.querySelectorAll(`style[data-foyer="${run.app.url}"]`);
+	const styles = document.querySelectorAll(`[data-foyer="${run.app.url}"]`);
 	styles.forEach((style) => style.remove());
 	run.cleanup = undefined;
 	if (!run.loaded || cleanup || styles.length) become(run, "stopped");
@@ -287,9 +287,9 @@ async function main() {
 			page.apps.push(shown);
 		}
 	}
+	const late = after(1);
 	if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // as modules do
 	if (preview) showBar();
-	const late = after(1);
 	for (const run of runs) {
 		const started = !run.gone && start(run);
 		await Promise.race([started, late.then((): unknown => run.preloaded && started)]);

@@ -50,6 +50,7 @@ var tests = []struct {
 	{"SixApps", testSixApps},
 	{"Order", testOrder},
 	{"SlowBundle", testSlowBundle},
+	{"SlowPage", testSlowPage},
 	{"NoBundle", testNoBundle},
 	{"Failures", testFailures},
 	{"ChangedByte", testChangedByte},

@@ -73,6 +73,31 @@ func testSlowBundle(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// The second for a bundle begins with the manifest, however long the page takes to be parsed.
+func testSlowPage(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one := f.logging(1, "one")
+	release := f.hold(one)
+	f.publish(1, one, f.logging(2, "two"))
+	parsing := make(chan struct{})
+	got := b.open(t, f, page{
+		before: `(async () => {
+			await until(() => window.foyer && foyer.apps.length)
+			haste = 1e-3 // a second that begins now takes a quarter of an hour
+			await server("parsed")
+		})()`,
+		element: f.element() + `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`,
+		script: `await until(() => log.length)
+			const before = foyer.apps.map((app) => app.state).join()
+			await server("release")
+			await ready
+			return before`,
+		do: map[string]func(){"slow": func() { <-parsing }, "parsed": func() { close(parsing) }, "release": release},
+	})
+	want(t, "states before", any("loading,running"), got.Value)
+	clean(t, got)
+}
+
 // A bundle that does not come in 10 seconds has failed, and does not run later.
 func testNoBundle(t *testing.T, b *browser) {
 	f := newFoyer(t)
