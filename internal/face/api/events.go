@@ -39,7 +39,7 @@ func readAsked(r *http.Request) (q asked, err error) {
 	if id := r.Header.Get("Last-Event-ID"); id != "" && accepts(r, eventStream) {
 		after = id // a browser goes on where it was interrupted
 	}
-	if after != "" && after != "0" {
+	if (after != "" || query.Has("after")) && after != "0" {
 		q.after, err = number("after", "the sequence of an event, or 0", after)
 		faults.Add(err)
 	}

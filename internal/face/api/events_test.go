@@ -146,7 +146,7 @@ func TestEventsForAdmins(t *testing.T) {
 				r.t.Errorf("%d, want %d: %s", got.status, c.status, got.body)
 			}
 		}
-		for query, attr := range map[string]string{"after=x": "after", "after=-1": "after", "limit=0": "limit", "wait=61": "wait", "wait=x": "wait", "wait=": "wait"} {
+		for query, attr := range map[string]string{"after=x": "after", "after=-1": "after", "after=": "after", "limit=0": "limit", "wait=61": "wait", "wait=x": "wait", "wait=": "wait"} {
 			if got := r.send(r.key, "GET", "/events?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {
 				r.t.Errorf("%s: %d %s", query, got.status, got.body)
 			}

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"foyer/internal/base/fault"
 )
 
@@ -106,6 +108,9 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 // mapped addresses, which the resolver turns into plain IPv4, and the numbers
 // some resolvers read as addresses (0x7f.1, 2130706433).
 func (l allowList) checkHost(host string) error {
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil { // as net/http does: 10。0。0。1 is an address
+		host = ascii
+	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return l.check(addr)
 	}

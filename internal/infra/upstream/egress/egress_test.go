@@ -62,6 +62,18 @@ func TestRefusedAddresses(t *testing.T) {
 	}
 }
 
+// A url is refused before anything is sent, also one whose host net/http spells otherwise.
+func TestRefusedUnsent(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"10.0.0.1": true, "10\u30020\u30020\u30021": true, "\uff11\uff12\uff17.0.0.1": true, "hooks.example": false, "b\u00fccher.example": false,
+	} {
+		if err := egress.New(nil).Refused(&url.URL{Scheme: "http", Host: host}); fault.Is(err, fault.Invalid) != want {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 func TestAllowedAddresses(t *testing.T) {
 	t.Parallel()
 	prefixes := func(list ...string) (p []netip.Prefix) {
