@@ -82,11 +82,10 @@ func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, 
 }
 
 func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id, appID int64, d PreviewDraft, token string) (Preview, error) {
-	site, err := findSite(ctx, tx, c.Organization.ID, id, "")
+	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.ForUpdate)
 	if err != nil {
 		return Preview{}, access.OrNotFound(err)
 	}
-	db.Lock(tx, "previews of site "+site.Token)
 	now := s.DB.Now()
 	if _, err := access.Confirm(ctx, tx, c, now, MayPreview); err != nil {
 		return Preview{}, err

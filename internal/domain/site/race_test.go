@@ -1,11 +1,14 @@
 package site
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
@@ -79,5 +82,28 @@ func TestUpgradedDuringASuspension(t *testing.T) {
 		r.suspend(r.caller, access.NoApps)
 		end()
 		r.wants("afterwards", s, "")
+	})
+}
+
+// A preview that is made while its site is deleted is one of a site that is not there.
+func TestPreviewDuringADeletion(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		start, end := r.meanwhile(func() error {
+			_, err := r.Preview(r.Context(), r.caller, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/")})
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			return cmp.Or(err, errors.New("a preview of a site that is gone"))
+		})
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			_, err := db.Changed(ctx, tx, `DELETE FROM sites WHERE id = $1`, s.ID) // it is done when that returns
+			start()
+			return err
+		})
+		if err != nil {
+			r.Error(err)
+		}
+		end()
 	})
 }
