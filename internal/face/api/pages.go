@@ -1,12 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"strings"
 
-	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
@@ -29,16 +27,14 @@ func openToPages(h http.Header) {
 	h.Set("Timing-Allow-Origin", "*")
 }
 
-// forPages answers pages; only what they load is not limited.
+// forPages answers pages. Nothing is limited, 404 neither: it has pages stop the apps of a site that is gone, and
+// visitors may share an address.
 func (a *API) forPages(do func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		openToPages(w.Header())
 		err := access.ErrNotFound
 		if !strings.HasSuffix(r.URL.Path, "/") {
 			err = do(w, r)
-		}
-		if fault.Is(err, fault.NotFound) {
-			err = cmp.Or(a.LimitPeer(w, r), err)
 		}
 		if err != nil {
 			w.Header().Set("Cache-Control", "no-store")
