@@ -15,21 +15,22 @@ var ErrChanged = fault.New(fault.Denied, "Your permissions changed while the req
 // Confirm returns a caller as they are at the time now, read in the transaction that stores
 // what they asked for, or ErrChanged if they no longer may. A request that waits for an
 // upstream or a compiler takes long enough to outlive the right it was admitted with.
-// An operator, who is no user, loses none.
+// An operator, who is no user, loses none: with an error too the caller is who they were, so
+// that nobody becomes one where a transaction runs again.
 func Confirm(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(Caller) error) (Caller, error) {
 	if c.UserID == 0 {
 		return c, nil
 	}
 	g, err := findGrant(ctx, tx, c, now)
 	if errors.Is(err, db.ErrNoRow) {
-		return Caller{}, ErrChanged
+		return c, ErrChanged
 	}
 	if err != nil {
-		return Caller{}, err
+		return c, err
 	}
 	c.Level, c.Organization = g.level, g.org
 	if may(c) != nil {
-		return Caller{}, ErrChanged
+		return c, ErrChanged
 	}
 	return c, nil
 }

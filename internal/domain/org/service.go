@@ -88,6 +88,7 @@ func (s Service) Get(ctx context.Context, id string) (Organization, error) {
 func (s Service) Set(ctx context.Context, by access.Caller, id string, set Settings) (Organization, error) {
 	var o Organization
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+		by := by
 		if by, err = access.Confirm(ctx, tx, by, s.DB.Now(), MayChangeSettings); err != nil {
 			return err
 		}
