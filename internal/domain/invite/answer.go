@@ -145,6 +145,7 @@ type Ways struct{ Mail, Provider, Key bool }
 // signs in as ever, since the link is not proof enough for all of their organizations.
 func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, ways Ways) (Accepted, error) {
 	return s.accept(ctx, token, names, s.Keys.By(d, 0), func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
+		d := d
 		d.UserID = a.User.ID
 		switch {
 		case o.way == mailed && ways.Mail && !o.KnownUser:

@@ -94,6 +94,23 @@ func TestAcceptMakesAMember(t *testing.T) {
 	})
 }
 
+// The first key of a new member is made with no key: not even by that of a transaction that was undone and run again.
+func TestAcceptInBrowserWithNoKey(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		token := r.handed(r.invite(r.owner, draft("ada@x.example")))
+		a, err := r.invites.AcceptInBrowser(r.Context(), token, invite.Names{}, access.SessionDraft{}, invite.Ways{Key: true})
+		if err != nil || a.APIKey == "" || a.Session == "" {
+			r.Fatalf("%+v, %v", a, err)
+		}
+		f := activity.Filter{OrganizationID: a.Organization.ID, Scopes: []activity.Scope{activity.Key}}
+		found, err := activity.List(r.Context(), r.db, f, page.First)
+		if err != nil || found.Count != 1 || found.Items[0].KeyID != 0 || found.Items[0].User.ID != a.User.ID {
+			r.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
 func TestHandedLinkDoesNotVerify(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {
