@@ -110,6 +110,7 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 		if i, err = findLocked(ctx, tx, c.Organization.ID, id); err != nil {
 			return access.OrNotFound(err)
 		}
+		c := c
 		if c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySeeLinks); err != nil {
 			return err
 		}

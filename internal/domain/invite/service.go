@@ -238,7 +238,8 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 		if err != nil {
 			return err
 		}
-		if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
+		c, err := s.confirmDelete(ctx, tx, c, i)
+		if err != nil {
 			return err
 		}
 		if err := precondition.Check(ctx, i); err != nil {
@@ -252,7 +253,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id string) error {
 func (s Service) confirmDelete(ctx context.Context, tx *db.Tx, c access.Caller, i Invite) (access.Caller, error) {
 	may := func(c access.Caller) error { return MayDelete(c, i.CreatedBy.ID) }
 	if err := may(c); err != nil {
-		return access.Caller{}, err
+		return c, err
 	}
 	return access.ConfirmCached(ctx, tx, c, s.DB.Now(), may)
 }

@@ -62,6 +62,7 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 	}
 	defer s.Bundles.forget()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		c := c
 		if p, c, err = s.ownToChange(ctx, tx, c, id); err != nil {
 			return err
 		}

@@ -104,6 +104,7 @@ func (s Service) GuestInvites(ctx context.Context, sealed string) (Guest, []invi
 // AcceptAsGuest makes a guest a user and a member by one of their invites, and signs them in.
 func (s Service) AcceptAsGuest(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error) {
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		d := d
 		g, err := s.guest(ctx, tx, sealed)
 		if err != nil {
 			return err

@@ -180,6 +180,7 @@ func (s Service) ByProvider(ctx context.Context, p oidc.Claims, d access.Session
 	d.Method = access.ByProvider
 	var failed failure
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
+		d := d
 		failed, in = failure{}, Entered{}
 		userID, err := findIdentity(ctx, tx, p)
 		known := err == nil

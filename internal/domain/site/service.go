@@ -61,6 +61,7 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 		Revision: 1, CreatedAt: now, UpdatedAt: now, apps: "[]",
 	}
 	d.apply(&site)
+	var made Site
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		db.Lock(tx, "sites of "+c.Organization.ID)
 		if _, err := access.Confirm(ctx, tx, c, now, plugin.MayManage); err != nil {
@@ -73,18 +74,19 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 		if n >= maxSites {
 			return fault.New(fault.Invalid, "An organization has at most %d sites: delete one first.", maxSites)
 		}
-		if site.ID, err = insertSite(ctx, tx, site); err != nil {
+		made = site
+		if made.ID, err = insertSite(ctx, tx, site); err != nil {
 			return err
 		}
-		if err := s.remember(ctx, tx, c, []Site{site}); err != nil {
+		if err := s.remember(ctx, tx, c, []Site{made}); err != nil {
 			return err
 		}
-		if err := access.KeepAnswer(ctx, tx, site); err != nil {
+		if err := access.KeepAnswer(ctx, tx, made); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, site, activity.Created, nil)
+		return s.record(ctx, tx, c, made, activity.Created, nil)
 	})
-	return site, taken(err)
+	return made, taken(err)
 }
 
 // taken says which field is not unique.

@@ -267,22 +267,25 @@ func (w worker) do(stop context.Context, j Job) {
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
 	}
-	held, wrong := false, 0
+	var held bool
+	var ended error
 	finish := func(ctx context.Context, tx *db.Tx) (err error) {
+		ended = nil
 		if held, err = end(ctx, tx, j, next, now, again); err != nil || !held || kind.Ended == nil {
 			return err // not held: the lease was over, and another one has it
 		}
-		if err = kind.Ended(ctx, tx, j, failed, again); err != nil {
-			wrong++
-		}
-		return err
+		ended = kind.Ended(ctx, tx, j, failed, again)
+		return ended
 	}
-	for {
+	for wrong := 0; ; {
 		err := w.db.InTx(ctx, finish)
 		if err == nil {
 			break
 		}
 		w.log.ErrorContext(ctx, "end a job", "kind", j.Kind, "item", j.Item, "error", err.Error())
+		if ended != nil {
+			wrong++
+		}
 		if wrong >= maxWrong {
 			return
 		}

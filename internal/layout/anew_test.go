@@ -1,0 +1,145 @@
+package layout
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A function that gets a transaction may run more than once: what it changes of what is around it, it sets before it reads
+// that, or the second run begins with what the first has left, such as a caller who was refused.
+func TestTransactionsBeginAnew(t *testing.T) {
+	t.Parallel()
+	for _, f := range files(t) {
+		if f.test() {
+			continue
+		}
+		fset := token.NewFileSet()
+		parsed, err := parser.ParseFile(fset, filepath.Join(root, f.path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range ast.Preorder(parsed) {
+			if fn, ok := n.(*ast.FuncLit); ok && hasTx(fn) {
+				for _, kept := range keptBetween(fn) {
+					t.Errorf("%s: what a run has set %s to is read by the next one: begin with a variable of its own", fset.Position(kept.Pos()), pathOf(kept))
+				}
+			}
+		}
+	}
+}
+
+// hasTx reports whether a function has a parameter of the type *db.Tx.
+func hasTx(fn *ast.FuncLit) bool {
+	return slices.ContainsFunc(fn.Type.Params.List, func(p *ast.Field) bool {
+		pointer, ok := p.Type.(*ast.StarExpr)
+		return ok && strings.HasSuffix(pathOf(pointer.X), "Tx")
+	})
+}
+
+// keptBetween lists what a function assigns to after it has read it, of what it does not declare.
+func keptBetween(fn *ast.FuncLit) []ast.Expr {
+	var r run
+	ast.Inspect(fn, r.visit)
+	return r.kept
+}
+
+// run is what a function has done so far, in the order of its text. The paths are of variables and their fields.
+type run struct {
+	own, read, set []string
+	kept           []ast.Expr
+}
+
+func (r *run) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.Field: // a parameter or a result
+		r.declare(n.Names...)
+		return false
+	case *ast.ValueSpec:
+		r.declare(n.Names...)
+	case *ast.RangeStmt:
+		for _, e := range []ast.Expr{n.Key, n.Value} {
+			if name, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
+				r.declare(name)
+			}
+		}
+	case *ast.KeyValueExpr: // its key may be the name of a field
+		ast.Inspect(n.Value, r.visit)
+		return false
+	case *ast.IncDecStmt:
+		r.reads(n.X)
+		r.sets(n.X)
+	case *ast.AssignStmt:
+		r.assign(n)
+		return false
+	case *ast.Ident:
+		r.reads(n)
+	case *ast.SelectorExpr:
+		if r.reads(n); pathOf(n) == "" {
+			ast.Inspect(n.X, r.visit)
+		}
+		return false
+	}
+	return true
+}
+
+func (r *run) assign(n *ast.AssignStmt) {
+	for _, e := range n.Rhs {
+		ast.Inspect(e, r.visit)
+	}
+	for _, e := range n.Lhs {
+		name, isName := e.(*ast.Ident)
+		switch {
+		case n.Tok == token.DEFINE && isName:
+			r.declare(name)
+		case n.Tok != token.ASSIGN || pathOf(e) == "": // such as += and all[i]
+			ast.Inspect(e, r.visit)
+		}
+		r.sets(e)
+	}
+}
+
+func (r *run) declare(names ...*ast.Ident) {
+	for _, name := range names {
+		r.own = append(r.own, name.Name)
+	}
+}
+
+func (r *run) reads(e ast.Expr) {
+	if path := pathOf(e); path != "" && !covers(r.own, path) && !covers(r.set, path) {
+		r.read = append(r.read, path)
+	}
+}
+
+func (r *run) sets(e ast.Expr) {
+	path := pathOf(e)
+	if path == "" || covers(r.own, path) || covers(r.set, path) {
+		return
+	}
+	if covers(r.read, path) || slices.ContainsFunc(r.read, func(read string) bool { return covers([]string{path}, read) }) {
+		r.kept = append(r.kept, e)
+	}
+	r.set = append(r.set, path)
+}
+
+// covers reports whether a path is one of some, or is below one.
+func covers(all []string, path string) bool {
+	return slices.ContainsFunc(all, func(p string) bool { return strings.HasPrefix(path+".", p+".") })
+}
+
+// pathOf is how a variable or a field of it is written, such as d.KeyID; "": it is neither.
+func pathOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		if of := pathOf(e.X); of != "" {
+			return of + "." + e.Sel.Name
+		}
+	}
+	return ""
+}
