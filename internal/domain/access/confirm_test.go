@@ -14,22 +14,11 @@ import (
 // took it, in the very transaction, and by others within 2 seconds.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	const organization = "01890000-0000-7000-8000-000000000001"
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		c := newClock()
 		here, there := c.keys(dbtest.Open(t, url)), c.keys(dbtest.Open(t, url))
 		userID, _ := withKeys(t, here)
-		join := func(ctx context.Context, tx *db.Tx) error {
-			return errors.Join(
-				db.Exec(ctx, tx, `
-					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
-					VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organization, c.now),
-				db.Exec(ctx, tx, `
-					INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, organization, userID, c.now))
-		}
-		if err := here.Change(t.Context(), join); err != nil {
-			t.Fatal(err)
-		}
+		join(t, here, userID)
 		key, secret, err := here.Create(t.Context(), Draft{UserID: userID, Scope: All, ExpiresIn: time.Hour})
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +29,7 @@ func TestConfirm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			caller, err := k.Enter(t.Context(), id, organization)
+			caller, err := k.Enter(t.Context(), id, acme)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,10 +2,13 @@ package access
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -30,6 +33,24 @@ func withKeys(t *testing.T, k *Keys, live ...time.Duration) (userID int64, ids [
 		ids = append(ids, key.ID)
 	}
 	return userID, ids
+}
+
+const acme = "01890000-0000-7000-8000-000000000001"
+
+// join makes the organization acme with a user as its admin.
+func join(t *testing.T, k *Keys, userID int64) {
+	t.Helper()
+	err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return errors.Join(
+			db.Exec(ctx, tx, `
+				INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+				VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, acme, k.Now()),
+			db.Exec(ctx, tx, `
+				INSERT INTO memberships (organization_id, user_id, level, joined_at, updated_at) VALUES ($1, $2, 8, $3, $3)`, acme, userID, k.Now()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Making a key and noting the use of several take their locks in one order.
@@ -63,6 +84,46 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 		})
 		if failed := <-made; err != nil || failed != nil {
 			t.Errorf("%v, %v", err, failed)
+		}
+	})
+}
+
+// A key that is bound to an organization is not made beside the end of its user's membership, which would not revoke it.
+func TestCreateOwnWhileRemoved(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		k := NewKeys(dbtest.Open(t, url))
+		userID, ids := withKeys(t, k, 0)
+		join(t, k, userID)
+		made := make(chan error, 1)
+		create := sync.OnceFunc(func() {
+			go func() {
+				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All, OrganizationID: acme})
+				made <- err
+			}()
+		})
+		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := k.RevokeBound(ctx, tx, Caller{}, acme, userID); err != nil {
+				return err
+			}
+			create()
+			for waiting := 0; waiting == 0 && len(made) == 0; {
+				var err error
+				if waiting, _ = k.DB.Waits(); strings.HasPrefix(url, "postgres:") {
+					waiting, err = db.One(t.Context(), k.DB, db.Value[int], `
+						SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, userID)
+		})
+		if failed := <-made; err != nil || !fault.Is(failed, fault.Invalid) {
+			t.Errorf("%v, %v", err, failed)
+		}
+		if left, err := k.List(t.Context()); err != nil || len(left) != 1 {
+			t.Errorf("%+v, %v", left, err)
 		}
 	})
 }

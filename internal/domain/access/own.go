@@ -38,18 +38,13 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 	if err != nil {
 		return Key{}, "", err
 	}
-	if key.OrganizationID != "" {
-		switch member, err := isMember(ctx, k.DB, key.OrganizationID, c.UserID); {
-		case err != nil:
-			return Key{}, "", err
-		case !member:
-			return Key{}, "", fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
-		}
-	}
 	secret := NewKey()
 	var made Key
-	err = k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+	err = k.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
+			return err
+		}
+		if err := mayBind(ctx, tx, c, key.OrganizationID); err != nil {
 			return err
 		}
 		if made, err = k.insert(ctx, tx, c, key, secret); err != nil {
@@ -88,6 +83,20 @@ func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
 	return err
 }
 
+// mayBind refuses to bind a key to an organization that c is not in; "": it is bound to none.
+func mayBind(ctx context.Context, tx *db.Tx, c Caller, organizationID string) error {
+	if organizationID == "" {
+		return nil
+	}
+	member, err := isMember(ctx, tx, organizationID, c.UserID)
+	if err == nil && !member {
+		return errNotYours
+	}
+	return err
+}
+
+var errNotYours = fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+
 // limit makes the draft a key, unless it could do what c's cannot.
 func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	if !c.Scope.Includes(d.Scope) {
@@ -100,7 +109,7 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 	}
 	switch {
 	case c.BoundTo != "" && key.OrganizationID != c.BoundTo:
-		return Key{}, fault.Field(fault.Invalid, "organization_id", "Must be an organization of yours.")
+		return Key{}, errNotYours
 	case !d.ExpiresAt.Set:
 		return key, nil
 	case !key.ExpiresAt.After(key.CreatedAt):
