@@ -164,14 +164,13 @@ type Organization struct {
 }
 
 // Caller is an authenticated user acting inside one organization; on routes that
-// name none, Level and Organization are zero. Above 128 bytes, each closure that uses
-// one would cost an allocation.
+// name none, Level and Organization are zero.
 type Caller struct {
 	UserID       int64
-	KeyID        int64  // 0: no key: on the command line, or in a session that began without one
-	SessionID    int64  // 0: no session
-	BoundTo      string // the one organization that the caller's key opens; "": all of the user's
-	keyEnds      int64  // microseconds since 1970; 0: never
+	KeyID        int64     // 0: no key: on the command line, or in a session that began without one
+	SessionID    int64     // 0: no session
+	BoundTo      string    // the one organization that the caller's key opens; "": all of the user's
+	keyExpires   time.Time // zero: never
 	Scope        Scope
 	Level        Level
 	Organization Organization
@@ -180,14 +179,6 @@ type Caller struct {
 
 	keys    *Keys // that admitted the caller; nil: they were not admitted from memory
 	version int64 // of what was in memory then
-}
-
-// keyExpires is when the caller's key ends; zero: never.
-func (c Caller) keyExpires() time.Time {
-	if c.keyEnds == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(c.keyEnds).UTC()
 }
 
 // Did returns an entry of the activity as one of what the caller did.

@@ -187,11 +187,7 @@ func (id *Identity) inside(g *grant) Caller {
 
 // Caller returns the caller that the identity is outside of organizations.
 func (id *Identity) Caller() Caller {
-	c := Caller{UserID: id.UserID, KeyID: id.KeyID, SessionID: id.SessionID, Scope: id.Scope, BoundTo: id.boundTo}
-	if !id.expiresAt.IsZero() {
-		c.keyEnds = id.expiresAt.UnixMicro()
-	}
-	return c
+	return Caller{UserID: id.UserID, KeyID: id.KeyID, SessionID: id.SessionID, Scope: id.Scope, BoundTo: id.boundTo, keyExpires: id.expiresAt}
 }
 
 // load looks a credential up in the database.

@@ -51,7 +51,7 @@ func ConfirmSelf(ctx context.Context, tx *db.Tx, c Caller) error {
 // ConfirmCached is Confirm for a request that has waited for nothing but the database: it asks that only if what
 // is in memory may no longer be what the caller was admitted by.
 func ConfirmCached(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(Caller) error) (Caller, error) {
-	if c.keys != nil && c.keys.holds(c.version, now) && (c.keyEnds == 0 || now.UnixMicro() < c.keyEnds) {
+	if c.keys != nil && c.keys.holds(c.version, now) && (c.keyExpires.IsZero() || now.Before(c.keyExpires)) {
 		return c, nil
 	}
 	return Confirm(ctx, tx, c, now, may)

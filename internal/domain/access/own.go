@@ -103,7 +103,7 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 		return Key{}, fault.New(fault.Denied, "A key cannot make one with more scopes than its own: %s.", c.Scope)
 	}
 	key := k.newKey(Draft{UserID: c.UserID, OrganizationID: d.OrganizationID, Name: strings.TrimSpace(d.Name.Value), Scope: d.Scope})
-	key.ExpiresAt = d.ExpiresAt.Or(c.keyExpires())
+	key.ExpiresAt = d.ExpiresAt.Or(c.keyExpires)
 	if key.OrganizationID == "" {
 		key.OrganizationID = c.BoundTo
 	}
@@ -148,6 +148,5 @@ func (c Caller) MayRevoke(k Key) error {
 
 // endsBefore reports whether the caller's key ends before another.
 func (c Caller) endsBefore(k Key) bool {
-	ends := c.keyExpires()
-	return !ends.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(ends))
+	return !c.keyExpires.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(c.keyExpires))
 }

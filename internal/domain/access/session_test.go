@@ -115,7 +115,7 @@ func TestSessionOfAKey(t *testing.T) {
 		userID, ids := withKeys(t, here, time.Hour, 0)
 		brief, long := begin(t, here, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]}), begin(t, here, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[1]})
 		id, err := there.IdentifySession(t.Context(), brief)
-		if err != nil || id.Scope != All || id.KeyID != ids[0] || id.SessionID == 0 || !id.Caller().keyExpires().Equal(c.now.Add(time.Hour)) {
+		if err != nil || id.Scope != All || id.KeyID != ids[0] || id.SessionID == 0 || !id.Caller().keyExpires.Equal(c.now.Add(time.Hour)) {
 			t.Fatalf("%+v, %v", id, err)
 		}
 		if !holds(t, there, long) {
