@@ -46,7 +46,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 		if err := updateOrigin(ctx, tx, o); err != nil {
 			return err
 		}
-		return s.save(ctx, tx, c, p, &p, activity.Updated, activity.Changed("credentials", nil, Mask))
+		return s.save(ctx, tx, c, p, &p, activity.Updated, credentialsChanged)
 	})
 	return p, err
 }

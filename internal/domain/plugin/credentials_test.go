@@ -39,7 +39,7 @@ func TestSetCredentials(t *testing.T) {
 			r.Fatalf("got %+v, %v", given, err)
 		}
 		entries, err := r.Activity(r.Context(), r.caller, "", "", page.Page{Limit: 1})
-		if err != nil || entries.Count != 2 || entries.Items[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":"********"}]` {
+		if err != nil || entries.Count != 2 || entries.Items[0].Changes != `[{"action":"changed","field":"credentials","before":null,"after":"replaced"}]` {
 			r.Errorf("%+v, %v", entries, err)
 		}
 		if p, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{}); err != nil || p.Tag != "v2.0.0" {
