@@ -55,7 +55,6 @@ func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { ret
 // EraseOrganization implements org.Holder: its apps go. The sites of others that they are shared with
 // have followed that before.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
-	defer s.Bundles.forget()
 	s.Follow = nil
 	if err := lockContents(ctx, tx); err != nil {
 		return err

@@ -14,7 +14,6 @@ func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { ret
 // EraseOrganization implements org.Holder: the tokens of its sites answer 404, and where others have
 // placed its apps they are held. The apps are to be erased after that.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
-	defer s.Manifests.forget()
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}
