@@ -55,6 +55,9 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 	defer s.Reset()
 	if c.reads && ctx.Done() != nil {
 		defer c.interruptWith(ctx)()
+		if err := ctx.Err(); err != nil { // between two statements there was nothing to interrupt
+			return err
+		}
 	}
 	scan := func(dest ...any) error { return scanRow(s, dest) }
 	for {

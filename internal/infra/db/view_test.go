@@ -39,6 +39,25 @@ func TestView(t *testing.T) {
 	})
 }
 
+// Nothing is asked for somebody who has gone between two statements.
+func TestViewOfSomebodyGone(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := d.View(ctx, func(ctx context.Context, q db.Querier) error {
+			if _, err := db.One(ctx, q, db.Value[int], `SELECT 1`); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			_, err := db.One(ctx, q, db.Value[int], `SELECT 1`)
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	})
+}
+
 // What comes between the count and the items of a page is in neither.
 func TestPage(t *testing.T) {
 	t.Parallel()
