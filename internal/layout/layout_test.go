@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,6 +176,21 @@ func TestProgramReadsNoYAML(t *testing.T) {
 	for name := range strings.Lines(string(packages)) {
 		if strings.Contains(name, "yaml") {
 			t.Errorf("the program contains %s", name)
+		}
+	}
+}
+
+// A database makes letters small as its locale has them (ADR 1).
+func TestQueriesLeaveCaseAlone(t *testing.T) {
+	t.Parallel()
+	inCase := regexp.MustCompile(`(?i)\b(lower|upper)\(`)
+	for _, f := range files(t) {
+		content, err := os.ReadFile(filepath.Join(root, f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := inCase.Find(content); found != nil && within(f.pkg, "domain") && !f.test() {
+			t.Errorf("%s: %s: normalise in Go", f.path, found)
 		}
 	}
 }

@@ -28,6 +28,17 @@ func EscapeLike(s string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
 }
 
+// LikeAnyCase makes SQL's LIKE … ESCAPE '!' find a text in upper and lower case alike, which databases know by their locale: any
+// letter stands for each, so what it finds is to be looked at.
+func LikeAnyCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return '_'
+		}
+		return r
+	}, EscapeLike(s))
+}
+
 // maxKey is how many bytes of a text an index is sure to take.
 const maxKey = 2000
 

@@ -31,7 +31,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
 		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name, &k.body}
 	}
 	all, err := db.All(ctx, tx, columns, `
-		SELECT user_id, key_id, session_id, organization_id, name, body FROM idempotency WHERE lower(body) LIKE $1 ESCAPE '!'`, "%"+plaintext.EscapeLike(email)+"%")
+		SELECT user_id, key_id, session_id, organization_id, name, body FROM idempotency WHERE body LIKE $1 ESCAPE '!'`, "%"+plaintext.LikeAnyCase(email)+"%")
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package access
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -43,4 +45,32 @@ func TestLeaseIsRenewed(t *testing.T) {
 			t.Errorf("after the lease: %v, %v", kept, err)
 		}
 	})
+}
+
+// A stored answer that shows an address in capitals is found in any locale: in a Turkish one, I is no capital of i.
+func TestEraseAnswersInTurkish(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `ALTER TABLE idempotency ALTER COLUMN body TYPE TEXT COLLATE "tr-x-icu"`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := NewKeys(d)
+	userID, _ := withKeys(t, k)
+	claim, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "once", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Done(t.Context(), Answer{Status: 200, Body: `{"description":"INFO@IX.EXAMPLE"}`}); err != nil {
+		t.Fatal(err)
+	}
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return k.EraseUser(ctx, tx, activity.Person{Emails: []string{"info@ix.example"}})
+	})
+	left, failed := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM idempotency`)
+	if err != nil || failed != nil || left != 0 {
+		t.Errorf("%d are left, %v, %v", left, err, failed)
+	}
 }

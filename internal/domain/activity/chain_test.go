@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -328,6 +329,28 @@ func TestStream(t *testing.T) {
 			t.Errorf("%d, %v", few, err)
 		}
 	})
+}
+
+// An address in capitals is found in any locale: in a Turkish one, I is no capital of i.
+func TestEraseInTurkish(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, dbtest.Postgres(t))
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `ALTER TABLE activity ALTER COLUMN data TYPE TEXT COLLATE "tr-x-icu"`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return errors.Join(
+			Record(ctx, tx, Entry{OrganizationID: ours, Scope: Webhook, Verb: Created, Data: `{"description":"INFO_1@IX.EXAMPLE"}`}, d.Now()),
+			Record(ctx, tx, Entry{OrganizationID: ours, Scope: Webhook, Verb: Created, Data: `{"description":"INFO_2@IX.EXAMPLE"}`}, d.Now()),
+			Erase(ctx, tx, Person{Emails: []string{"info_1@ix.example"}}))
+	})
+	left, failed := db.All(t.Context(), d, db.Value[string], `SELECT data FROM activity WHERE data IS NOT NULL`)
+	if err != nil || failed != nil || len(left) != 1 || !strings.Contains(left[0], "INFO_2") {
+		t.Errorf("%q, %v, %v", left, err, failed)
+	}
 }
 
 // What is erased is nowhere in the entries, which are in the chain as before.

@@ -69,8 +69,8 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 	fields := func(h *held) []any { return []any{&h.id, &h.data} }
 	for after, more := int64(0), true; more; {
 		part, err := db.All(ctx, tx, fields, `
-			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND lower(CAST(data AS TEXT)) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
-			after, "%"+plaintext.EscapeLike(email)+"%", tidyBatch)
+			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
+			after, "%"+plaintext.LikeAnyCase(email)+"%", tidyBatch)
 		if err != nil {
 			return err
 		}
