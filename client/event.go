@@ -75,7 +75,7 @@ type WebhookDelivery struct {
 	State      string     `json:"state"` // pending, delivered or failed
 	Attempts   int        `json:"attempts"`
 	Status     int        `json:"status"` // of the last answer; 0: there was none
-	Error      string     `json:"error"`  // a class
+	Error      string     `json:"error"`  // a class: address, timeout, status and others; "": none
 	DurationMS int64      `json:"duration_ms"`
 	CreatedAt  time.Time  `json:"created_at"`
 	TriedAt    *time.Time `json:"tried_at"`

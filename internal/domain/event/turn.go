@@ -185,8 +185,8 @@ func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time)
 	return b, nil
 }
 
-// takeNew adds events that have not been sent yet, up to a limit, and reports whether it has looked
-// at all there are.
+// takeNew adds events that have not been sent yet, up to a limit, and reports whether there may be
+// more.
 func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, now time.Time) (more bool, err error) {
 	head, err := position(ctx, tx, w.OrganizationID)
 	if err != nil || head == w.position {

@@ -194,7 +194,7 @@ type Delivery struct {
 	State     State
 	Attempts  int
 	Status    int    // of the last answer; 0: there was none
-	Error     string // a class: timeout, connection, address, certificate, redirect, status, gone, off
+	Error     string // a class, as api.md lists them; "": none
 	Duration  time.Duration
 	CreatedAt time.Time
 	TriedAt   time.Time // zero: not yet

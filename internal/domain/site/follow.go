@@ -21,7 +21,7 @@ type entry struct {
 	Paths     []string        `json:"paths"`
 }
 
-// entry fills in what is stored otherwise.
+// entryOf fills in what is stored otherwise.
 func (l listed) entryOf() entry {
 	e := l.entry
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"

@@ -21,7 +21,7 @@ func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 	return s
 }
 
-// ended ends the span of a statement or a transaction.
+// ended ends the span of a statement.
 func ended(s *trace.Span, err error) {
 	if s == nil {
 		return
