@@ -52,7 +52,7 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 		return nil
 	}
 	w.Enabled, w.DisabledReason, w.UpdatedAt = false, reason, now
-	if err := drop(ctx, tx, w.ID, now); err != nil {
+	if err := drop(ctx, tx, *w, now); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, access.Caller{}, *w, activity.Disabled, []activity.Change{activity.Changed("reason", nil, reason)})

@@ -111,8 +111,9 @@ func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 // setTurn stores how far a server has come that sends to a webhook.
 func setTurn(ctx context.Context, tx *db.Tx, w Webhook) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5, position = $6, lease_until = $7 WHERE id = $1`,
-		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt, w.position, w.leaseUntil)
+		UPDATE webhooks SET enabled = $2, disabled_reason = $3, failing_since = $4, updated_at = $5, position = $6, lease_until = $7
+		WHERE id = $1 AND organization_id = $8`,
+		w.ID, w.Enabled, w.DisabledReason, db.Null(&w.failingSince), w.UpdatedAt, w.position, w.leaseUntil, w.OrganizationID)
 }
 
 const deliveryColumns = `id, webhook_id, organization_id, number, event_id, type, state, attempts, status, error, duration_ms, created_at, tried_at, due_at`
@@ -146,33 +147,38 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 
 func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
-		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8 WHERE id = $1`,
-		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), db.Null(&d.TriedAt), db.Null(&d.DueAt))
+		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8
+		WHERE id = $1 AND organization_id = $9`,
+		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), db.Null(&d.TriedAt), db.Null(&d.DueAt), d.organizationID)
 }
 
-func dueDeliveries(ctx context.Context, q db.Querier, webhookID int64, now time.Time, limit int) ([]Delivery, error) {
+func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, limit int) ([]Delivery, error) {
 	return db.All(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND due_at <= $2 ORDER BY due_at, id LIMIT $3`, webhookID, now, limit)
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4 AND due_at <= $2
+		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID)
 }
 
 // drop ends what was still to be sent to a webhook.
-func drop(ctx context.Context, tx *db.Tx, webhookID int64, at time.Time) error {
+func drop(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN tried_at IS NULL THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
-		WHERE webhook_id = $1 AND due_at IS NOT NULL`, webhookID, at)
+		WHERE webhook_id = $1 AND organization_id = $3 AND due_at IS NOT NULL`, w.ID, at, w.OrganizationID)
 }
 
-func findDelivery(ctx context.Context, q db.Querier, webhookID, id int64, lock string) (Delivery, error) {
-	return db.One(ctx, q, (*Delivery).fields, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2`+lock, webhookID, id)
+func findDelivery(ctx context.Context, q db.Querier, w Webhook, id int64, lock string) (Delivery, error) {
+	return db.One(ctx, q, (*Delivery).fields, `
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $2 AND id = $3`+lock, w.ID, w.OrganizationID, id)
 }
 
-func listDeliveries(ctx context.Context, q db.Querier, webhookID int64, p page.Page) ([]Delivery, error) {
+func listDeliveries(ctx context.Context, q db.Querier, w Webhook, p page.Page) ([]Delivery, error) {
 	return db.All(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3`, webhookID, p.Limit, p.Offset)
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4
+		ORDER BY id DESC LIMIT $2 OFFSET $3`, w.ID, p.Limit, p.Offset, w.OrganizationID)
 }
 
-func countDeliveries(ctx context.Context, q db.Querier, webhookID int64) (int, error) {
-	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = $1`, webhookID)
+func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) {
+	return db.One(ctx, q, db.Value[int], `
+		SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = (SELECT id FROM webhooks WHERE organization_id = $1 AND id = $2)`, w.OrganizationID, w.ID)
 }
 
 // forget removes a batch of deliveries that were made before a time.

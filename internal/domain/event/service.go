@@ -198,7 +198,7 @@ func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) (err error
 	if w.position, err = position(ctx, tx, w.OrganizationID); err != nil || w.Enabled {
 		return err
 	}
-	return drop(ctx, tx, w.ID, s.DB.Now())
+	return drop(ctx, tx, *w, s.DB.Now())
 }
 
 func difference(a, b Webhook) (changes []activity.Change) {
@@ -273,12 +273,13 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 		return found, err
 	}
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		if _, err := findWebhook(ctx, q, c.Organization.ID, id, ""); err != nil {
+		w, err := findWebhook(ctx, q, c.Organization.ID, id, "")
+		if err != nil {
 			return access.OrNotFound(err)
 		}
 		found, err = db.Page(ctx, q, p,
-			func(q db.Querier) (int, error) { return countDeliveries(ctx, q, id) },
-			func(q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, id, p) })
+			func(q db.Querier) (int, error) { return countDeliveries(ctx, q, w) },
+			func(q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, w, p) })
 		return err
 	})
 	return found, err
@@ -287,7 +288,7 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 // Redeliver sends an event to a webhook again, as often as a new one would be tried.
 func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID int64) (d Delivery, err error) {
 	_, err = s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		if d, err = findDelivery(ctx, tx, w.ID, deliveryID, tx.ForUpdate); err != nil {
+		if d, err = findDelivery(ctx, tx, *w, deliveryID, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
 		}
 		if err := w.sends(); err != nil {

@@ -166,7 +166,7 @@ func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time)
 	if w.fails() {
 		limit = failingBatch
 	}
-	if b.deliveries, err = dueDeliveries(ctx, tx, w.ID, now, limit); err != nil {
+	if b.deliveries, err = dueDeliveries(ctx, tx, *w, now, limit); err != nil {
 		return batch{}, err
 	}
 	b.to = w.position

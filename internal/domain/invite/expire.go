@@ -32,7 +32,7 @@ func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := setExpiryAnnounced(ctx, tx, id); err != nil {
+		if err := setExpiryAnnounced(ctx, tx, i); err != nil {
 			return 0, err
 		}
 		if err := s.record(ctx, tx, access.Caller{}, i, activity.Expired, now); err != nil {

@@ -177,7 +177,7 @@ func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Op
 
 // useUp removes an invite that is answered: only one transaction does.
 func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
-	n, err := removeIssue(ctx, tx, o.ID, o.Issue)
+	n, err := removeIssue(ctx, tx, o.Invite)
 	if err == nil && n == 0 {
 		return access.ErrNotFound
 	}

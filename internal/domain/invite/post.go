@@ -110,7 +110,7 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 	if err != nil {
 		return err
 	}
-	if err := noteMail(ctx, tx, id, issue, m, asked); err != nil {
+	if err := noteMail(ctx, tx, organizationID, id, issue, m, asked); err != nil {
 		return err
 	}
 	addCount(tx, organizationID, 0)

@@ -37,7 +37,7 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 	return db.Exec(ctx, tx, `
 		UPDATE invites SET issue = $2, updated_at = $3, expires_at = $4, mail_state = $5, mail_reason = '', mail_attempts = 0, mail_at = NULL,
 			emailing_attempt_made = FALSE, created_by = $6, expiry_announced = FALSE
-		WHERE id = $1`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID)
+		WHERE id = $1 AND organization_id = $7`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID, i.OrganizationID)
 }
 
 // findIssue is the organization of an invite whose issue is still the given one.
@@ -47,11 +47,11 @@ func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organiza
 }
 
 // noteMail stores how a try to mail one issue of an invite went.
-func noteMail(ctx context.Context, tx *db.Tx, id string, issue int64, m Mail, asked bool) error {
+func noteMail(ctx context.Context, tx *db.Tx, organizationID, id string, issue int64, m Mail, asked bool) error {
 	return db.Exec(ctx, tx, `
 		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
 			emailing_attempt_made = CASE WHEN CAST($6 AS BOOLEAN) THEN TRUE ELSE emailing_attempt_made END
-		WHERE id = $1 AND issue = $2`, id, issue, m.State, m.Reason, m.Attempts, asked, m.At)
+		WHERE id = $1 AND issue = $2 AND organization_id = $8`, id, issue, m.State, m.Reason, m.Attempts, asked, m.At, organizationID)
 }
 
 // findAnywhere finds an invite of any organization, for the holder of its link.
@@ -64,8 +64,8 @@ func toAddress(ctx context.Context, q db.Querier, email string, limit int) ([]In
 }
 
 // removeIssue removes an invite: only one of any number of transactions does.
-func removeIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (int64, error) {
-	return db.Changed(ctx, tx, `DELETE FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+func removeIssue(ctx context.Context, tx *db.Tx, i Invite) (int64, error) {
+	return db.Changed(ctx, tx, `DELETE FROM invites WHERE organization_id = $1 AND id = $2 AND issue = $3`, i.OrganizationID, i.ID, i.Issue)
 }
 
 // keepAccepted stores an invite that is being accepted where it is kept for a time.
@@ -212,6 +212,6 @@ func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string
 		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_announced ORDER BY expires_at LIMIT $2`+tx.SkipLocked, now, limit)
 }
 
-func setExpiryAnnounced(ctx context.Context, tx *db.Tx, id string) error {
-	return db.Exec(ctx, tx, `UPDATE invites SET expiry_announced = TRUE WHERE id = $1`, id)
+func setExpiryAnnounced(ctx context.Context, tx *db.Tx, i Invite) error {
+	return db.Exec(ctx, tx, `UPDATE invites SET expiry_announced = TRUE WHERE organization_id = $1 AND id = $2`, i.OrganizationID, i.ID)
 }

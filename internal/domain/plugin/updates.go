@@ -138,7 +138,7 @@ func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
 	if p.LatestTag == "" || p.LatestTag == p.Tag {
 		return nil
 	}
-	if n, err := setAnnounced(ctx, tx, p.ID, p.LatestTag); err != nil || n == 0 {
+	if n, err := setAnnounced(ctx, tx, p); err != nil || n == 0 {
 		return err
 	}
 	changes := []activity.Change{activity.Changed("latest_tag", p.Tag, p.LatestTag)}

@@ -36,7 +36,8 @@ func originsAt(ctx context.Context, q db.Querier, url string) ([]origin, error) 
 	return db.All(ctx, q, (*origin).fields, `SELECT `+originColumns+` FROM plugin_sources WHERE url_key = $1 ORDER BY plugin_id`, url)
 }
 
-// setAnnounced notes that there is an event of a tag, and returns 0 if there was.
-func setAnnounced(ctx context.Context, tx *db.Tx, pluginID int64, tag string) (int64, error) {
-	return db.Changed(ctx, tx, `UPDATE plugin_sources SET announced_tag = $2 WHERE plugin_id = $1 AND announced_tag <> $2`, pluginID, tag)
+// setAnnounced notes that there is an event of the latest tag, and returns 0 if there was.
+func setAnnounced(ctx context.Context, tx *db.Tx, p Plugin) (int64, error) {
+	return db.Changed(ctx, tx, `
+		UPDATE plugin_sources SET announced_tag = $3 WHERE organization_id = $1 AND plugin_id = $2 AND announced_tag <> $3`, p.OrganizationID, p.ID, p.LatestTag)
 }

@@ -41,8 +41,9 @@ func insertOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 
 func updateOrigin(ctx context.Context, tx *db.Tx, o origin) error {
 	return db.Exec(ctx, tx, `
-		UPDATE plugin_sources SET current_number = $2, credentials = $3, checked_at = $4, url_key = $5 WHERE plugin_id = $1`,
-		o.PluginID, o.Current, db.Null(&o.Credentials), db.Null(&o.CheckedAt), db.Null(&o.URLKey))
+		UPDATE plugin_sources SET current_number = $2, credentials = $3, checked_at = $4, url_key = $5
+		WHERE plugin_id = $1 AND organization_id = $6`,
+		o.PluginID, o.Current, db.Null(&o.Credentials), db.Null(&o.CheckedAt), db.Null(&o.URLKey), o.OrganizationID)
 }
 
 func listURLKeys(ctx context.Context, q db.Querier, organizationID string) ([]string, error) {

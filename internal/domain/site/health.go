@@ -114,7 +114,7 @@ func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, si
 }
 
 func listHealth(ctx context.Context, q db.Querier, s Site, since time.Time, p page.Page) ([]AppHealth, error) {
-	placed, err := listPlacements(ctx, q, s.ID, p)
+	placed, err := listPlacements(ctx, q, s, p)
 	if err != nil {
 		return nil, err
 	}

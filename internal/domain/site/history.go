@@ -133,7 +133,7 @@ func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 
 // replace removes all placements of a site and makes the old ones anew.
 func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) error {
-	if err := removePlacements(ctx, tx, site.ID); err != nil {
+	if err := removePlacements(ctx, tx, site); err != nil {
 		return err
 	}
 	now := s.DB.Now()

@@ -29,7 +29,7 @@ func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Pag
 		}
 		found, err = db.Page(ctx, q, p,
 			func(db.Querier) (int, error) { return site.AppsCount, nil },
-			func(q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, id, p) })
+			func(q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, site, p) })
 		return err
 	})
 	return found, err
@@ -41,10 +41,11 @@ func (s Service) App(ctx context.Context, c access.Caller, id, appID int64) (fou
 		return Placement{}, err
 	}
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		if _, err := findSite(ctx, q, c.Organization.ID, id, ""); err != nil {
+		site, err := findSite(ctx, q, c.Organization.ID, id, "")
+		if err != nil {
 			return access.OrNotFound(err)
 		}
-		found, err = findPlacement(ctx, q, id, appID)
+		found, err = findPlacement(ctx, q, site, appID)
 		return access.OrNotFound(err)
 	})
 	return found, err
@@ -132,7 +133,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if a.ID == 0 || foreign && !a.IsGlobal {
 		return Placement{}, fault.Field(fault.Invalid, "app_id", "The organization has no such app, and none is shared with it.")
 	}
-	full, err := findRoom(ctx, tx, id)
+	full, err := findRoom(ctx, tx, site)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -246,7 +247,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	p := before
 	d = d.changing(before)
 	d.apply(&p)
-	full, err := findRoom(ctx, tx, id)
+	full, err := findRoom(ctx, tx, site)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -275,7 +276,7 @@ func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID 
 	if err != nil {
 		return Site{}, Placement{}, err
 	}
-	p, err := findPlacement(ctx, tx, id, appID)
+	p, err := findPlacement(ctx, tx, site, appID)
 	if err != nil {
 		return Site{}, Placement{}, access.OrNotFound(err)
 	}
@@ -293,7 +294,7 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 		if err != nil {
 			return err
 		}
-		if err := removePlacement(ctx, tx, id, appID); err != nil {
+		if err := removePlacement(ctx, tx, site, appID); err != nil {
 			return err
 		}
 		return s.changed(ctx, tx, newWorld(tx), c, site, activity.Removed, placementChanges(p, Placement{Config: "{}"}))

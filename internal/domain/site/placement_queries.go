@@ -34,8 +34,9 @@ func updatePlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 	return db.Exec(ctx, tx, `
 		UPDATE placements SET enabled = $3, position = $4, version = $5, running = $6, kept = $7, held = $8, paths = $9, config = $10,
 			config_size = $11, site_values = $12, updated_at = $13
-		WHERE site_id = $1 AND app_id = $2`,
-		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, p.bytes(), p.Values, p.UpdatedAt)
+		WHERE site_id = $1 AND app_id = $2 AND organization_id = $14`,
+		p.SiteID, p.AppID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, p.bytes(), p.Values, p.UpdatedAt,
+		p.OrganizationID)
 }
 
 // updateOutcomes writes what became of placements, a batch at most.
@@ -50,12 +51,12 @@ func updateOutcomes(ctx context.Context, tx *db.Tx, placements []Placement) erro
 		WHERE placements.site_id = v.column1 AND placements.app_id = v.column2`, args...)
 }
 
-func removePlacement(ctx context.Context, tx *db.Tx, siteID, appID int64) error {
-	return db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1 AND app_id = $2`, siteID, appID)
+func removePlacement(ctx context.Context, tx *db.Tx, s Site, appID int64) error {
+	return db.Exec(ctx, tx, `DELETE FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id = $3`, s.OrganizationID, s.ID, appID)
 }
 
-func removePlacements(ctx context.Context, tx *db.Tx, siteID int64) error {
-	return db.Exec(ctx, tx, `DELETE FROM placements WHERE site_id = $1`, siteID)
+func removePlacements(ctx context.Context, tx *db.Tx, s Site) error {
+	return db.Exec(ctx, tx, `DELETE FROM placements WHERE organization_id = $1 AND site_id = $2`, s.OrganizationID, s.ID)
 }
 
 // removeFromSites takes an app off some sites.
@@ -63,13 +64,13 @@ func removeFromSites(ctx context.Context, tx *db.Tx, sites []Site, appID int64) 
 	return db.Exec(ctx, tx, `DELETE FROM placements AS p WHERE`+ofBatch+` AND p.app_id = $`+strconv.Itoa(batch+1), append(idsOf(sites), appID)...)
 }
 
-func findPlacement(ctx context.Context, q db.Querier, siteID, appID int64) (Placement, error) {
-	return db.One(ctx, q, (*Placement).fields, selectPlacements+`WHERE p.site_id = $1 AND p.app_id = $2`, siteID, appID)
+func findPlacement(ctx context.Context, q db.Querier, s Site, appID int64) (Placement, error) {
+	return db.One(ctx, q, (*Placement).fields, selectPlacements+`WHERE p.organization_id = $1 AND p.site_id = $2 AND p.app_id = $3`, s.OrganizationID, s.ID, appID)
 }
 
-func listPlacements(ctx context.Context, q db.Querier, siteID int64, p page.Page) ([]Placement, error) {
+func listPlacements(ctx context.Context, q db.Querier, s Site, p page.Page) ([]Placement, error) {
 	return db.All(ctx, q, (*Placement).fields,
-		selectPlacements+`WHERE p.site_id = $1 ORDER BY p.position, p.app_id LIMIT $2 OFFSET $3`, siteID, p.Limit, p.Offset)
+		selectPlacements+`WHERE p.organization_id = $1 AND p.site_id = $2 ORDER BY p.position, p.app_id LIMIT $3 OFFSET $4`, s.OrganizationID, s.ID, p.Limit, p.Offset)
 }
 
 // listPlacementsOfSites lists the placements on some sites: those of one app, or of all if that is 0.
@@ -123,7 +124,8 @@ type room struct {
 
 func (r *room) fields() []any { return []any{&r.placements, &r.configBytes, &r.last} }
 
-func findRoom(ctx context.Context, q db.Querier, siteID int64) (room, error) {
+func findRoom(ctx context.Context, q db.Querier, s Site) (room, error) {
 	return db.One(ctx, q, (*room).fields, `
-		SELECT COUNT(*), CAST(COALESCE(SUM(config_size), 0) AS BIGINT), COALESCE(MAX(position), 0) FROM placements WHERE site_id = $1`, siteID)
+		SELECT COUNT(*), CAST(COALESCE(SUM(config_size), 0) AS BIGINT), COALESCE(MAX(position), 0) FROM placements
+		WHERE organization_id = $1 AND site_id = $2`, s.OrganizationID, s.ID)
 }

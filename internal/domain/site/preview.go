@@ -199,7 +199,7 @@ func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number 
 	if err != nil || v == nil || a.Shows(site.OrganizationID, v.Version) {
 		return err
 	}
-	placed, err := findPlacement(ctx, w.q, site.ID, a.ID)
+	placed, err := findPlacement(ctx, w.q, site, a.ID)
 	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return err
 	}
