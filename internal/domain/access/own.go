@@ -121,7 +121,7 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 }
 
 // RevokeOwn removes one of the keys that Own lists, unless it can do more than the
-// key asking, or lives longer.
+// key asking, or lives longer. One that is not bound belongs to the person: a bound key is refused.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := ConfirmSelf(ctx, tx, c); err != nil {
@@ -130,6 +130,11 @@ func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 		key, err := findOwnKey(ctx, tx, c, id)
 		if err != nil {
 			return OrNotFound(err)
+		}
+		if key.OrganizationID == "" {
+			if err := MaySeeSelf(c); err != nil {
+				return err
+			}
 		}
 		if err := c.MayRevoke(key); err != nil {
 			return err

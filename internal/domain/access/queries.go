@@ -186,8 +186,11 @@ func deleteExpiredOf(ctx context.Context, tx *db.Tx, userID int64, now time.Time
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE user_id = $1 AND expires_at <= $2`, userID, now)
 }
 
+// findOwnKey finds a key that a caller may see, or one of theirs that is not bound.
 func findOwnKey(ctx context.Context, tx *db.Tx, c Caller, id int64) (Key, error) {
-	return db.One(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys`+own+` AND id = $3`, c.UserID, c.BoundTo, id)
+	return db.One(ctx, tx, (*Key).fields, `
+		SELECT `+keyColumns+` FROM keys WHERE user_id = $1 AND id = $3 AND (CAST($2 AS TEXT) = '' OR organization_id = $2 OR organization_id IS NULL)`,
+		c.UserID, c.BoundTo, id)
 }
 
 func isMember(ctx context.Context, q db.Querier, organizationID string, userID int64) (bool, error) {

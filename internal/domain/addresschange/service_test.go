@@ -443,7 +443,7 @@ func TestChangesOfAddressAreLimited(t *testing.T) {
 // What a stranger gets counts for their address, whoever asks for it.
 func TestMailsAboutChangesAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
-		r.Service.MailLimit = 2
+		r.MailLimit = 2
 		for _, asking := range []string{"ada@x.example", "bea@x.example"} {
 			if err := r.ask(r.join(r.org, asking), "stranger@x.example"); err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +105,16 @@ func TestKeyBoundToOrganization(t *testing.T) {
 		}
 		if got := r.send(r.key, "GET", "/api/organizations/"+r.other.ID+apps, ""); got.status != 200 {
 			r.t.Errorf("a key that is not bound: %d", got.status)
+		}
+		revoke := func(bound string) int {
+			made, _, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, OrganizationID: bound})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return r.send(key, "DELETE", fmt.Sprintf("/api/users/@me/keys/%d", made.ID), "").status
+		}
+		if free, here, elsewhere := revoke(""), revoke(r.other.ID), revoke(r.org.ID); free != 403 || here != 204 || elsewhere != 404 {
+			r.t.Errorf("revoking one that is not bound: %d, one bound to the same organization: %d, to another: %d", free, here, elsewhere)
 		}
 	})
 }
