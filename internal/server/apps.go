@@ -21,6 +21,7 @@ const (
 	maxInstallWaiting = 64  // more that wait for that
 	maxDiffs          = 2   // comparisons at once, each with all files of two versions in memory
 	maxDiffWaiting    = 64  // more that wait for that
+	maxSaveWaiting    = 64  // of the source of one app, while another is under way
 )
 
 // Tasks is the work that is done in child processes of this program.
@@ -43,6 +44,7 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
 		Installs: fair.New(maxInstalls, maxInstallWaiting, "Too many apps are being installed"),
 		Diffs:    fair.New(maxDiffs, maxDiffWaiting, "Too many versions are being compared"),
+		Saves:    fair.OneEach(maxSaveWaiting, "Others are changing the source of this app"),
 		Bundles:  plugin.NewBundles(d),
 		Cache:    plugin.NewCache(),
 	}, nil

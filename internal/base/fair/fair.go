@@ -21,14 +21,13 @@ const (
 	halfLife = 30 * time.Second
 )
 
-// Queue bounds how much is done at once, and how much waits. One tenant never has more than
-// half of the slots, unless there is only one. A slot that becomes free goes to the tenant
+// Queue bounds how much is done at once, and how much waits, in all and for one tenant. A slot that becomes free goes to the tenant
 // that has the fewest; of those, to the one that has used its slots for the shortest time
 // lately; equals take turns.
 type Queue struct {
-	slots int
-	room  int    // for waiting
-	full  string // what a caller is told who finds no slot
+	slots, share    int    // in all, and of one tenant
+	room, roomShare int    // for waiting
+	full            string // what a caller is told who finds no slot
 
 	mu      sync.Mutex
 	free    int // of the slots
@@ -49,9 +48,21 @@ type caller struct {
 }
 
 // New returns a queue of so many slots, with room for so many to wait; at most half of
-// that is for the same tenant. full is a clause that says that there is no slot.
+// each, but one at least, is for the same tenant. full is a clause that says that there is no slot.
 func New(slots, room int, full string) *Queue {
-	return &Queue{slots: slots, room: room, full: full, free: slots, tenants: map[string]*tenant{}}
+	return &Queue{
+		slots: slots, share: max(1, slots/2), room: room, roomShare: max(1, room/2), full: full,
+		free: slots, tenants: map[string]*tenant{},
+	}
+}
+
+// OneEach returns a queue in which each tenant has one slot, and room for so many more to wait.
+// Tenants do not wait for each other.
+func OneEach(room int, full string) *Queue {
+	return &Queue{
+		slots: math.MaxInt, share: 1, room: math.MaxInt, roomShare: room, full: full,
+		free: math.MaxInt, tenants: map[string]*tenant{},
+	}
 }
 
 // Enter waits for a slot for a tenant, a minute at most; leave gives it back. The
@@ -108,7 +119,7 @@ func (q *Queue) join(c *caller) bool {
 			same++
 		}
 	}
-	if len(q.waiting) >= q.room || same >= max(1, q.room/2) {
+	if len(q.waiting) >= q.room || same >= q.roomShare {
 		return false
 	}
 	q.waiting = append(q.waiting, c)
@@ -116,7 +127,7 @@ func (q *Queue) join(c *caller) bool {
 }
 
 // mayHave reports whether a tenant may have another slot.
-func (q *Queue) mayHave(name string) bool { return q.of(name).inside < max(1, q.slots/2) }
+func (q *Queue) mayHave(name string) bool { return q.of(name).inside < q.share }
 
 // of is what is known of a tenant.
 func (q *Queue) of(name string) tenant {

@@ -173,6 +173,31 @@ func TestFull(t *testing.T) {
 	})
 }
 
+// With a slot for each, tenants wait for none but their own, in the order they came.
+func TestOneEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := OneEach(2, "Full")
+		var entered []string
+		var leave []func()
+		for _, tenant := range []string{"a", "a", "b", "a", "c", "b"} {
+			leave = append(leave, enter(t, q, tenant, &entered))
+		}
+		if q.Inside() != 3 || q.Waiting() != 3 {
+			t.Errorf("%d inside, %d wait", q.Inside(), q.Waiting())
+		}
+		if _, err := q.Enter(t.Context(), "a"); !fault.Is(err, fault.Busy) {
+			t.Errorf("got %v", err)
+		}
+		for _, l := range leave {
+			l()
+		}
+		if want := []string{"a", "b", "c", "a", "a", "b"}; !slices.Equal(entered, want) {
+			t.Errorf("got %v, want %v", entered, want)
+		}
+	})
+}
+
 // Who waits no longer takes no slot from anybody.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r := rig{TB: tb, Service: Service{
 		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
-		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"),
+		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"), Saves: fair.OneEach(64, "Full"),
 		Bundles: NewBundles(d), Cache: NewCache(),
 	}}
 	keys := access.NewKeys(d)
@@ -182,6 +182,29 @@ func TestSaveTogether(t *testing.T) {
 	})
 }
 
+// Saves of one app wait for each other, each with its own change.
+func TestSavesWaitForTheirTurn(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.Children = sandbox.New(2, 256, slog.New(slog.DiscardHandler))
+		const many = 2 * maxRaces
+		var all sync.WaitGroup
+		for i := range many {
+			all.Go(func() {
+				edits := []Edit{{Field: "source", Name: fmt.Sprintf("file%d.ts", i), Text: patch.Of("export const a = 1")}}
+				if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, edits); err != nil {
+					r.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s, err := r.Source(r.Context(), r.caller, p.ID)
+		if err != nil || len(s.Files) != many {
+			r.Errorf("%d files: %v", len(s.Files), err)
+		}
+	})
+}
+
 // A save that goes back to what was does not make a version, nor activity.
 func TestSaveTheSame(t *testing.T) {
 	each(t, func(r rig) {
@@ -215,6 +238,10 @@ func TestBusy(t *testing.T) {
 		r.Installs = fair.New(0, 0, "No place")
 		_, err = r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL)})
 		if !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
+			r.Errorf("got %v", err)
+		}
+		r.Saves = fair.New(0, 0, "No place")
+		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, named("y"), edits); !fault.Is(err, fault.Busy) || fault.Of(err)[0].RetryAfter <= 0 {
 			r.Errorf("got %v", err)
 		}
 		r.Diffs = fair.New(0, 0, "No place")

@@ -27,6 +27,7 @@ type Service struct {
 	Children *sandbox.Pool // compile; must know bundle.TaskName
 	Installs *fair.Queue   // of installs and upgrades, between organizations
 	Diffs    *fair.Queue   // of versions that are compared, between organizations
+	Saves    *fair.Queue   // of source, one at a time of each plugin
 	Bundles  *Bundles
 	Cache    *Cache
 

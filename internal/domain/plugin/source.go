@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (s Service) sourceOf(ctx context.Context, find func(db.Querier) (Plugin, er
 	return found, err
 }
 
-// errRaced means that another caller changed a plugin's source meanwhile.
+// errRaced means that a plugin's source was changed meanwhile, by another server or by something else than a save.
 var errRaced = errors.New("the source has changed meanwhile")
 
 // maxRaces is how often a change of source is tried: each time, another was faster.
@@ -87,6 +88,11 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 	if err := wrong.Err(); err != nil {
 		return Sources{}, err
 	}
+	leave, err := s.Saves.Enter(ctx, c.Organization.ID+" "+strconv.FormatInt(id, 10))
+	if err != nil {
+		return Sources{}, err
+	}
+	defer leave()
 	for range maxRaces {
 		saved, err := s.editSource(ctx, c, id, d, edits)
 		if !errors.Is(err, errRaced) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -56,7 +57,7 @@ func newRig(tb testing.TB, d *db.DB) rig {
 	r.Manifests.BaseURL = "https://foyer.example"
 	r.plugins = plugin.Service{
 		DB: d, Children: sandbox.New(2, 16, slog.New(slog.DiscardHandler)),
-		Bundles: plugin.NewBundles(d), Cache: plugin.NewCache(), Follow: r.FollowApp,
+		Saves: fair.OneEach(16, "Full"), Bundles: plugin.NewBundles(d), Cache: plugin.NewCache(), Follow: r.FollowApp,
 	}
 	r.orgs = org.Service{DB: d, Keys: access.NewKeys(d), Follow: r.FollowOrganization}
 	r.caller, r.other = r.owner("Acme"), r.owner("Other")
