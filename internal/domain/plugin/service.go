@@ -99,19 +99,23 @@ func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plug
 
 // newPlugin makes a plugin out of a draft.
 func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
+	if err := tooMany(d.Source); err != nil {
+		return Plugin{}, err
+	}
 	d.normalize()
 	kind, err := d.newType()
 	var faults fault.List
 	faults.Add(err)
-	faults.Add(d.readSource(kind))
+	inSource := d.readSource(kind)
 	if kind.Installed() {
 		d.dropBlankName()
 		faults.Add(d.checkOrigin(kind))
-	} else if !d.Name.Set {
+	} else if _, described := manifestEdit(d.Source); !d.Name.Set && (!described || inSource == nil) {
 		faults.Add(fault.Field(fault.Required, "name", "Must be given: 1 to %d characters.", maxName))
 	}
 	faults.Add(patch.Text("message", d.Message, maxMessage))
 	faults.Add(d.faults().Err())
+	faults.Add(inSource)
 	if err := faults.Err(); err != nil {
 		return Plugin{}, err
 	}

@@ -138,9 +138,6 @@ func (d *Draft) readSource(kind Type) error {
 	if len(d.Source) > 0 && kind.Installed() {
 		return fault.Field(fault.Invalid, d.Source[0].Field, "The files of an app that is installed come from its repository: leave them out.")
 	}
-	if err := tooMany(d.Source); err != nil {
-		return err
-	}
 	if err := editFaults(d.Source).Err(); err != nil {
 		return err
 	}
@@ -175,10 +172,12 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 	if err != nil {
 		return err
 	}
-	if m.Name != "" {
-		d.Name.Set, d.Name.Value = true, m.Name
+	if m.Name != "" && d.Name.Fault == nil {
+		d.Name = patch.Of(m.Name)
 	}
-	d.ConfigSchema.Set, d.ConfigSchema.Value = true, compact(m.Config)
+	if d.ConfigSchema.Fault == nil {
+		d.ConfigSchema = patch.Of(compact(m.Config))
+	}
 	return nil
 }
 

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +29,18 @@ func TestCreateWithSource(t *testing.T) {
 	})
 }
 
+// The name in a plugin.json is enough, whatever is beside it.
+func TestCreateNamedByManifest(t *testing.T) {
+	each(t, func(r *rig) {
+		for _, beside := range []string{``, `"name":null,`, `"name":"",`, `"name":"other",`, `"config_schema":null,`} {
+			got := r.wantStatus(r.key, "POST", "/pipeline_frontend_apps", `{`+beside+`"source":{"plugin.json":"{\"name\":\"Hello\",\"config\":[1]}"}}`, 201)
+			if !strings.Contains(got.body, `"name":"Hello"`) || !strings.Contains(got.body, `"config_schema":[1]`) {
+				r.t.Errorf("%s: %s", beside, got.body)
+			}
+		}
+	})
+}
+
 // What cannot be made whole is not made at all.
 func TestCreateWithSourceRefused(t *testing.T) {
 	each(t, func(r *rig) {
@@ -42,6 +56,21 @@ func TestCreateWithSourceRefused(t *testing.T) {
 			got := r.send(r.key, "POST", "/pipeline_frontend_apps", body)
 			if got.status != 400 || between(got.body, `"code":"`, `"`) != want[0] || between(got.body, `"attr":"`, `"`) != want[1] {
 				r.t.Errorf("%.80s: %d %s, want %v", body, got.status, got.body, want)
+			}
+		}
+		var many strings.Builder
+		for i := range 801 {
+			fmt.Fprintf(&many, `,"%d":""`, i)
+		}
+		for body, want := range map[string][]string{
+			`{"name":5,"source":{"a":""` + many.String() + `}}`:      {"source"},
+			`{"name":5,"source":{"plugin.json":"nope"}}`:             {"name", "source"},
+			`{"source":{"plugin.json":"nope"}}`:                      {"source"},
+			`{"source":{"../a.ts":""}}`:                              {"name", "source"},
+			`{"name":5,"source":{"plugin.json":"{\"name\":\"x\"}"}}`: {"name"},
+		} {
+			if got := attrs(r.t, r.wantStatus(r.key, "POST", "/pipeline_frontend_apps", body, 400)); !slices.Equal(got, want) {
+				r.t.Errorf("%.80s: %v, want %v", body, got, want)
 			}
 		}
 		busy := *r.api
