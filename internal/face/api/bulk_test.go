@@ -66,6 +66,9 @@ func TestPartialBulk(t *testing.T) {
 		if got := r.outcomes(r.send(r.key, "POST", partial, `{"target_email":"d@x.example"}`)); got != "d@x.example" {
 			r.t.Error("an object:", got)
 		}
+		if got := r.send(r.key, "POST", invites+"bulk?partial=yes", `[]`, "Content-Type", "text/plain"); got.status != 415 {
+			r.t.Error(got.status, got.body)
+		}
 		r.want("POST", invites+"bulk?partial=yes", `[]`, 400, validation("invalid_input", "Must be true, or left out.", "partial"))
 	})
 }

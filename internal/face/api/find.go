@@ -13,12 +13,13 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/site"
+	"foyer/internal/face/wire"
 )
 
 func (a *API) findPlugins(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	f, err := readAppFilter(r)
 	if err != nil {
-		return err
+		return andOfPage(r, err)
 	}
 	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[plugin.Plugin], error) {
 		return a.Plugins.Find(ctx, c, f, p)
@@ -36,12 +37,21 @@ func (a *API) findSites(w http.ResponseWriter, r *http.Request, c access.Caller)
 	f.Order, err = readOrder(query)
 	faults.Add(err)
 	if err := faults.Err(); err != nil {
-		return err
+		return andOfPage(r, err)
 	}
 	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[site.Site], error) {
 		return a.Sites.Find(ctx, c, f, p)
 	}
 	return list(a, read, a.appendSite)(w, r, c)
+}
+
+// andOfPage is what is wrong with a filter, and with the page that is asked for.
+func andOfPage(r *http.Request, filter error) error {
+	var faults fault.List
+	_, err := wire.ReadPage(r)
+	faults.Add(err)
+	faults.Add(filter)
+	return faults
 }
 
 // readAppFilter reads which apps are asked for. A filter that is given without a value is no

@@ -41,6 +41,25 @@ func (r *rig) found(path string) (names []string) {
 	return names
 }
 
+// What is wrong with a filter and with the page is told together.
+func TestFaultsOfFilterAndPage(t *testing.T) {
+	each(t, func(r *rig) {
+		for path, want := range map[string][]string{
+			apps + "?limit=0&plugin_type=x&ordering=y": {"limit", "plugin_type", "ordering"},
+			"/sites?ordering=x&offset=-1":              {"offset", "ordering"},
+			invites + "?offset=x&level=z&limit=y":      {"limit", "offset", "level"},
+			"/members?limit=0&level=z":                 {"limit", "level"},
+			apps + "activity?limit=0&app=x&user=y":     {"limit", "app", "user"},
+			apps + "?limit=0":                          {"limit"},
+			apps + "?plugin_type=x":                    {"plugin_type"},
+		} {
+			if got := attrs(r.t, r.wantStatus(r.key, "GET", path, "", 400)); !slices.Equal(got, want) {
+				r.t.Errorf("%s: %q, want %q", path, got, want)
+			}
+		}
+	})
+}
+
 func TestFindApps(t *testing.T) {
 	each(t, func(r *rig) {
 		now := time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)

@@ -65,7 +65,7 @@ func readInvite(o wire.Object) invite.Draft {
 func (a *API) listInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	f, err := readInviteFilter(r.URL.Query())
 	if err != nil {
-		return err
+		return andOfPage(r, err)
 	}
 	read := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[invite.Invite], error) {
 		return a.Invites.Find(ctx, c, f, p)
@@ -121,11 +121,11 @@ var inviteColumns = []string{"target_email", "first_name", "level", "message"}
 // createInvites makes one invite of an object, or one each of an array's items or a table's lines:
 // all or, partly, those that it can.
 func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	partly, err := readPartial(r)
+	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk, inviteColumns...)
 	if err != nil {
 		return err
 	}
-	objects, many, err := wire.ReadObjects(w, r, invite.MaxBulk, inviteColumns...)
+	partly, err := readPartial(r)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (a *API) listMembers(w http.ResponseWriter, r *http.Request, c access.Calle
 		faults.Add(err)
 	}
 	if err := faults.Err(); err != nil {
-		return err
+		return andOfPage(r, err)
 	}
 	find := func(ctx context.Context, c access.Caller, p page.Page) (page.Found[org.Membership], error) {
 		return a.Organizations.FindMembers(ctx, c, f, p)
