@@ -23,6 +23,10 @@ func pattern(expression string) func() *regexp.Regexp {
 // Fold is s as searches compare it: NFKC, in lower case.
 func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
 
+// Separator is between texts that are stored as one to be searched. No search has it, so that none
+// finds the end of a text with the beginning of the next.
+const Separator = "\x01"
+
 // EscapeLike makes SQL's LIKE … ESCAPE '!' take a text as it is.
 func EscapeLike(s string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)

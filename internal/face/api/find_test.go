@@ -93,7 +93,8 @@ func TestFindApps(t *testing.T) {
 			"search=" + url.QueryEscape(`100% \O_`): {"ärger"},
 			"search=_":                              {"ärger"},
 			"search=stripes":                        {"Zebra"},
-			"search=stripes%0Azebra":                nil,
+			"search=zebra%0Astripes":                nil,
+			"search=%0A":                            nil,
 			"plugin_type=inline":                    {"banner"},
 			"is_global=true&ordering=name":          {"Beacon", "Ｆｕｌｌ"},
 			"is_global=false&ordering=name":         {"banner", "broken", "Zebra", "ärger"},
@@ -124,7 +125,7 @@ func TestFindApps(t *testing.T) {
 		}
 		for query, attr := range map[string]string{
 			"ordering=id": "ordering", "ordering=": "ordering", "ordering=--name": "ordering", "plugin_type=": "plugin_type", "plugin_type=Local": "plugin_type",
-			"is_global=1": "is_global", "update=": "update", "state=on": "state", "site=0": "site", "id=": "id", "id=1,,2": "id", "id=x": "id", "site=1000000": "site", "search=%00": "search",
+			"is_global=1": "is_global", "update=": "update", "state=on": "state", "site=0": "site", "id=": "id", "id=1,,2": "id", "id=x": "id", "site=1000000": "site", "search=%00": "search", "search=a%01b": "search",
 			"ordering=name&after=0.7": "after",
 		} {
 			if got := r.send(r.key, "GET", apps+"?"+query, ""); got.status != 400 || !strings.Contains(got.body, `"attr":"`+attr+`"`) {

@@ -155,7 +155,7 @@ func TestInviteStatus(t *testing.T) {
 		for query, want := range map[string]string{
 			"": "ada ben", "status=pending": "ada", "status=expired": "ben", "status=accepted": "cleo", "status=any": "ada ben cleo",
 			"status=accepted,pending": "ada cleo", "level=admin": "ada", "level=1": "ben", "level=1&status=any": "ben cleo", "delivery=none&status=any": "ada ben cleo",
-			"delivery=sent": "", "search=ADA": "ada", "search=%25_!": "ben", "search=cleo%40x&status=any": "cleo", "search=%25": "ben", "search=x.example": "ada ben",
+			"delivery=sent": "", "search=ADA": "ada", "search=%25_!": "ben", "search=cleo%40x&status=any": "cleo", "search=%25": "ben", "search=x.example%20b": "", "search=%20": "", "search=x.example": "ada ben",
 			"id=" + ids["cleo"] + "&status=any": "cleo", "id=" + ids["cleo"]: "", "status=any&limit=1&offset=3": "",
 		} {
 			list := r.wantStatus(r.key, "GET", invites+"?"+query, "", 200).body
