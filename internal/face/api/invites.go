@@ -218,7 +218,7 @@ func pathUUID(r *http.Request, name string) string { return parsedUUID(r.PathVal
 
 func parsedUUID(text string) string {
 	id, err := uuid.Parse(text)
-	if err != nil {
+	if err != nil || len(text) != len(id.String()) { // uuid takes braces, urn:uuid: and no hyphens, too
 		return ""
 	}
 	return id.String()

@@ -139,6 +139,23 @@ func TestWhoMayInvite(t *testing.T) {
 	})
 }
 
+// A UUID has one form, which is that of the organization's in the path.
+func TestFormsOfUUIDs(t *testing.T) {
+	each(t, func(r *rig) {
+		invite, member := r.invite("ada@x.example"), r.owner.User.UUID
+		for _, form := range []func(string) string{
+			func(id string) string { return "{" + id + "}" },
+			func(id string) string { return "urn:uuid:" + id },
+			func(id string) string { return strings.ReplaceAll(id, "-", "") },
+		} {
+			r.wantStatus(r.key, "GET", "/api/organizations/"+form(r.org.ID), "", 404)
+			r.wantStatus(r.key, "DELETE", invites+form(invite), "", 404)
+			r.wantStatus(r.key, "GET", "/members/"+form(member), "", 404)
+			r.wantStatus(r.key, "GET", invites+"?id="+form(invite), "", 400)
+		}
+	})
+}
+
 // What became of an invite can be asked, for 30 days after it was accepted, too.
 func TestInviteStatus(t *testing.T) {
 	each(t, func(r *rig) {
