@@ -17,6 +17,9 @@ const MaxLength = 254
 
 var errAddress = errors.New("not an e-mail address of the form name@host.example")
 
+// ErrTooLong says that an address is longer than MaxLength, its domain in ASCII.
+var ErrTooLong = fmt.Errorf("longer than %d characters", MaxLength)
+
 // localhost is the one host without a dot that mail is sent to and from.
 const localhost = "localhost"
 
@@ -34,7 +37,7 @@ func Parse(s string) (string, error) {
 		}
 	}
 	if len(local)+1+len(domain) > MaxLength {
-		return "", fmt.Errorf("longer than %d characters", MaxLength)
+		return "", ErrTooLong
 	}
 	return strings.ToLower(local) + "@" + domain, nil
 }

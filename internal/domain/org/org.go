@@ -2,6 +2,7 @@
 package org
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +118,9 @@ func ParseEmail(field, text string) (string, error) {
 		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, not %d.", address.MaxLength, n)
 	}
 	email, err := address.Parse(text)
+	if errors.Is(err, address.ErrTooLong) {
+		return "", fault.Field(fault.TooLong, field, "Must be at most %d characters long, with its domain in ASCII (xn--…).", address.MaxLength)
+	}
 	if err != nil || !strings.Contains(address.DomainOf(email), ".") {
 		return "", fault.Field(fault.Invalid, field, "Must be an e-mail address like name@example.com.")
 	}

@@ -18,6 +18,8 @@ func TestParseEmail(t *testing.T) {
 		"a@localhost":                           fault.Invalid,
 		strings.Repeat("a", 244) + "@x.example": fault.Invalid, // 254 characters
 		strings.Repeat("a", 245) + "@x.example": fault.TooLong,
+		// 197 characters, 257 with its domain in ASCII
+		strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("ü", 12)+".", 10) + "cc": fault.TooLong,
 	} {
 		got, err := org.ParseEmail("f", text)
 		if !fault.Is(err, kind) || fault.Of(err)[0].Field != "f" {
