@@ -119,24 +119,12 @@ func moment(q url.Values, field string) (time.Time, error) {
 // appendAudit appends an entry as admins see it.
 func appendAudit(b []byte, e activity.Stored) []byte {
 	b = appendEntry(append(b, '{'), e)
-	b = appendReference(b, "key_id", e.KeyID)
-	b = appendReference(b, "session_id", e.SessionID)
+	b = wire.AppendIntOrNull(b, "key_id", e.KeyID)
+	b = wire.AppendIntOrNull(b, "session_id", e.SessionID)
 	b = wire.AppendField(b, "address", e.Address)
-	b = appendReference(b, "number", e.Number)
-	if e.Hash == "" {
-		b = wire.AppendJSON(b, "hash", "")
-	} else {
-		b = wire.AppendField(b, "hash", e.Hash)
-	}
+	b = wire.AppendIntOrNull(b, "number", e.Number)
+	b = wire.AppendFieldOrNull(b, "hash", e.Hash)
 	return append(wire.AppendBool(b, "erased", e.Erased), '}')
-}
-
-// appendReference appends a number, or null for none.
-func appendReference(b []byte, name string, n int64) []byte {
-	if n == 0 {
-		return wire.AppendJSON(b, name, "")
-	}
-	return wire.AppendInt(b, name, n)
 }
 
 const ndjson = "application/x-ndjson"

@@ -50,6 +50,14 @@ func AppendUser(b []byte, u org.User) []byte {
 	return append(wire.AppendJSON(b, "hedgehog_config", "{}"), '}')
 }
 
+// appendUserOrNull appends "name": and a user, or null for none.
+func appendUserOrNull(b []byte, name string, u org.User) []byte {
+	if u.ID == 0 {
+		return wire.AppendJSON(b, name, "")
+	}
+	return AppendUser(wire.AppendName(b, name), u)
+}
+
 // readInvite reads the request fields of the contract, section 2.2, and send_email.
 func readInvite(o wire.Object) invite.Draft {
 	return invite.Draft{

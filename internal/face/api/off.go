@@ -75,10 +75,6 @@ func appendOff(b []byte, name string, o plugin.Off) []byte {
 		return wire.AppendJSON(b, name, "")
 	}
 	b = wire.AppendField(append(wire.AppendName(b, name), '{'), "reason", o.Reason)
-	if o.By.ID == 0 {
-		b = wire.AppendJSON(b, "by", "")
-	} else {
-		b = AppendUser(wire.AppendName(b, "by"), o.By)
-	}
+	b = appendUserOrNull(b, "by", o.By)
 	return append(wire.AppendTime(b, "at", o.At), '}')
 }

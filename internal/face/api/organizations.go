@@ -22,10 +22,7 @@ func appendOrganization(b []byte, o org.Mine) []byte {
 	b = wire.AppendBool(b, "members_can_manage_apps", o.MembersCanManageApps)
 	b = wire.AppendStrings(b, "allowed_domains", o.AllowedDomains)
 	b = wire.AppendTime(b, "created_at", o.CreatedAt)
-	if o.InviteTTL == 0 {
-		return append(wire.AppendJSON(b, "invite_ttl", ""), '}')
-	}
-	return append(wire.AppendInt(b, "invite_ttl", o.InviteTTL), '}')
+	return append(wire.AppendIntOrNull(b, "invite_ttl", o.InviteTTL), '}')
 }
 
 // AppendMember appends a member. Their id is their user's uuid, which paths name.

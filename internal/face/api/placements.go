@@ -27,26 +27,14 @@ func appendPlacementFields(b []byte, p site.Placement) []byte {
 	b = wire.AppendField(b, "name", p.Name)
 	b = wire.AppendBool(b, "enabled", p.Enabled)
 	b = wire.AppendInt(b, "position", p.Position)
-	b = appendNumber(b, "version", p.Version)
-	b = appendNumber(b, "running", p.Running)
-	if p.Held == "" {
-		b = wire.AppendJSON(b, "held", "")
-	} else {
-		b = wire.AppendField(b, "held", p.Held)
-	}
+	b = wire.AppendIntOrNull(b, "version", p.Version)
+	b = wire.AppendIntOrNull(b, "running", p.Running)
+	b = wire.AppendFieldOrNull(b, "held", p.Held)
 	b = wire.AppendStrings(b, "paths", p.Paths)
 	b = wire.AppendJSON(b, "config", p.Config)
 	b = wire.AppendJSON(b, "values", p.Values)
 	b = wire.AppendTime(b, "created_at", p.CreatedAt)
 	return wire.AppendTime(b, "updated_at", p.UpdatedAt)
-}
-
-// appendNumber appends a number of a version; 0 is null.
-func appendNumber(b []byte, name string, n int64) []byte {
-	if n == 0 {
-		return wire.AppendJSON(b, name, "")
-	}
-	return wire.AppendInt(b, name, n)
 }
 
 func readPlacement(o wire.Object) site.PlacementDraft {
@@ -68,30 +56,6 @@ func readConfig(o wire.Object) patch.Field[[]site.Value] {
 
 func writePlacement(w http.ResponseWriter, status int, p site.Placement) error {
 	return wire.Write(w, status, func(b []byte) []byte { return appendPlacement(b, p) })
-}
-
-func (a *API) listPlacements(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Sites.Apps(r.Context(), c, siteID(r), p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendPlacement)
-}
-
-func (a *API) listSitesOfApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Sites.PlacementsOf(r.Context(), c, pluginID(r), p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendPlacementOf)
 }
 
 func (a *API) placeApp(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -144,8 +108,7 @@ func (a *API) previewApp(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	return wire.Write(w, http.StatusOK, func(b []byte) []byte {
+	return writeSecret(w, http.StatusOK, func(b []byte) []byte {
 		b = wire.AppendField(append(b, '{'), "url", p.URL)
 		return append(wire.AppendTime(b, "expires_at", p.ExpiresAt), '}')
 	})

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/site"
@@ -86,18 +88,6 @@ func (a *API) deleteSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return wire.WriteNothing(w)
 }
 
-func (a *API) listHistory(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Sites.History(r.Context(), c, siteID(r), p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendRevision)
-}
-
 // appendRevision appends what the manifest of a site said for a while.
 func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendInt(append(b, '{'), "revision", v.Number)
@@ -143,15 +133,10 @@ func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
+	read := func(ctx context.Context, c access.Caller, id int64, p page.Page) (page.Found[site.AppHealth], error) {
+		return a.Sites.HealthOfSite(ctx, c, id, since, p)
 	}
-	found, err := a.Sites.HealthOfSite(r.Context(), c, siteID(r), since, p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendAppHealth)
+	return listOf(a, read, appendAppHealth)(w, r, c)
 }
 
 func appendAppHealth(b []byte, h site.AppHealth) []byte {

@@ -62,12 +62,7 @@ func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func appendReview(b []byte, r plugin.Review) []byte {
-	b = append(b, '{')
-	if r.Number == 0 {
-		b = wire.AppendJSON(b, "version", "")
-	} else {
-		b = wire.AppendInt(b, "version", r.Number)
-	}
+	b = wire.AppendIntOrNull(append(b, '{'), "version", r.Number)
 	b = wire.AppendField(b, "tag", r.Tag)
 	b = wire.AppendField(b, "commit", r.Commit)
 	b = wire.AppendJSON(b, "config_schema", r.Schema)
@@ -99,11 +94,7 @@ func appendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendField(b, "commit", v.Commit)
 	b = wire.AppendField(b, "sha256", v.SHA256)
 	b = wire.AppendField(b, "message", v.Message)
-	if v.CreatedBy.ID == 0 {
-		b = wire.AppendJSON(b, "created_by", "")
-	} else {
-		b = AppendUser(wire.AppendName(b, "created_by"), v.CreatedBy)
-	}
+	b = appendUserOrNull(b, "created_by", v.CreatedBy)
 	b = wire.AppendTime(b, "created_at", v.CreatedAt)
 	b = wire.AppendBool(b, "current", v.Current)
 	return append(appendOff(b, "withdrawn", v.Withdrawn), '}')

@@ -117,18 +117,6 @@ func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	return writeSecret(w, http.StatusOK, func(b []byte) []byte { return AppendWebhook(b, h) })
 }
 
-func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := wire.ReadPage(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Events.Deliveries(r.Context(), c, webhookID(r), p)
-	if err != nil {
-		return err
-	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendDelivery)
-}
-
 func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err

@@ -122,10 +122,7 @@ func appendFault(b []byte, f *fault.Error) []byte {
 	b = AppendField(b, "type", r.kind)
 	b = AppendField(b, "code", r.code)
 	b = AppendField(b, "detail", f.Detail)
-	if f.Field == "" {
-		return AppendJSON(b, "attr", "")
-	}
-	return AppendField(b, "attr", f.Field)
+	return AppendFieldOrNull(b, "attr", f.Field)
 }
 
 // seconds rounds up, so that who waits as long has waited enough.

@@ -117,21 +117,13 @@ func Link(w http.ResponseWriter, next string) {
 // one, each appended by item. next is what Next has.
 func AppendPage[T any](b []byte, r *http.Request, baseURL, next string, p page.Page, f page.Found[T], item func([]byte, T) []byte) []byte {
 	b = AppendInt(b, "count", int64(f.Count))
-	b = appendURL(b, "next", next)
+	b = AppendFieldOrNull(b, "next", next)
 	previous := ""
 	if p.Offset > 0 {
 		previous = link(r, baseURL, page.Page{Limit: p.Limit, Offset: max(0, p.Offset-p.Limit)})
 	}
-	b = appendURL(b, "previous", previous)
+	b = AppendFieldOrNull(b, "previous", previous)
 	return AppendList(AppendName(b, "results"), f.Items, item)
-}
-
-// appendURL appends "name": and a url; "" is null.
-func appendURL(b []byte, name, url string) []byte {
-	if url == "" {
-		return AppendJSON(b, name, "")
-	}
-	return AppendField(b, name, url)
 }
 
 // AppendList appends items as an array.

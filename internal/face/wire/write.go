@@ -108,6 +108,14 @@ func AppendField(b []byte, name, value string) []byte {
 	return AppendString(AppendName(b, name), value)
 }
 
+// AppendFieldOrNull is AppendField; an empty text is null.
+func AppendFieldOrNull(b []byte, name, value string) []byte {
+	if value == "" {
+		return AppendJSON(b, name, "")
+	}
+	return AppendField(b, name, value)
+}
+
 // AppendName appends "name": after a comma, unless the object begins here.
 func AppendName(b []byte, name string) []byte {
 	if n := len(b); n > 0 && b[n-1] != '{' {
@@ -134,6 +142,14 @@ func AppendStrings(b []byte, name string, all []string) []byte {
 // AppendInt appends "name": and a number.
 func AppendInt(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(AppendName(b, name), n, 10)
+}
+
+// AppendIntOrNull is AppendInt; 0 is null.
+func AppendIntOrNull(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return AppendJSON(b, name, "")
+	}
+	return AppendInt(b, name, n)
 }
 
 // AppendBool appends "name": and true or false.
