@@ -48,13 +48,11 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 // SQLite writes to the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	args := make([]any, 0, 8+len(fields))
-	args = append(args, p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt)
-	query := append(make([]byte, 0, 400), `UPDATE plugins SET revision = $3, exports = $4, shared_at = $5, updated_at = $6`...)
+	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt)
+	query := `UPDATE plugins SET revision = $3, exports = $4, shared_at = $5, updated_at = $6`
 	set := func(column string, value any) {
 		args = append(args, value)
-		query = append(append(append(query, `, `...), column...), ` = $`...)
-		query = strconv.AppendInt(query, int64(len(args)), 10)
+		query += `, ` + column + ` = $` + strconv.Itoa(len(args))
 	}
 	for _, f := range fields {
 		if !f.same(&before, &p) {
@@ -67,8 +65,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	if p.Name != before.Name || p.Description != before.Description {
 		set(`search`, p.search())
 	}
-	query = append(query, ` WHERE organization_id = $1 AND id = $2`...)
-	return db.Exec(ctx, tx, string(query), args...)
+	return db.Exec(ctx, tx, query+` WHERE organization_id = $1 AND id = $2`, args...)
 }
 
 // selectVisible reads the owner's name only if the caller does not know it: that would be a
