@@ -50,13 +50,25 @@ func compressed(text []byte) []byte {
 // Encode returns the body of an answer as its client takes it, compressed or not, and names the
 // coding in the header.
 func Encode(w http.ResponseWriter, body []byte) []byte {
-	if len(body) < minGzip {
-		return body
+	return encode(w, codingFor(w, len(body)), body)
+}
+
+// codingFor is the coding that an answer of n bytes has: gzip, or "".
+func codingFor(w http.ResponseWriter, n int) string {
+	if n < minGzip {
+		return ""
 	}
 	w.Header().Add("Vary", "Accept-Encoding")
-	if from, ok := w.(interface{ holder() *Holder }); !ok || !from.holder().Gzip {
+	if holderOf(w).Gzip {
+		return gzipCoding
+	}
+	return ""
+}
+
+func encode(w http.ResponseWriter, coding string, body []byte) []byte {
+	if coding == "" {
 		return body
 	}
-	w.Header().Set("Content-Encoding", gzipCoding)
+	w.Header().Set("Content-Encoding", coding)
 	return compressed(body)
 }

@@ -28,22 +28,24 @@ func NewHolder(r *http.Request) Holder {
 
 func (h *Holder) holder() *Holder { return h }
 
+// holderOf is the Holder of an answer; one that bounds nothing if it has none.
+func holderOf(w http.ResponseWriter) *Holder {
+	if of, ok := w.(interface{ holder() *Holder }); ok {
+		return of.holder()
+	}
+	return &Holder{}
+}
+
 // has reports whether the client has what a tag names.
 func (h *Holder) has(tag Tag) bool { return h.noneMatch != nil && tag.In(h.noneMatch, true) }
 
-func (h *Holder) hold(n int) error {
+// Hold counts n bytes of an answer until the request ends, or fails with a fault of kind
+// Busy. A ResponseWriter without a Holder is not counted.
+func Hold(w http.ResponseWriter, n int) error {
+	h := holderOf(w)
 	if h.Change {
 		h.Request.Add(n)
 		return nil
 	}
 	return h.Request.Take(n)
-}
-
-// Hold counts n bytes of an answer until the request ends, or fails with a fault of kind
-// Busy. A ResponseWriter without a Holder is not counted.
-func Hold(w http.ResponseWriter, n int) error {
-	if h, ok := w.(interface{ hold(n int) error }); ok {
-		return h.hold(n)
-	}
-	return nil
 }

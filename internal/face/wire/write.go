@@ -32,25 +32,15 @@ func WriteTagged(w http.ResponseWriter, status int, tag Tag, body func(b []byte)
 // send answers with what is in the buffer; without a tag if it is zero, or no cache may keep it.
 func (buf *buffer) send(w http.ResponseWriter, status int, tag Tag) error {
 	h := w.Header()
-	from, _ := w.(interface{ holder() *Holder })
-	coding := ""
-	if len(buf.b) >= minGzip {
-		h.Add("Vary", "Accept-Encoding")
-		if from != nil && from.holder().Gzip {
-			coding = gzipCoding
-		}
-	}
+	coding := codingFor(w, len(buf.b))
 	tagged := tag != (Tag{}) && h["Cache-Control"] == nil
-	if tagged && from != nil && from.holder().has(tag) {
+	if tagged && holderOf(w).has(tag) {
 		h["Etag"] = []string{string(tag.append(nil, coding))}
 		h["Cache-Control"] = privateNoCache
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if coding != "" {
-		buf.b = compressed(buf.b)
-		h.Set("Content-Encoding", coding)
-	}
+	buf.b = encode(w, coding, buf.b)
 	both := strconv.AppendInt(make([]byte, 0, 48), int64(len(buf.b)), 10) // one text and one slice for two headers
 	digits := len(both)
 	if tagged {
