@@ -81,7 +81,7 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 // scheme or address that is refused or a body that is too large, else
 // UpstreamUnavailable. No error tells the url's path, query or credentials.
 func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
-	if err := c.checkURL(req.URL); err != nil {
+	if err := c.Refused(req.URL); err != nil {
 		return nil, err
 	}
 	resp, err := c.http.Do(req)
@@ -97,10 +97,6 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	return resp, nil
 }
 
-// Refused is the fault, on "url", of a url that is refused as it is written; what a name leads to
-// is found out when it is dialed.
-func (c *Client) Refused(u *url.URL) error { return c.checkURL(u) }
-
 // Classes of errors of Post.
 const (
 	ErrorAddress     = "address"     // a name that does not resolve, or an address that is refused
@@ -115,7 +111,7 @@ const (
 // connection breaks.
 func (c *Client) Post(ctx context.Context, to string, headers map[string]string, body []byte) (status int, class string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil || c.checkURL(req.URL) != nil {
+	if err != nil || c.Refused(req.URL) != nil {
 		return 0, ErrorAddress
 	}
 	for name, value := range headers {
@@ -168,7 +164,9 @@ func checkAnswer(host string, resp *http.Response) error {
 	return nil
 }
 
-func (c *Client) checkURL(u *url.URL) error {
+// Refused is the fault, on "url", of a url that is refused as it is written; what a name leads to
+// is found out when it is dialed.
+func (c *Client) Refused(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return fault.Field(fault.Invalid, "url", "The url must lead to http or https.")
 	}
@@ -200,7 +198,7 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fault.New(fault.UpstreamUnavailable, "%s redirects more than %d times.", via[0].URL.Host, maxRedirects)
 	}
-	if err := c.checkURL(req.URL); err != nil {
+	if err := c.Refused(req.URL); err != nil {
 		return err
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme == "http" {
