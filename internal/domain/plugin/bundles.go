@@ -9,6 +9,7 @@ import (
 
 	"foyer/internal/base/cache"
 	"foyer/internal/base/compress"
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
@@ -84,7 +85,7 @@ var errGone = fault.New(fault.Gone, "The app is disabled, or this version of it 
 // nothing is the current bundle of a plugin that is disabled: a module, so that pages which
 // import it go on.
 var nothing = sync.OnceValue(func() *Script {
-	return &Script{SHA256: sha256Hex(emptyModule), JS: []byte(emptyModule), Gzip: compress.Gzip([]byte(emptyModule)), Disabled: true}
+	return &Script{SHA256: digest.SHA256(emptyModule), JS: []byte(emptyModule), Gzip: compress.Gzip([]byte(emptyModule)), Disabled: true}
 })
 
 const emptyModule = "export {};\n"

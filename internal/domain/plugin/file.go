@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/infra/bundle"
@@ -181,5 +182,5 @@ func sumOf(files []File) string {
 	for _, f := range files {
 		fmt.Fprintf(&list, "%s %s\n", f.SHA256, f.Name)
 	}
-	return sha256Hex(list.String())
+	return digest.SHA256(list.String())
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -69,7 +70,7 @@ func TestPictures(t *testing.T) {
 			r.Fatalf("got %+v, %v", s, err)
 		}
 		for _, f := range s.Files {
-			if f.Text != contents[f.Name] || f.Size != len(f.Text) || f.SHA256 != sha256Hex(f.Text) || (f.Warning != "") != (f.Name == "site.ts") {
+			if f.Text != contents[f.Name] || f.Size != len(f.Text) || f.SHA256 != digest.SHA256(f.Text) || (f.Warning != "") != (f.Name == "site.ts") {
 				r.Errorf("got %+v", f)
 			}
 		}

@@ -3,10 +3,9 @@ package plugin
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/bundle"
@@ -77,14 +76,9 @@ func (s Service) compile(ctx context.Context, organizationID string, texts map[s
 	b := build{files: make([]File, len(result.Files)), site: result.Site != "", bundle: result.Bundle}
 	for i, f := range result.Files {
 		text := texts[f.Name]
-		b.files[i] = File{File: f, Text: text, SHA256: sha256Hex(text), Size: len(text)}
+		b.files[i] = File{File: f, Text: text, SHA256: digest.SHA256(text), Size: len(text)}
 	}
 	return b, nil
-}
-
-func sha256Hex(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // add stores a build as the newest version of a plugin, and makes it the current one.

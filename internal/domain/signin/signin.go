@@ -7,12 +7,11 @@ import (
 	"context"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
@@ -110,10 +109,7 @@ func (s Service) newLink(u org.User, mailed bool) (token string, l link) {
 func (s Service) url(token string) string { return s.BaseURL + "/signin/" + token }
 
 // hashOf is what is stored of a secret text.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(text string) string { return digest.SHA256(text) }
 
 var errExpired = fault.New(fault.Expired, "The link is past its time: it works for 15 minutes. Ask for another one.")
 

@@ -3,13 +3,12 @@ package site
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/url"
 	"strings"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -59,10 +58,7 @@ type preview struct {
 }
 
 // hashOf is what is stored of the token of a preview.
-func hashOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(token string) string { return digest.SHA256(token) }
 
 // Preview makes a link to a page of a site that, in that tab alone, runs a version of an app with
 // values, placed or not. Values that are not given are the version's defaults.

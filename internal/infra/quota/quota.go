@@ -4,11 +4,10 @@ package quota
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 )
@@ -59,10 +58,7 @@ func CountMail(ctx context.Context, tx *db.Tx, email string, limit int, now time
 }
 
 // hashOf is how an address is stored that a user only wanted: nothing leads from the user to it when they are erased.
-func hashOf(email string) string {
-	sum := sha256.Sum256([]byte(email))
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(email string) string { return digest.SHA256(email) }
 
 // ForgetAddress removes what is counted for an address.
 func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
