@@ -213,6 +213,36 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// large are the packages that may have more lines than others: docs/architecture.md says why.
+var large = []string{
+	"client",
+	"internal/domain/access", "internal/domain/activity", "internal/domain/event", "internal/domain/invite",
+	"internal/domain/org", "internal/domain/plugin", "internal/domain/site",
+	"internal/face/api", "internal/face/cli", "internal/face/console", "internal/face/wire",
+	"internal/infra/db", "internal/server",
+}
+
+func TestPackagesAreSmall(t *testing.T) {
+	t.Parallel()
+	const longest = 1200
+	lines := map[string]int{}
+	for _, f := range files(t) {
+		if f.test() {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[filepath.ToSlash(filepath.Dir(f.path))] += bytes.Count(content, []byte("\n"))
+	}
+	for folder, n := range lines {
+		if n > longest && !slices.Contains(large, folder) {
+			t.Errorf("%s has %d lines, at most %d are allowed: split it by topic", folder, n, longest)
+		}
+	}
+}
+
 // root is the repository, seen from here.
 const root = "../.."
 
