@@ -64,18 +64,6 @@ var types = map[change]string{
 	{activity.Webhook, activity.Tested}: Test,
 }
 
-// Types lists all types of events, in the order of their names.
-func Types() []string {
-	var all []string
-	for _, name := range types {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // takes reports whether a list of types has one, by its name or as app.*.
 func takes(list []string, name string) bool {
 	kind, _, _ := strings.Cut(name, ".")

@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -141,10 +142,10 @@ func checkEvents(f patch.Field[[]string]) error {
 	return nil
 }
 
-// Choices lists what a webhook can be for: types, and all of a kind as app.*.
+// Choices lists what a webhook can be for: types, in the order of their names, and all of a kind as app.*.
 func Choices() []string {
 	var all []string
-	for _, name := range Types() {
+	for _, name := range slices.Compact(slices.Sorted(maps.Values(types))) {
 		kind, _, _ := strings.Cut(name, ".")
 		if every := kind + ".*"; !slices.Contains(all, every) {
 			all = append(all, every)

@@ -354,8 +354,8 @@ const (
 	keepHours   = 90 * 24 * time.Hour
 )
 
-// Tidy makes hours of minutes that are old, and removes hours that are.
-func (c *Counts) Tidy(ctx context.Context) error {
+// tidy makes hours of minutes that are old, and removes hours that are.
+func (c *Counts) tidy(ctx context.Context) error {
 	now := c.DB.Now()
 	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		return tidyCounts(ctx, tx, now.Add(-keepMinutes).Unix()/3600*60, now.Add(-keepHours))

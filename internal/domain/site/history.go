@@ -155,7 +155,7 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, ol
 // Tidy removes what is kept only for a time.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
-	if err := s.Manifests.Counts.Tidy(ctx); err != nil {
+	if err := s.Manifests.Counts.tidy(ctx); err != nil {
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {

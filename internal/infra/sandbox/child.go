@@ -54,7 +54,7 @@ func work(name string, stdin io.Reader, stdout io.Writer, tasks map[string]Task)
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	runtime.GOMAXPROCS(1) // a pool counts one core for each child
 	debug.SetMaxStack(maxStack)
-	debug.SetMemoryLimit(MaxMemory * 3 / 4) // collect harder before the hard limit ends it all
+	debug.SetMemoryLimit(maxMemory * 3 / 4) // collect harder before the hard limit ends it all
 	if err := confine(); err != nil {
 		return fmt.Errorf("limit the child: %w", err)
 	}

@@ -30,13 +30,13 @@ var errShot = errors.New("ended from outside, as the kernel does when memory is 
 func autopsy(exitCode int, trace string) (reason string, err error) {
 	switch {
 	case exitCode == exitOutOfTime:
-		return fmt.Sprintf("it took more than %v of processor time", MaxCPU), nil
+		return fmt.Sprintf("it took more than %v of processor time", maxCPU), nil
 	case exitCode == -1:
 		return "", errShot
 	case strings.Contains(trace, "stack overflow"):
 		return "its input is nested too deeply", nil
 	case outOfMemory(trace):
-		return fmt.Sprintf("it used more than %d MB of memory", MaxMemory>>20), nil
+		return fmt.Sprintf("it used more than %d MB of memory", maxMemory>>20), nil
 	}
 	return crashed, nil
 }

@@ -45,8 +45,8 @@ func confine() error {
 		resource  int
 		soft, max uint64
 	}{
-		{syscall.RLIMIT_DATA, mapped + MaxMemory, mapped + MaxMemory},
-		{syscall.RLIMIT_CPU, uint64(MaxCPU / time.Second), uint64(MaxWall / time.Second)},
+		{syscall.RLIMIT_DATA, mapped + maxMemory, mapped + maxMemory},
+		{syscall.RLIMIT_CPU, uint64(maxCPU / time.Second), uint64(maxWall / time.Second)},
 		{syscall.RLIMIT_CORE, 0, 0},
 		{syscall.RLIMIT_NOFILE, 0, 0}, // no new file or socket
 	} {

@@ -19,7 +19,7 @@ func confine() error {
 	go func() {
 		used := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 		for range time.Tick(10 * time.Millisecond) {
-			if metrics.Read(used); used[0].Value.Uint64() > MaxMemory {
+			if metrics.Read(used); used[0].Value.Uint64() > maxMemory {
 				panic("out of memory")
 			}
 		}

@@ -20,10 +20,10 @@ import (
 
 // What one child may use.
 const (
-	MaxMemory = 512 << 20        // bytes, on top of what the program maps when it starts
-	MaxCPU    = 5 * time.Second  // processor time; whole seconds
-	MaxWall   = 15 * time.Second // time from start to end
-	MaxAnswer = 16 << 20         // bytes of answer
+	maxMemory = 512 << 20        // bytes, on top of what the program maps when it starts
+	maxCPU    = 5 * time.Second  // processor time; whole seconds
+	maxWall   = 15 * time.Second // time from start to end
+	maxAnswer = 16 << 20         // bytes of answer
 	maxStack  = 64 << 20         // bytes of one goroutine's stack
 	maxStderr = 64 << 10         // bytes: holds any error and the head of any crash
 	maxLogged = 4 << 10          // bytes of a crash's stacks
@@ -74,9 +74,9 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, MaxWall, errWall)
+	ctx, cancel := context.WithTimeoutCause(ctx, maxWall, errWall)
 	defer cancel()
-	answer, complaint := capped{max: MaxAnswer}, capped{max: maxStderr}
+	answer, complaint := capped{max: maxAnswer}, capped{max: maxStderr}
 	cmd := exec.CommandContext(ctx, self, command, task)
 	cmd.Dir = "/"
 	cmd.Env = []string{} // nil would hand down the server's, secrets included
@@ -92,11 +92,11 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	var exit *exec.ExitError
 	switch {
 	case answer.over:
-		return nil, &KilledError{Reason: fmt.Sprintf("it answered more than %d MB", MaxAnswer>>20)}
+		return nil, &KilledError{Reason: fmt.Sprintf("it answered more than %d MB", maxAnswer>>20)}
 	case err == nil:
 		return answer.kept.Bytes(), nil
 	case errors.Is(context.Cause(ctx), errWall):
-		return nil, &KilledError{Reason: fmt.Sprintf("it took longer than %v", MaxWall)}
+		return nil, &KilledError{Reason: fmt.Sprintf("it took longer than %v", maxWall)}
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !errors.As(err, &exit):

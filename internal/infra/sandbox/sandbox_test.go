@@ -227,8 +227,8 @@ func TestLongWait(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := pool.Run(t.Context(), "Acme", "echo", nil)
-		if waited := time.Since(start); !fault.Is(err, fault.Busy) || waited <= MaxWall {
-			t.Errorf("got %v after %v, want Busy after the time of a child, %v", err, waited, MaxWall)
+		if waited := time.Since(start); !fault.Is(err, fault.Busy) || waited <= maxWall {
+			t.Errorf("got %v after %v, want Busy after the time of a child, %v", err, waited, maxWall)
 		}
 
 		ctx, cancel := context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ import (
 )
 
 // In all, an installation has 30 s for its upstream, and 64 MiB
-// (smartgit.MaxRefsBytes and MaxPackBytes).
+// (maxRefsBytes and maxPackBytes of smartgit).
 const (
 	refsTime = 10 * time.Second
 	packTime = 20 * time.Second

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// MaxBytes is the most that one connection may bring in, headers and
+	// maxReceived is the most that one connection may bring in, headers and
 	// framing included, whatever a caller of Do allows for the body.
-	MaxBytes = 64 << 20
+	maxReceived = 64 << 20
 
 	maxHeaderBytes = 64 << 10
 	maxRedirects   = 5
@@ -70,7 +70,7 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 		if err != nil {
 			return nil, err
 		}
-		return &limitedConn{Conn: conn, left: MaxBytes}, nil
+		return &limitedConn{Conn: conn, left: maxReceived}, nil
 	}
 	transport.DisableCompression, transport.MaxResponseHeaderBytes = true, maxHeaderBytes
 	return c

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// MaxRefsBytes bounds the list of refs.
-	MaxRefsBytes = 8 << 20
-	// MaxPackBytes bounds a pack.
-	MaxPackBytes = 56 << 20
+	// maxRefsBytes bounds the list of refs.
+	maxRefsBytes = 8 << 20
+	// maxPackBytes bounds a pack.
+	maxPackBytes = 56 << 20
 
 	agent = "foyer"
 )
@@ -55,7 +55,7 @@ func Open(ctx context.Context, client *egress.Client, remote Remote) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := client.Do(req, MaxRefsBytes)
+	resp, err := client.Do(req, maxRefsBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *Session) fetch(ctx context.Context, object, filter string, w io.Writer)
 	}
 	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
 	req.Header.Set("Accept", "application/x-git-upload-pack-result")
-	resp, err := s.client.Do(req, MaxPackBytes)
+	resp, err := s.client.Do(req, maxPackBytes)
 	if err != nil {
 		return false, err
 	}
