@@ -33,9 +33,9 @@ func (n Names) check(i Invite) (org.User, error) {
 	if !n.FirstName.Set {
 		n.FirstName = patch.Of(i.FirstName)
 	}
-	first, err := org.CheckPersonName("first_name", n.FirstName, maxFirstName)
+	first, err := org.CheckFirstName(n.FirstName)
 	faults.Add(err)
-	last, err := org.CheckPersonName("last_name", n.LastName, maxLastName)
+	last, err := org.CheckLastName(n.LastName)
 	faults.Add(err)
 	return org.User{Email: i.TargetEmail, FirstName: first, LastName: last}, faults.Err()
 }

@@ -90,12 +90,8 @@ type Draft struct {
 	Fault       error              // why this is no draft at all
 }
 
-// The longest texts, in characters.
-const (
-	maxFirstName = 30
-	maxLastName  = 150
-	maxMessage   = 5_000
-)
+// maxMessage is the longest message, in characters.
+const maxMessage = 5_000
 
 // MaxBulk is how many invites fit in one request.
 const MaxBulk = 100
@@ -116,7 +112,7 @@ func (d Draft) check() (order, fault.List) {
 	var err error
 	o.email, err = checkEmail(d.TargetEmail)
 	faults.Add(err)
-	o.firstName, err = org.CheckPersonName("first_name", d.FirstName, maxFirstName)
+	o.firstName, err = org.CheckFirstName(d.FirstName)
 	faults.Add(err)
 	o.level, err = checkLevel(d.Level)
 	faults.Add(err)

@@ -30,9 +30,9 @@ func (p SelfPatch) check() (email, first, last string, err error) {
 		email, err = ParseEmail("email", p.Email.Value)
 		faults.Add(err)
 	}
-	first, err = CheckPersonName("first_name", p.FirstName, maxFirstName)
+	first, err = CheckFirstName(p.FirstName)
 	faults.Add(err)
-	last, err = CheckPersonName("last_name", p.LastName, maxLastName)
+	last, err = CheckLastName(p.LastName)
 	faults.Add(err)
 	return email, first, last, faults.Err()
 }

@@ -31,9 +31,19 @@ const (
 	maxLastName  = 150
 )
 
-// CheckPersonName reads a name of a person: on one line, and nothing that a mail program
-// would make a link of. Faults name the field.
-func CheckPersonName(field string, f patch.Field[string], limit int) (string, error) {
+// CheckFirstName reads the first name of a user. Faults name first_name.
+func CheckFirstName(f patch.Field[string]) (string, error) {
+	return checkPersonName("first_name", f, maxFirstName)
+}
+
+// CheckLastName reads the last name of a user. Faults name last_name.
+func CheckLastName(f patch.Field[string]) (string, error) {
+	return checkPersonName("last_name", f, maxLastName)
+}
+
+// checkPersonName reads a name of a person: on one line, and nothing that a mail program
+// would make a link of.
+func checkPersonName(field string, f patch.Field[string], limit int) (string, error) {
 	f.Value = strings.TrimSpace(f.Value)
 	if err := patch.Text(field, f, limit); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/infra/upstream"
 )
 
 // Plugin is one registered plugin. Its JSON texts are as they were sent, without
@@ -86,10 +87,10 @@ const maxStructure = 1 << 20
 
 // The longest texts, in characters.
 const (
-	maxName        = 200
+	maxName        = upstream.MaxName
 	maxDescription = 10_000
 	maxIcon        = 800
-	maxTag         = 200
+	maxTag         = upstream.MaxTag
 	maxMessage     = 500
 )
 

@@ -43,9 +43,9 @@ func showSearch(v *visit) (markup.Page, error) {
 	}
 	found.add(v.pages(found.Query))
 	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites, findKeys}
-	if strings.HasPrefix(found.Query, keyPrefix) {
+	if strings.HasPrefix(found.Query, access.KeyPrefix) {
 		kinds = []func(*visit, string) (Group, error){findKeys}
-		found.Query = found.Query[:min(len(found.Query), shownOfKey)] // of one that is pasted, no more comes back
+		found.Query = access.Prefix(found.Query) // of one that is pasted, no more comes back
 	}
 	for _, find := range kinds {
 		group, err := find(v, found.Query)
@@ -116,13 +116,6 @@ func findInvites(v *visit, q string) (Group, error) {
 		return Found{plaintext.Address(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
 	})
 }
-
-// keyPrefix is how each key begins: what begins so is searched among keys alone, by as much as lists
-// show of a key.
-const (
-	keyPrefix  = "foy_"
-	shownOfKey = len(keyPrefix) + 8
-)
 
 // findKeys finds those whose names have a text in them, or that begin so: among all that admins see, or one's own. The
 // API does not search them, and a page asks it four times at most.

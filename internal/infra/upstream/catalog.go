@@ -28,8 +28,8 @@ const (
 	// catalogInterval is how often Run looks for changes.
 	catalogInterval = 5 * time.Minute
 
-	// maxNameCharacters is the length of an app's name field.
-	maxNameCharacters = 200
+	// MaxName is the length of an app's name field, in characters.
+	MaxName = 200
 
 	maxCatalogBytes = 4 << 20
 	catalogTime     = 30 * time.Second
@@ -237,8 +237,8 @@ func parseEntry(element json.RawMessage) (Entry, error) {
 	switch {
 	case patch.Blank(e.Name):
 		return e, errors.New("it has no name")
-	case utf8.RuneCountInString(e.Name) > maxNameCharacters || strings.ContainsRune(e.Name, 0):
-		return e, fmt.Errorf("its name is longer than %d characters or has a NUL character", maxNameCharacters)
+	case utf8.RuneCountInString(e.Name) > MaxName || strings.ContainsRune(e.Name, 0):
+		return e, fmt.Errorf("its name is longer than %d characters or has a NUL character", MaxName)
 	}
 	var err error
 	e.remote, err = Parse(e.URL)

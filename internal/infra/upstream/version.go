@@ -11,8 +11,8 @@ import (
 	"foyer/internal/infra/upstream/smartgit"
 )
 
-// maxTagCharacters is the length of an app's tag field.
-const maxTagCharacters = 200
+// MaxTag is the length of an app's tag field, in characters.
+const MaxTag = 200
 
 // Version is a state of an app that its upstream offers.
 type Version struct {
@@ -34,7 +34,7 @@ func readVersions(refs []smartgit.Ref) versions {
 		switch {
 		case ref.Name == "HEAD":
 			v.head = Version{Tag: ref.Commit, Commit: ref.Commit, object: ref.Object}
-		case ok && utf8.RuneCountInString(tag) <= maxTagCharacters:
+		case ok && utf8.RuneCountInString(tag) <= MaxTag:
 			v.tags[tag] = Version{Tag: tag, Commit: ref.Commit, object: ref.Object}
 		}
 	}

@@ -36,12 +36,12 @@ func TestNewest(t *testing.T) {
 // A tag is as long as the field for it may be, in characters.
 func TestLongestTag(t *testing.T) {
 	t.Parallel()
-	longest := strings.Repeat("ü", maxTagCharacters)
+	longest := strings.Repeat("ü", MaxTag)
 	v := readVersions([]smartgit.Ref{{Name: "refs/tags/" + longest}, {Name: "refs/tags/" + longest + "x"}})
 	if got, err := v.resolve(longest); err != nil || got.Tag != longest {
-		t.Errorf("%d characters: %v", maxTagCharacters, err)
+		t.Errorf("%d characters: %v", MaxTag, err)
 	}
 	if _, err := v.resolve(longest + "x"); err == nil {
-		t.Errorf("more than %d characters are a tag", maxTagCharacters)
+		t.Errorf("more than %d characters are a tag", MaxTag)
 	}
 }
