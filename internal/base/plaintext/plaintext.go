@@ -111,12 +111,12 @@ func visible(s string) string {
 		}
 		return r
 	}, s)
-	return towers().ReplaceAllString(s, "$1")
+	return stackedMarks().ReplaceAllString(s, "$1")
 }
 
-// towers are more accents on one letter than any script needs, which would cover
+// stackedMarks are more accents on one letter than any script needs, which would cover
 // the lines around them.
-var towers = pattern(`(\pM{6})\pM+`)
+var stackedMarks = pattern(`(\pM{6})\pM+`)
 
 // Dots that browsers read as the dot of a host name. The ideographic ones end
 // sentences in Chinese and Japanese, so they count only next to Latin text.

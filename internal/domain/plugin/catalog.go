@@ -63,7 +63,7 @@ type Offered struct {
 	Bundle Bundle // zero if there is none
 }
 
-// maxTags is how many of an app's versions are told before it is installed.
+// maxTags is how many of an app's versions are shown before it is installed.
 const maxTags = 20
 
 // Look finds out what installing the app of the catalog with a url would make, without doing it: it is

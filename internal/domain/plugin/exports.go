@@ -130,13 +130,13 @@ func readChoices(raw json.RawMessage) []string {
 // first counts, and is hidden if any field of that key is.
 func Defaults(configSchema string) []Default {
 	fields := SchemaFields(configSchema)
-	hidden, told := hiddenKeys(fields), map[string]bool{}
+	hidden, seen := hiddenKeys(fields), map[string]bool{}
 	var all []Default
 	for _, f := range fields {
-		if f.Key == "" || told[f.Key] || f.Default == "" {
+		if f.Key == "" || seen[f.Key] || f.Default == "" {
 			continue
 		}
-		told[f.Key] = true
+		seen[f.Key] = true
 		value := f.Default
 		if hidden[f.Key] {
 			value = `"` + Mask + `"`

@@ -219,7 +219,7 @@ func cut(d string, limit int) string {
 	return d[:strings.LastIndexByte(d[:limit], '\n')+1] + leftOut
 }
 
-// TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is not told.
+// TypeOfDeleted is the type that a plugin had when it was deleted; Local if that is unknown.
 func (s Service) TypeOfDeleted(ctx context.Context, c access.Caller, id int64) (Type, error) {
 	if err := MayRead(c); err != nil {
 		return Local, err

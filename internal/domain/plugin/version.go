@@ -23,7 +23,7 @@ type Version struct {
 	Schema    string   // the config_schema it came with
 	Withdrawn Off      // zero: it is not
 	Current   bool     // the plugin is at it; only in lists and of what is withdrawn or restored
-	CreatedBy org.User // zero: not told
+	CreatedBy org.User // zero: hidden, or unknown
 	CreatedAt time.Time
 
 	id int64

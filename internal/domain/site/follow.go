@@ -107,7 +107,7 @@ func (s Service) refresh(ctx context.Context, tx *db.Tx, w *world, c access.Call
 	if err != nil {
 		return err
 	}
-	if err := s.settle(ctx, tx, w, sites, placements, false); err != nil {
+	if err := s.resolveAll(ctx, tx, w, sites, placements, false); err != nil {
 		return err
 	}
 	if err := s.resume(ctx, tx, w, sites); err != nil {
@@ -124,12 +124,12 @@ func (s Service) resume(ctx context.Context, tx *db.Tx, w *world, sites []Site) 
 	if err != nil || len(held) == 0 {
 		return err
 	}
-	return s.settle(ctx, tx, w, sites, held, true)
+	return s.resolveAll(ctx, tx, w, sites, held, true)
 }
 
-// settle finds out what becomes of placements on sites that are locked, a batch at most. Of those that
+// resolveAll finds out what becomes of placements on sites that are locked, a batch at most. Of those that
 // were waiting, one takes more room only to run.
-func (s Service) settle(ctx context.Context, tx *db.Tx, w *world, sites []Site, placements []Placement, waiting bool) error {
+func (s Service) resolveAll(ctx context.Context, tx *db.Tx, w *world, sites []Site, placements []Placement, waiting bool) error {
 	byID := make(map[int64]Site, len(sites))
 	for _, site := range sites {
 		byID[site.ID] = site

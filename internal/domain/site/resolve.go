@@ -157,7 +157,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	return nil
 }
 
-// maxHeldBy is how many faults of values are told of a placement.
+// maxHeldBy is how many faults of values a held placement names.
 const maxHeldBy = 10
 
 // heldBy says why the values do not satisfy a version.

@@ -14,7 +14,7 @@ func appendPlacement(b []byte, p site.Placement) []byte {
 	return append(appendPlacementFields(append(b, '{'), p), '}')
 }
 
-// appendPlacementOf is appendPlacement where it is to be told on which site.
+// appendPlacementOf is appendPlacement with the site that it is on.
 func appendPlacementOf(b []byte, p site.Placement) []byte {
 	b = append(wire.AppendName(append(b, '{'), "site"), '{')
 	b = wire.AppendField(wire.AppendInt(b, "id", p.SiteID), "name", p.SiteName)

@@ -21,18 +21,18 @@ func (e *KilledError) Error() string { return "stopped: " + e.Reason }
 // crashed is the Reason of a child that ended at none of its limits.
 const crashed = "it crashed"
 
-// errShot means that a child was ended by neither itself nor its parent. Most likely it
+// errEndedFromOutside means that a child was ended by neither itself nor its parent. Most likely it
 // was the kernel, which had no memory left: that says nothing about the child's input.
-var errShot = errors.New("ended from outside, as the kernel does when memory is short")
+var errEndedFromOutside = errors.New("ended from outside, as the kernel does when memory is short")
 
-// autopsy finds out why a child ended: by itself at each of its limits, of which Go's
+// exitReason finds out why a child ended: by itself at each of its limits, of which Go's
 // runtime prints most.
-func autopsy(exitCode int, trace string) (reason string, err error) {
+func exitReason(exitCode int, trace string) (reason string, err error) {
 	switch {
 	case exitCode == exitOutOfTime:
 		return fmt.Sprintf("it took more than %v of processor time", maxCPU), nil
 	case exitCode == -1:
-		return "", errShot
+		return "", errEndedFromOutside
 	case strings.Contains(trace, "stack overflow"):
 		return "its input is nested too deeply", nil
 	case outOfMemory(trace):

@@ -105,7 +105,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		text, _, _ := strings.Cut(complaint.kept.String(), endOfError)
 		return nil, &TaskError{Text: text}
 	}
-	reason, err := autopsy(exit.ExitCode(), complaint.kept.String())
+	reason, err := exitReason(exit.ExitCode(), complaint.kept.String())
 	if err != nil {
 		return nil, fmt.Errorf("run %s in a child: %w: %w", task, exit, err)
 	}

@@ -171,8 +171,8 @@ func TestKilled(t *testing.T) {
 func TestEndedFromOutside(t *testing.T) {
 	t.Parallel()
 	_, err := New(1, 0, silent).Run(t.Context(), "Acme", "shot", strings.NewReader(""))
-	if _, killed := errors.AsType[*KilledError](err); killed || !errors.Is(err, errShot) {
-		t.Errorf("got %v, want %v", err, errShot)
+	if _, killed := errors.AsType[*KilledError](err); killed || !errors.Is(err, errEndedFromOutside) {
+		t.Errorf("got %v, want %v", err, errEndedFromOutside)
 	}
 }
 
