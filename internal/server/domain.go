@@ -140,7 +140,9 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	if err != nil {
 		return nil, err
 	}
-	orgs.Holders = []org.Holder{sites, apps, invites, signIn, addresses, keys} // sites first: their placements go with them
+	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
+	orgs.OrganizationErasers = append(orgs.OrganizationErasers, // sites first: their placements go with them
+		sites.EraseOrganization, apps.EraseOrganization, invites.EraseOrganization, keys.EraseOrganization)
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,

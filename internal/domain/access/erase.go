@@ -8,7 +8,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser implements org.Holder: stored answers go that are the person's, or show them.
+// EraseUser removes stored answers that are a person's, or show them.
 func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	if err := db.Exec(ctx, tx, `DELETE FROM idempotency WHERE user_id = $1`, p.UserID); err != nil {
 		return err
@@ -45,7 +45,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
 	return nil
 }
 
-// EraseOrganization implements org.Holder.
+// EraseOrganization removes what is kept of the requests in an organization.
 func (k *Keys) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	return db.Exec(ctx, tx, `DELETE FROM idempotency WHERE organization_id = $1`, organizationID)
 }

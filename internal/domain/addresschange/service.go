@@ -259,7 +259,7 @@ func (s Service) Tidy(ctx context.Context) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return deleteBefore(ctx, tx, before) })
 }
 
-// EraseUser implements org.Holder.
+// EraseUser removes a person's changes of address, and those of others to theirs.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	if err := deleteSince(ctx, tx, p.UserID, time.Time{}); err != nil {
 		return err
@@ -270,6 +270,3 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	}
 	return all
 }
-
-// EraseOrganization implements org.Holder: there is nothing of organizations here.
-func (s Service) EraseOrganization(context.Context, *db.Tx, string) error { return nil }

@@ -8,7 +8,7 @@ import (
 	"foyer/internal/infra/quota"
 )
 
-// EraseUser implements org.Holder: invites to the person go, accepted or not.
+// EraseUser removes the invites to a person, accepted or not.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	for _, email := range p.Emails {
 		in, err := db.All(ctx, tx, db.Value[string], `DELETE FROM invites WHERE target_email = $1 RETURNING organization_id`, email)
@@ -28,7 +28,7 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE accepted_by = $1`, p.UserID)
 }
 
-// EraseOrganization implements org.Holder.
+// EraseOrganization removes the invites of an organization.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	n, err := db.Changed(ctx, tx, `DELETE FROM invites WHERE organization_id = $1`, organizationID)
 	if err != nil {

@@ -11,14 +11,6 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Holder is a domain that keeps something of people or for organizations.
-type Holder interface {
-	// EraseUser removes a person's names and addresses from what it keeps.
-	EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error
-	// EraseOrganization removes what it keeps for an organization.
-	EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error
-}
-
 // EraseUser takes the names and addresses of a user out of all tables, and revokes their keys.
 // Their id stays, for what refers to it. The last owner of an organization cannot be erased.
 func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) (User, error) {
@@ -60,8 +52,8 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 		return err
 	}
 	p := activity.Person{UserID: u.ID, UUID: u.UUID, Emails: emails}
-	for _, h := range s.Holders {
-		if err := h.EraseUser(ctx, tx, p); err != nil {
+	for _, erase := range s.UserErasers {
+		if err := erase(ctx, tx, p); err != nil {
 			return err
 		}
 	}
@@ -111,8 +103,8 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 		if err := s.Keys.RevokeAllBound(ctx, tx, by, o.ID); err != nil {
 			return err
 		}
-		for _, h := range s.Holders {
-			if err := h.EraseOrganization(ctx, tx, o.ID); err != nil {
+		for _, erase := range s.OrganizationErasers {
+			if err := erase(ctx, tx, o.ID); err != nil {
 				return err
 			}
 		}

@@ -27,8 +27,10 @@ type Service struct {
 	// Shown appends a member as the API shows one, for events; nil: there are none.
 	Shown func([]byte, Membership) []byte
 
-	// Holders are asked, in this order, when a user or an organization is erased.
-	Holders []Holder
+	// UserErasers remove, in this order, what other domains keep of a person's names and addresses, and
+	// OrganizationErasers what they keep for an organization.
+	UserErasers         []func(ctx context.Context, tx *db.Tx, p activity.Person) error
+	OrganizationErasers []func(ctx context.Context, tx *db.Tx, organizationID string) error
 }
 
 // Create makes an organization. The first one may share apps with all others.

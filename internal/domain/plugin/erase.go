@@ -49,10 +49,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
-// EraseUser implements org.Holder: what is kept here names users by their ids alone.
-func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
-
-// EraseOrganization implements org.Holder: its apps go. The sites of others that they are shared with
+// EraseOrganization removes the apps of an organization. The sites of others that they are shared with
 // have followed that before.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil

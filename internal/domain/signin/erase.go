@@ -7,7 +7,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser implements org.Holder: whoever signed in as the person no longer can.
+// EraseUser removes how a person signs in: whoever signed in as them no longer can.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	for _, query := range []string{
 		`DELETE FROM identities WHERE user_id = $1`,
@@ -25,6 +25,3 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	}
 	return nil
 }
-
-// EraseOrganization implements org.Holder: there is nothing of organizations here.
-func (s Service) EraseOrganization(context.Context, *db.Tx, string) error { return nil }

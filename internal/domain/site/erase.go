@@ -8,10 +8,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser implements org.Holder: what is kept here names users by their ids alone.
-func (s Service) EraseUser(context.Context, *db.Tx, activity.Person) error { return nil }
-
-// EraseOrganization implements org.Holder: the tokens of its sites answer 404, and where others have
+// EraseOrganization removes the sites of an organization: their tokens answer 404, and where others have
 // placed its apps they are held. The apps are to be erased after that.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
