@@ -18,11 +18,6 @@ type Filter struct {
 	Order  page.Order
 }
 
-// List returns a page of the organization's sites, in the order they were made.
-func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.Found[Site], error) {
-	return s.Find(ctx, c, Filter{}, p)
-}
-
 // Find returns a page of the organization's sites that a filter leaves.
 func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Page) (page.Found[Site], error) {
 	if err := plugin.MayRead(c); err != nil {

@@ -43,7 +43,7 @@ func TestSites(t *testing.T) {
 		if err != nil || changed.Name != "store" || len(changed.Origins) != 0 || changed.Token != s.Token || changed.Revision != 1 {
 			r.Errorf("%+v, %v", changed, err)
 		}
-		found, err := r.List(r.Context(), r.caller, page.First)
+		found, err := r.Find(r.Context(), r.caller, Filter{}, page.First)
 		if err != nil || found.Count != 1 || found.Items[0].Name != "store" {
 			r.Errorf("%+v, %v", found, err)
 		}

@@ -58,7 +58,7 @@ func (a *API) overview(ctx context.Context, c access.Caller) (overview, error) {
 			apps(plugin.Filter{}), apps(plugin.Filter{Update: true}), apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled}),
 			apps(plugin.Filter{State: plugin.IsFailing}),
 		}
-		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.List(ctx, c, one) }))
+		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.Find(ctx, c, site.Filter{}, one) }))
 	}
 	if c.Scope.Includes(access.MemberRead) {
 		o.members = new(count(&n, func() (page.Found[org.Membership], error) {
