@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"foyer/internal/base/cache"
-	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
+	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
 )
@@ -264,7 +264,7 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	c.asking.Store(true)
 	defer c.asking.Store(false)
-	ctx, cancel := context.WithTimeout(fair.For(ctx, "keys"), maxAsk)
+	ctx, cancel := context.WithTimeout(purpose.With(ctx, "keys"), maxAsk)
 	defer cancel()
 	v, err := version(ctx, k.DB)
 	if err != nil {

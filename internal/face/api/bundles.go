@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 
-	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
@@ -18,7 +18,7 @@ import (
 func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	openToPages(h)
-	script, pinned, err := a.findBundle(r.WithContext(fair.For(r.Context(), "bundles")))
+	script, pinned, err := a.findBundle(r.WithContext(purpose.With(r.Context(), "bundles")))
 	if fault.Is(err, fault.NotFound) {
 		err = cmp.Or(a.LimitPeer(w, r), err) // only what pages load is not limited
 	}

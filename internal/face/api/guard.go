@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"foyer/internal/base/dryrun"
-	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/wire"
 )
@@ -23,9 +23,9 @@ const peerLimit = 600
 // protect lets a request through to its handler if the caller may make it. Connections to
 // the database are shared by scopes: what reads apps leaves some to what reads members.
 func (a *API) protect(route Route) http.Handler {
-	purpose, known := route.Scope.String(), operationOf(route)
+	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(fair.For(r.Context(), purpose))
+		r = r.WithContext(purpose.With(r.Context(), scope))
 		caller, err := a.admit(w, r, route)
 		if err == nil {
 			err = a.do(w, r, route, known, caller)                    //nolint:contextcheck // r has it

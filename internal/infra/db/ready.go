@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"foyer/internal/base/fair"
+	"foyer/internal/base/purpose"
 )
 
 // failedFor is how long a database counts as failing after a change that it could not keep,
@@ -32,7 +32,7 @@ func (d *DB) Ready(ctx context.Context) error {
 			return fmt.Errorf("the last change was not kept: %w", f.err)
 		}
 	}
-	ctx = fair.For(ctx, "ready")
+	ctx = purpose.With(ctx, "ready")
 	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
 	if _, err := One(ctx, d, Value[string], first); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"foyer/internal/base/fair"
+	"foyer/internal/base/purpose"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 var errNoConnection = errors.New("no connection to the database was free in time")
 
-// slots are the connections there may be. Callers share them by what they are for (fair.For):
+// slots are the connections there may be. Callers share them by what they are for (purpose.With):
 // each such use gets at most as many as are left after it, so that those who wait for a table
 // that somebody has locked leave some to the others.
 type slots struct {
@@ -60,7 +60,7 @@ func newSlots(connections, shards int) *slots {
 // enter waits for a slot, until a time at most.
 func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
 	p.mu.Lock()
-	what := use{fair.Purpose(ctx), inTx}
+	what := use{purpose.Of(ctx), inTx}
 	if p.may(what) {
 		defer p.mu.Unlock()
 		return p.take(what), nil

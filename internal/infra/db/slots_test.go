@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"foyer/internal/base/fair"
+	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -116,7 +116,7 @@ func TestLockedTable(t *testing.T) {
 		if _, err := db.Changed(ctx, tx, `LOCK TABLE plugins`); err != nil {
 			return err
 		}
-		stuck, release := context.WithCancel(fair.For(t.Context(), "plugins"))
+		stuck, release := context.WithCancel(purpose.With(t.Context(), "plugins"))
 		defer release()
 		for range 50 {
 			waiting.Go(func() { _, _ = db.One(stuck, d, db.Value[int], `SELECT COUNT(*) FROM plugins`) })
@@ -135,7 +135,7 @@ func TestLockedTable(t *testing.T) {
 		}
 		begin := time.Now()
 		for _, whom := range []string{"", "invites"} {
-			if one, inTx := ask(fair.For(t.Context(), whom), d); one != nil || inTx != nil {
+			if one, inTx := ask(purpose.With(t.Context(), whom), d); one != nil || inTx != nil {
 				t.Error(one, inTx)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"foyer/internal/base/fair"
+	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 )
 
@@ -128,7 +128,7 @@ func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (n int, oldest t
 
 // Run does jobs until ctx is done, then finishes those under way.
 func (q *Queue) Run(ctx context.Context, log *slog.Logger, kinds map[string]Kind) {
-	ctx = fair.For(ctx, "jobs")
+	ctx = purpose.With(ctx, "jobs")
 	w := worker{
 		Queue: q, log: log, kinds: kinds, renew: renewEvery, lease: lease - renewEvery/2,
 		slowAfter: slowAfter, slow: make(chan struct{}, maxSlow),

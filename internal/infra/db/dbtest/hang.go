@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"foyer/internal/base/fair"
+	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 )
 
@@ -19,7 +19,7 @@ func Hang(tb testing.TB, d *db.DB) (answers func()) {
 	var held sync.WaitGroup
 	end := make(chan struct{})
 	for i := range max(20, 2*runtime.GOMAXPROCS(0)) { // as many as it has connections, on either engine
-		ctx := fair.For(tb.Context(), strconv.Itoa(i)) // one sort of caller would leave some
+		ctx := purpose.With(tb.Context(), strconv.Itoa(i)) // one sort of caller would leave some
 		held.Go(func() {
 			err := d.View(ctx, func(context.Context, db.Querier) error {
 				<-end
