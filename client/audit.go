@@ -91,7 +91,7 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 		return err
 	}
 	request.Header.Set("Accept", "application/x-ndjson")
-	response, err := o.at.client.http.Do(request)
+	response, err := o.at.client.do(request)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@
 //	}
 //
 // What a server refuses is an [*Error]. The client never retries: RetryAfter of an
-// Error says when trying again makes sense.
+// Error says when trying again makes sense. Nor does it follow a redirect, which would
+// make a GET of a change.
 //
 // The module cannot be fetched: a program that uses the package names a checkout of
 // foyer in its go.mod, with
@@ -84,6 +85,9 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c)
 	}
+	direct := *c.http
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &direct
 	return c, nil
 }
 
@@ -121,7 +125,7 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 	if err != nil {
 		return nil, err
 	}
-	response, err := e.client.http.Do(request)
+	response, err := e.client.do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +155,24 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 		return nil, fmt.Errorf(notFoyer+": %s %s: %w", method, request.URL.Path, err)
 	}
 	return response.Header, nil
+}
+
+// do sends a request. A redirect is not foyer's, and an error.
+func (c *Client) do(request *http.Request) (*http.Response, error) {
+	response, err := c.http.Do(request)
+	if err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
+		return response, err
+	}
+	response.Body.Close()
+	to, err := response.Location()
+	if err != nil {
+		return nil, newError(response, nil)
+	}
+	path := strings.TrimPrefix(request.URL.String(), c.base)
+	if base, same := strings.CutSuffix(to.String(), path); same {
+		return nil, fmt.Errorf("the server redirects to %s: use that url", base)
+	}
+	return nil, fmt.Errorf(notFoyer+": it redirects to %s", to)
 }
 
 // ask calls, and returns the answer.

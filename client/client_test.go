@@ -310,6 +310,53 @@ func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 	}
 }
 
+// A redirect would turn a change into a GET, whose answer looks as if it had been made.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	t.Parallel()
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s was sent on", r.Method, r.URL)
+		io.WriteString(w, appJSON)
+	}))
+	t.Cleanup(there.Close)
+	calls := map[string]func(context.Context, *client.Organization) error{
+		"get": func(ctx context.Context, o *client.Organization) error { _, err := o.GetApp(ctx, 42); return err },
+		"create": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.CreateApp(ctx, client.AppDraft{})
+			return err
+		},
+		"update": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.UpdateApp(ctx, 42, client.AppPatch{})
+			return err
+		},
+		"delete": func(ctx context.Context, o *client.Organization) error { return o.DeleteApp(ctx, 42) },
+		"stream": func(ctx context.Context, o *client.Organization) error {
+			for _, err := range o.StreamAudit(ctx, client.AuditFilter{Scope: "Key"}) {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, there.URL+"/below"+r.RequestURI, status)
+			})
+			if err := call(t.Context(), o); err == nil || err.Error() != "the server redirects to "+there.URL+"/below: use that url" {
+				t.Errorf("%s, %d: %v", name, status, err)
+			}
+		}
+		o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, there.URL+"/login", http.StatusFound)
+		})
+		if err := call(t.Context(), o); err == nil || err.Error() != "the server does not answer as a foyer server: it redirects to "+there.URL+"/login" {
+			t.Errorf("%s to a page: %v", name, err)
+		}
+		if err := call(t.Context(), serve(t, answer(301, ""))); err == nil || !strings.HasSuffix(err.Error(), "as a foyer server: 301 Moved Permanently") {
+			t.Errorf("%s to nowhere: %v", name, err)
+		}
+	}
+}
+
 func TestCallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

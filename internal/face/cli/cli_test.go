@@ -91,3 +91,16 @@ func TestLoginWantsAFoyerServer(t *testing.T) {
 		}
 	}
 }
+
+// What is kept is where the server is, and not what sends there.
+func TestLoginFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://foyer.example.com"+r.RequestURI, http.StatusMovedPermanently)
+	}))
+	t.Cleanup(server.Close)
+	code, _, complaints := call(t, "login", server.URL, "--key=foy_x")
+	if want := "foyer: " + server.URL + ": the server redirects to https://foyer.example.com: use that url\n"; code != Refused || complaints != want {
+		t.Errorf("exit code %d, %s; want %s", code, complaints, want)
+	}
+}
