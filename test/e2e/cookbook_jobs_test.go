@@ -120,13 +120,15 @@ var jobs = map[string]job{
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.admin(t, &struct{}{}, "member", "add", "--organization="+organization.ID, "--email=ada@example.com", "--level=admin")
+			for _, email := range []string{"jada@example.com", "ada@example.com"} {
+				c.admin(t, &struct{}{}, "member", "add", "--organization="+organization.ID, "--email="+email, "--level=admin")
+			}
 			c.leaver = c.keyOf(t, organization.ID, "ada@example.com")
 			return 0
 		},
 		done: func(ctx context.Context, c *cook, _ int64, out string) error {
-			members, err := c.org.ListMembers(ctx, client.Range{})
-			if err := holds(err, members.Count == 1 && strings.Contains(out, "key "), members); err != nil {
+			members, err := c.org.FindMembers(ctx, client.MemberFilter{}, client.Range{})
+			if err := holds(err, members.Count == 2 && members.Results[1].User.Email == "jada@example.com" && strings.Contains(out, "key "), members); err != nil {
 				return err
 			}
 			return refused(ctx, c, c.leaver)
