@@ -204,7 +204,7 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		switch {
 		case err != nil || name == ".":
 			return err
-		case strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules":
+		case isHidden(d.Name()):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

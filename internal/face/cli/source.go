@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -65,7 +66,7 @@ type appPull struct {
 }
 
 // Run writes the files of an app into a folder. What else is there stays.
-func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	source, err := anApp{c.App}.read(ctx, o)
 	if err != nil {
 		return err
@@ -78,6 +79,12 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 		return err
 	}
 	defer root.Close()
+	for _, f := range source.SourceFiles {
+		if isHidden(f.Filename) {
+			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules\n", terminal.Printable(f.Filename))
+			delete(source.Source, f.Filename)
+		}
+	}
 	names, err := changed(root, source.Source, in)
 	if err != nil {
 		return err
@@ -91,7 +98,18 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 			return err
 		}
 	}
-	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %d files of app %d into %s.", len(names), len(source.Source), source.ID, c.Dir)
+	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %d files of app %d into %s.", len(names), len(source.SourceFiles), source.ID, c.Dir)
+}
+
+// isHidden reports whether a file, or a folder that it is in, has a name that begins with a dot, or is node_modules, which
+// some disks also find under Node_Modules. Whoever wrote an app could run a program through its .git/config or .envrc.
+func isHidden(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules") {
+			return true
+		}
+	}
+	return false
 }
 
 // changed lists the files that the folder does not have as they are, and asks before some are lost.
