@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -62,16 +64,21 @@ func (f File) Get(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("there is no profile %s: `foyer login URL --profile=%s` makes one", name, name)
 }
 
-// Of returns the profile of a server.
+// Of returns the profile of a server: the default one, or the only one.
 func (f File) Of(url string) (Profile, error) {
 	all, err := f.read()
 	if err != nil {
 		return Profile{}, err
 	}
-	for _, p := range all {
-		if strings.TrimRight(p.URL, "/") == strings.TrimRight(url, "/") {
-			return p, nil
-		}
+	maps.DeleteFunc(all, func(_ string, p Profile) bool { return strings.TrimRight(p.URL, "/") != strings.TrimRight(url, "/") })
+	names := slices.Sorted(maps.Keys(all))
+	switch p, ok := all[Default]; {
+	case ok:
+		return p, nil
+	case len(names) == 1:
+		return all[names[0]], nil
+	case len(names) > 1:
+		return Profile{}, fmt.Errorf("several profiles are for %s: give --profile=%s", url, strings.Join(names, " or --profile="))
 	}
 	return Profile{}, fmt.Errorf("no key for %s is known: set FOYER_KEY, or run `foyer login %s`", url, url)
 }

@@ -43,6 +43,30 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// Of several profiles for one server, no other is ever taken.
+func TestProfileOfAServer(t *testing.T) {
+	t.Parallel()
+	file := profile.In(map[string]string{"XDG_CONFIG_HOME": t.TempDir()})
+	const url = "https://one.example"
+	put := func(name, key string) {
+		t.Helper()
+		if err := file.Put(name, profile.Profile{URL: url, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", "1")
+	put("b", "2")
+	if _, err := file.Of(url); err == nil || !strings.HasSuffix(err.Error(), "give --profile=a or --profile=b") {
+		t.Errorf("of two: %v", err)
+	}
+	put(profile.Default, "3")
+	for range 20 { // a map is in another order each time
+		if got, err := file.Of(url); err != nil || got.Key != "3" {
+			t.Fatalf("with a default one: %+v, %v", got, err)
+		}
+	}
+}
+
 // What is wrong with the file is said without what is in it.
 func TestADamagedFileIsNotShown(t *testing.T) {
 	t.Parallel()
