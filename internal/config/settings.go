@@ -41,7 +41,7 @@ var Settings = []Setting{
 	{"OIDC_SCOPES", "openid email profile", "Scopes to ask it for, separated by spaces: openid among them.", false, scopes},
 	{"OIDC_DOMAINS", "", "Whose addresses it speaks for: domains, separated by commas (default: all).", false, list(func(c *Config) *[]string { return &c.OIDC.Domains }, domain)},
 	{"CATALOG", "", "Path or https url of a catalog of apps (default: the one that is built in).", false, text(func(c *Config) *string { return &c.Catalog }, catalog)},
-	{"RATE_LIMIT", "6000", "Requests a minute for each key, or off.", false, limit(func(c *Config) *int { return &c.RateLimit })},
+	{"RATE_LIMIT", "6000", "Requests a minute of each user, whatever the key, or off.", false, limit(func(c *Config) *int { return &c.RateLimit })},
 	{"INVITE_LIMIT", "200", "Invites a day for each organization, or off, which turns the mail limit off too.", false, limit(func(c *Config) *int { return &c.InviteLimit })},
 	{"MAIL_LIMIT", "10", "Mails a day for each address, or off.", false, limit(func(c *Config) *int { return &c.MailLimit })},
 	{"INFLIGHT_LIMIT", "96MiB", "Memory that requests in flight may hold: bodies, what is read for them, and answers. A user has two thirds of it.", false, bytes(func(c *Config) *int { return &c.InFlightLimit }, 16<<20)},

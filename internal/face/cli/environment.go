@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func (e *environment) inside(ctx context.Context) (*client.Client, error) {
 func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 	at, err := e.server()
 	if err != nil {
-		return nil, err
+		return nil, terminal.Misused(err)
 	}
 	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
 	if err != nil {
@@ -141,14 +142,12 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 		}
 		return nil, terminal.Misused(fmt.Errorf("%s: %w", from, err))
 	}
-	id := at.Organization
-	if given := e.flags["organization"]; given != "" {
+	given := e.flags["organization"]
+	id := cmp.Or(given, at.Organization, client.Current)
+	if given != "" && given != client.Current {
 		if id, err = organizationID(ctx, c, given); err != nil {
 			return nil, err
 		}
-	}
-	if id == "" {
-		id = client.Current
 	}
 	e.organization = c.Organization(id)
 	return c, nil
@@ -163,9 +162,9 @@ func (e *environment) server() (profile.Profile, error) {
 	}
 	switch {
 	case e.flags["data-dir"] != "":
-		return profile.Profile{}, terminal.Misused(errors.New("--data-dir names a database, but this command works on a server: foyer admin works on the database"))
+		return profile.Profile{}, errors.New("--data-dir names a database, but this command works on a server: foyer admin works on the database")
 	case url != "" && e.flags["profile"] != "":
-		return profile.Profile{}, terminal.Misused(errors.New("--url and --profile name two servers: give one of them"))
+		return profile.Profile{}, errors.New("--url and --profile name two servers: give one of them")
 	case url == "":
 		return kept.Get(e.flags["profile"])
 	case key != "":

@@ -122,7 +122,7 @@ type logoutCommand struct {
 func (c logoutCommand) Run(kept profile.File, out *terminal.Output) error {
 	p, err := kept.Remove(c.Profile)
 	if err != nil {
-		return err
+		return terminal.Misused(err)
 	}
 	return out.Say(map[string]string{"profile": c.Profile, "url": p.URL},
 		"Forgot the key for %s. It is still valid: who has it can use it until it is revoked.", p.URL)
