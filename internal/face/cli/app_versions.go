@@ -120,8 +120,8 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 		return out.Say(to, "")
 	}
 	tag, bundle := to.Tag, "no bundle"
-	if tag == "" {
-		tag = fmt.Sprintf("version %d", to.Version)
+	if tag == "" && to.Version != nil {
+		tag = fmt.Sprintf("version %d", *to.Version)
 	}
 	if to.Bundle != nil {
 		bundle = fmt.Sprintf("a bundle of %d bytes", to.Bundle.Size)
