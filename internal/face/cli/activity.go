@@ -79,27 +79,43 @@ func who(e client.AuditEntry) string {
 
 // Run lists activity.
 func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	switch {
+	case c.Follow && c.Offset > 0:
+		return terminal.Misused(errors.New("--follow and --offset do not go together"))
+	case c.Follow && out.Format == terminal.CSV:
+		return terminal.Misused(errors.New("--follow answers in lines, or with --json in objects"))
+	}
 	item, err := c.itemID(ctx, all, o)
 	if err != nil {
 		return err
 	}
 	f := client.AuditFilter{Scope: c.Scope, ItemID: item, User: c.User}
-	if !c.Follow {
-		found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
-		if err != nil {
+	if c.Follow {
+		if f.After, err = beforeLast(ctx, o, f, c.Limit); err != nil {
 			return err
 		}
-		return activities.All(out, found.Results)
+		return follow(ctx, o, f, out, to)
 	}
-	if out.Format == terminal.CSV {
-		return terminal.Misused(errors.New("--follow answers in lines, or with --json in objects"))
-	}
-	head, err := o.ActivityHead(ctx)
+	found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
-	f.After = max(0, head.Number-int64(c.Limit))
-	return follow(ctx, o, f, out, to)
+	return activities.All(out, found.Results)
+}
+
+// beforeLast returns the number after which the last n of the entries that a filter chooses come.
+func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilter, n int) (int64, error) {
+	head, err := o.ActivityHead(ctx)
+	if err != nil {
+		return 0, err
+	}
+	last, err := o.ListAudit(ctx, f, client.Range{Limit: n})
+	for _, e := range last.Results {
+		if e.Number != nil {
+			head.Number = min(head.Number, *e.Number-1)
+		}
+	}
+	return head.Number, err
 }
 
 // itemID returns the id of the thing that a person names, which is one of the scope.
