@@ -97,7 +97,7 @@ func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.
 
 func showDiffs(out *terminal.Output, files []client.FileDiff) error {
 	for _, f := range files {
-		if _, err := io.WriteString(out, printableLines(f.Diff)); err != nil {
+		if _, err := io.WriteString(out, terminal.PrintableLines(f.Diff)); err != nil {
 			return err
 		}
 	}
@@ -130,24 +130,6 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 		return err
 	}
 	return showDiffs(out, to.Files)
-}
-
-// printableLines is a text of several lines that cannot command the terminal.
-func printableLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		ended := strings.TrimSuffix(line, "\n")
-		for i, part := range strings.Split(ended, "\t") {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			if part != "" {
-				b.WriteString(terminal.Printable(part))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 var sitesOfApp = terminal.View[client.SitePlacement]{

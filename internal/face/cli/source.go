@@ -28,7 +28,7 @@ var sourceFiles = terminal.View[client.SourceFile]{
 
 type appSource struct {
 	anApp
-	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is."`
+	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is, but for what would command a terminal."`
 }
 
 // Run shows the files of an app.
@@ -47,7 +47,7 @@ func (c appSource) Run(ctx context.Context, o *client.Organization, out *termina
 	if !ok {
 		return fault.New(fault.NotFound, "App %s has no file %s.", c.App, c.File)
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, out.Shown(text))
 	return err
 }
 

@@ -34,16 +34,18 @@ const (
 // Output is where a command answers.
 type Output struct {
 	io.Writer
-	Format Format
-	Width  int  // of the terminal; 0: there is none
-	Color  bool // the terminal shows colors, and whoever uses it wants them
+	Format   Format
+	Terminal bool // there is one
+	Width    int  // of the terminal; 0: it is not known, or there is none
+	Color    bool // the terminal shows colors, and whoever uses it wants them
 }
 
 // NewOutput returns one in a format. Only a terminal has a width and colors.
 func NewOutput(w io.Writer, f Format, noColor bool) *Output {
 	out := &Output{Writer: w, Format: f}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		out.Width, _, _ = term.GetSize(int(file.Fd())) // 0 if it is not known
+		out.Terminal = true
+		out.Width, _, _ = term.GetSize(int(file.Fd()))
 		out.Color = !noColor
 	}
 	return out
@@ -167,12 +169,33 @@ func (v View[T]) table(o *Output, items []T) error {
 	return o.lay(rows)
 }
 
-func writeCSV(w io.Writer, rows [][]string) error {
-	out := csv.NewWriter(w)
+func writeCSV(o *Output, rows [][]string) error {
+	out := csv.NewWriter(o)
 	for i, cell := range rows[0] {
 		rows[0][i] = strings.ToLower(strings.ReplaceAll(cell, "-", "_"))
 	}
+	for _, row := range rows[1:] {
+		for i, cell := range row {
+			row[i] = o.Shown(noFormula(cell))
+		}
+	}
 	return errors.Join(out.WriteAll(rows), out.Error())
+}
+
+// noFormula is a cell that a spreadsheet shows as it is, and does not compute: others have typed it.
+func noFormula(cell string) string {
+	if _, err := strconv.ParseFloat(cell, 64); err != nil && cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// Shown is a text of several lines as it is or, on a terminal, without what could command that.
+func (o *Output) Shown(text string) string {
+	if o.Terminal {
+		return PrintableLines(text)
+	}
+	return text
 }
 
 const (
@@ -273,10 +296,22 @@ func Printable(cell any) string {
 	if shown == "" {
 		return "-"
 	}
+	return strings.Map(printable, shown)
+}
+
+// PrintableLines is a text of several lines that cannot command the terminal.
+func PrintableLines(text string) string {
 	return strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return unicode.ReplacementChar
+		if r == '\n' || r == '\t' {
+			return r
 		}
-		return r
-	}, shown)
+		return printable(r)
+	}, text)
+}
+
+func printable(r rune) rune {
+	if !unicode.IsGraphic(r) {
+		return unicode.ReplacementChar
+	}
+	return r
 }

@@ -52,6 +52,31 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A spreadsheet computes what begins like a formula, and a terminal does what it is told.
+func TestCellsOfCSVDoNothing(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"=1+1": "'=1+1", "+x": "'+x", "-x": "'-x", "@x": "'@x", "-": "'-", "-1.5": "-1.5", "+1": "+1", "a=b": "a=b", "": "", "\x1b[31mred\u202e": "\x1b[31mred\u202e",
+	} {
+		for _, shown := range []bool{false, true} {
+			if shown {
+				want = strings.NewReplacer("\x1b", "\uFFFD", "\u202e", "\uFFFD").Replace(want)
+			}
+			var out bytes.Buffer
+			if err := things.One(&Output{Writer: &out, Format: CSV, Terminal: shown}, thing{-1, name}); err != nil || !strings.HasPrefix(out.String(), "id,name,long_name\n-1,"+want+",") {
+				t.Errorf("%q: %q, %v", name, &out, err)
+			}
+		}
+	}
+}
+
+func TestLinesCannotCommandTheTerminal(t *testing.T) {
+	t.Parallel()
+	if got, want := PrintableLines("a\tb\n\x1b[2K\r\u202ec"), "a\tb\n\uFFFD[2K\uFFFD\uFFFDc"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
 func TestWhatIsSaidInCSV(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
