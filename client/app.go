@@ -81,16 +81,6 @@ const apps = "/pipeline_frontend_apps"
 
 func appPath(id int64) string { return apps + "/" + strconv.FormatInt(id, 10) }
 
-// ListApps reads one page of the organization's apps and the global ones.
-func (o *Organization) ListApps(ctx context.Context, r Range) (Page[App], error) {
-	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, r.addTo(url.Values{}), nil)
-}
-
-// AllApps reads the organization's apps and the global ones, by id.
-func (o *Organization) AllApps(ctx context.Context) iter.Seq2[App, error] {
-	return all[App](ctx, o.at, apps, nil)
-}
-
 // CreateApp registers or installs an app.
 func (o *Organization) CreateApp(ctx context.Context, draft AppDraft) (App, error) {
 	return ask[App](ctx, o.at, http.MethodPost, apps, nil, draft)
@@ -179,12 +169,12 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// FindApps reads one page of the apps that a filter leaves.
-func (o *Organization) FindApps(ctx context.Context, f AppFilter, r Range) (Page[App], error) {
+// ListApps reads one page of the organization's apps and the global ones that a filter leaves.
+func (o *Organization) ListApps(ctx context.Context, f AppFilter, r Range) (Page[App], error) {
 	return ask[Page[App]](ctx, o.at, http.MethodGet, apps, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllFoundApps reads the apps that a filter leaves.
-func (o *Organization) AllFoundApps(ctx context.Context, f AppFilter) iter.Seq2[App, error] {
+// AllApps reads the organization's apps and the global ones that a filter leaves.
+func (o *Organization) AllApps(ctx context.Context, f AppFilter) iter.Seq2[App, error] {
 	return all[App](ctx, o.at, apps, f.addTo(url.Values{}))
 }

@@ -6,7 +6,7 @@
 //
 //	c, err := client.New("https://foyer.example.com", key)
 //	…
-//	for app, err := range c.Organization(client.Current).AllApps(ctx) {
+//	for app, err := range c.Organization(client.Current).AllApps(ctx, client.AppFilter{}) {
 //		…
 //	}
 //

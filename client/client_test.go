@@ -178,12 +178,12 @@ func TestNoInvitesAreAList(t *testing.T) {
 func TestAllFollowsNextOnTheSameServer(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"":                 `{"count":3,"next":"https://elsewhere.example.com/x?limit=2&offset=2","previous":null,"results":[{"id":"a"},{"id":"b"}]}`,
+		"search=ada":       `{"count":3,"next":"https://elsewhere.example.com/x?limit=2&offset=2","previous":null,"results":[{"id":"a"},{"id":"b"}]}`,
 		"limit=2&offset=2": `{"count":3,"next":null,"previous":"https://elsewhere.example.com/x?limit=2","results":[{"id":"c"}]}`,
 	}
 	o := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, pages[r.URL.RawQuery]) })
 	var got []string
-	for invite, err := range o.AllInvites(t.Context()) {
+	for invite, err := range o.AllInvites(t.Context(), client.InviteFilter{Search: "ada"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestAllReadsNoFurtherThanAsked(t *testing.T) {
 		calls++
 		io.WriteString(w, `{"count":2,"next":"?offset=1","previous":null,"results":[`+appJSON+`]}`)
 	})
-	for _, err := range o.AllApps(t.Context()) {
+	for _, err := range o.AllApps(t.Context(), client.AppFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestAllEndsWithTheError(t *testing.T) {
 				io.WriteString(w, `{"count":2,"next":"`+next+`","previous":null,"results":[{"id":1}]}`)
 			})
 			var apps, failures int
-			for _, err := range o.AllApps(t.Context()) {
+			for _, err := range o.AllApps(t.Context(), client.AppFilter{}) {
 				if err != nil {
 					failures++
 				} else {
@@ -248,7 +248,7 @@ func TestError(t *testing.T) {
 			`{"type":"throttled_error","code":"throttled","detail":"Too many.","attr":null},`+
 			`{"type":"validation_error","code":"required","detail":"Say who.","attr":"0.target_email"}]}`)(w, r)
 	})
-	_, err := o.ListApps(t.Context(), client.Range{})
+	_, err := o.ListApps(t.Context(), client.AppFilter{}, client.Range{})
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		t.Fatalf("got %v", err)

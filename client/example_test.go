@@ -24,7 +24,7 @@ func Example() {
 	}
 	organization := c.Organization(client.Current)
 
-	for app, err := range organization.AllApps(ctx) {
+	for app, err := range organization.AllApps(ctx, client.AppFilter{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

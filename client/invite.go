@@ -95,19 +95,14 @@ type InviteDraft struct {
 
 const invites = "/invites"
 
-// ListInvites reads one page of the organization's invites, newest first.
-func (o *Organization) ListInvites(ctx context.Context, r Range) (Page[Invite], error) {
-	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, r.addTo(url.Values{}), nil)
-}
-
-// FindInvites reads one page of the invites that a filter leaves, newest first.
-func (o *Organization) FindInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
+// ListInvites reads one page of the invites that a filter leaves, newest first.
+func (o *Organization) ListInvites(ctx context.Context, f InviteFilter, r Range) (Page[Invite], error) {
 	return ask[Page[Invite]](ctx, o.at, http.MethodGet, invites, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllInvites reads the organization's invites, newest first.
-func (o *Organization) AllInvites(ctx context.Context) iter.Seq2[Invite, error] {
-	return all[Invite](ctx, o.at, invites, nil)
+// AllInvites reads the invites that a filter leaves, newest first.
+func (o *Organization) AllInvites(ctx context.Context, f InviteFilter) iter.Seq2[Invite, error] {
+	return all[Invite](ctx, o.at, invites, f.addTo(url.Values{}))
 }
 
 // CreateInvite invites an address. An earlier invite of that address is

@@ -38,18 +38,13 @@ type MemberFilter struct {
 
 const members = "/members"
 
-// ListMembers reads one page of the members, in the order they joined.
-func (o *Organization) ListMembers(ctx context.Context, r Range) (Page[Member], error) {
-	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, r.addTo(url.Values{}), nil)
-}
-
-// FindMembers reads one page of the members that a filter leaves, in the order they joined.
-func (o *Organization) FindMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
+// ListMembers reads one page of the members that a filter leaves, in the order they joined.
+func (o *Organization) ListMembers(ctx context.Context, f MemberFilter, r Range) (Page[Member], error) {
 	return ask[Page[Member]](ctx, o.at, http.MethodGet, members, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllFoundMembers reads the members that a filter leaves, in the order they joined.
-func (o *Organization) AllFoundMembers(ctx context.Context, f MemberFilter) iter.Seq2[Member, error] {
+// AllMembers reads the members that a filter leaves, in the order they joined.
+func (o *Organization) AllMembers(ctx context.Context, f MemberFilter) iter.Seq2[Member, error] {
 	return all[Member](ctx, o.at, members, f.addTo(url.Values{}))
 }
 
@@ -66,11 +61,6 @@ func (f MemberFilter) addTo(query url.Values) url.Values {
 // GetMember reads one member.
 func (o *Organization) GetMember(ctx context.Context, userUUID string) (Member, error) {
 	return ask[Member](ctx, o.at, http.MethodGet, members+"/"+url.PathEscape(userUUID), nil, nil)
-}
-
-// AllMembers reads the members, in the order they joined.
-func (o *Organization) AllMembers(ctx context.Context) iter.Seq2[Member, error] {
-	return all[Member](ctx, o.at, members, nil)
 }
 
 // SetLevel changes what a member may do, never above one's own level.

@@ -154,16 +154,6 @@ func placementPath(id, appID int64) string {
 	return sitePath(id) + "/apps/" + strconv.FormatInt(appID, 10)
 }
 
-// ListSites reads one page of the organization's sites.
-func (o *Organization) ListSites(ctx context.Context, r Range) (Page[Site], error) {
-	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, r.addTo(url.Values{}), nil)
-}
-
-// AllSites reads the organization's sites, in the order they were made.
-func (o *Organization) AllSites(ctx context.Context) iter.Seq2[Site, error] {
-	return all[Site](ctx, o.at, sites, nil)
-}
-
 // SiteFilter narrows a list of sites down; what is zero does not.
 type SiteFilter struct {
 	Search   string // part of the name
@@ -176,13 +166,13 @@ func (f SiteFilter) addTo(query url.Values) url.Values {
 	return query
 }
 
-// FindSites reads one page of the sites that a filter leaves.
-func (o *Organization) FindSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
+// ListSites reads one page of the sites that a filter leaves.
+func (o *Organization) ListSites(ctx context.Context, f SiteFilter, r Range) (Page[Site], error) {
 	return ask[Page[Site]](ctx, o.at, http.MethodGet, sites, f.addTo(r.addTo(url.Values{})), nil)
 }
 
-// AllFoundSites reads the sites that a filter leaves.
-func (o *Organization) AllFoundSites(ctx context.Context, f SiteFilter) iter.Seq2[Site, error] {
+// AllSites reads the sites that a filter leaves.
+func (o *Organization) AllSites(ctx context.Context, f SiteFilter) iter.Seq2[Site, error] {
 	return all[Site](ctx, o.at, sites, f.addTo(url.Values{}))
 }
 

@@ -32,7 +32,7 @@ func TestConsoleApp(t *testing.T) {
 		repo := publish(t, host, "console"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0")
 		v := visit(t, s, s.key)
 		v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "git", "url", repo.URL, "tag", "v1.0.0"))
-		app := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results[0]
+		app := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results[0]
 		page := "/console/@current/apps/" + itoa(app.ID)
 		at := func(tag string) {
 			t.Helper()
@@ -225,7 +225,7 @@ func TestConsoleFormNames(t *testing.T) {
 			clicks.Go(func() { v.post("/console/@current/apps/new", "do", "source", "name", "Once", "form", name) })
 		}
 		clicks.Wait()
-		if n := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Count; n != 2 {
+		if n := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 2 {
 			t.Errorf("%d apps, want one more than before", n)
 		}
 	})

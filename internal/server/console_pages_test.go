@@ -104,7 +104,7 @@ func furnishFully(t *testing.T, s *running) {
 	if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
 		t.Fatal(err)
 	}
-	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.Range{}))
+	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))
 	pinned := client.PlacementPatch{Version: []byte("2")}
 	must[client.Placement](t)(s.PlaceApp(t.Context(), sites.Results[0].ID, client.PlacementDraft{AppID: app.ID, PlacementPatch: pinned}))
 	for range 60 {

@@ -25,12 +25,12 @@ const (
 
 func countInvites(t *testing.T, s *running) int {
 	t.Helper()
-	return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Count
+	return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Count
 }
 
 func secondMember(t *testing.T, s *running) client.Member {
 	t.Helper()
-	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
+	return must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
 }
 
 // The first owner says who they are before the first invite goes out.
@@ -50,7 +50,7 @@ func TestConsoleIntroduction(t *testing.T) {
 		ada.want(200, "Invite people", ada.get(invitingPage))
 		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
 		v.want(200, "1 invited", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
-		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results[0].CreatedBy
+		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0].CreatedBy
 		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {
 			t.Errorf("%+v", by)
 		}
@@ -121,7 +121,7 @@ func TestConsoleInvites(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		v := visit(t, s, s.key)
 		v.want(200, "not mailed", v.post(invitingPage, "do", "invite", "level", "8", "addresses", "ada@x.example", "message", "Hello", "send_email", "on"))
-		invite := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results[0]
+		invite := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0]
 		if invite.Level != client.LevelAdmin || invite.Message != "Hello" {
 			t.Errorf("%+v", invite)
 		}
@@ -206,7 +206,7 @@ func TestConsoleMembers(t *testing.T) {
 		if page := ada.get(invitesPage).body; !strings.Contains(page, `value="withdraw"`) || strings.Contains(page, `value="link"`) || strings.Contains(ada.get(invitingPage).body, ">owner</option>") {
 			t.Errorf("what an admin is offered of an owner's invite:\n%s", page)
 		}
-		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[0]
+		owner := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
 		if page := ada.get(membersPage).body; strings.Contains(page, owner.ID) || !strings.Contains(page, member.ID+"/remove") {
 			t.Errorf("what an admin is offered of an owner:\n%s", page)
 		}
@@ -219,7 +219,7 @@ func TestConsoleMembers(t *testing.T) {
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
 		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))
 		v.want(200, "ada@x.example is no longer a member.", v.post(removal, "do", "remove"))
-		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Count; n != 1 {
+		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Count; n != 1 {
 			t.Errorf("%d members", n)
 		}
 		v.want(404, "Not found", v.get(role))

@@ -222,7 +222,7 @@ func TestConsoleForms(t *testing.T) {
 	each(t, func(t *testing.T, s *running) {
 		app := "/console/@current/apps/" + itoa(furnish(t, s))
 		owner, member := visit(t, s, s.key), visit(t, s, join(t, s))
-		me := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[0]
+		me := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0]
 		for _, form := range [][]string{
 			{app, "do", "delete"},
 			{app, "do", "describe", "name", "Mine"},
@@ -285,7 +285,7 @@ func TestConsoleForms(t *testing.T) {
 		if said := owner.post(app+"", "do", "describe", "name", "", "name_was", "A"); strings.Contains(said.body, "is now called") {
 			t.Error("says that it is saved, and is not")
 		}
-		made, err := s.ListApps(t.Context(), client.Range{})
+		made, err := s.ListApps(t.Context(), client.AppFilter{}, client.Range{})
 		if err != nil || made.Count != 1 || made.Results[0].Name != "A \uFFFD name" || made.Results[0].Description != "Two\nlines" {
 			t.Errorf("%+v, %v", made, err)
 		}
@@ -383,7 +383,7 @@ func TestConsoleDoubleClick(t *testing.T) {
 				t.Errorf("%s: another key", path)
 			}
 		}
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{}))
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
 		if keys := v.get("/console/keys").body; apps.Count != 1 || strings.Count(keys, `value="revoke"`) != 2 {
 			t.Errorf("%d apps, keys:\n%s", apps.Count, keys)
 		}
@@ -424,7 +424,7 @@ func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		ada := visit(t, s, join(t, s))
-		them := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[1]
+		them := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
 		ada.want(401, "You have left", ada.post("/console/@current/members/"+them.ID+"/remove", "do", "remove"))
 		owner := visit(t, s, s.key)
 		owner.want(401, "Sign in", owner.post("/console/keys", "do", "revoke", "id", "1"))

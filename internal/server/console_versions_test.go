@@ -129,7 +129,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 			form = append(form, "id", itoa(app.ID)+" v2.0.0")
 		}
 		tags := func() (all []string) {
-			for _, app := range must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results {
+			for _, app := range must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results {
 				all = append(all, app.Tag)
 			}
 			return all

@@ -143,7 +143,7 @@ func TestEraseUser(t *testing.T) {
 		if again := browse(t, "GET", s.URL+"/api/users/@me", map[string][]string{"Authorization": {"Bearer " + accepted.APIKey}}); again.status == 200 {
 			awaitRefused(t, s, accepted.APIKey)
 		}
-		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.Range{})).Results; len(shown) != 2 || personal.MatchString(fmt.Sprint(shown)) {
+		if shown := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results; len(shown) != 2 || personal.MatchString(fmt.Sprint(shown)) {
 			t.Errorf("%+v", shown)
 		}
 		if personal.MatchString(s.log.String()[logged:]) {
@@ -230,7 +230,7 @@ func TestEraseOrganization(t *testing.T) {
 		s := start(t, cfg)
 		furnish(t, s)
 		shared := true
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results
 		must[client.App](t)(s.UpdateApp(t.Context(), apps[0].ID, client.AppPatch{IsGlobal: &shared}))
 		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
 		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
@@ -283,7 +283,7 @@ func TestEraseOrganization(t *testing.T) {
 		if err := elsewhere.DeletePlacement(t.Context(), theirs.ID, global.ID); err != nil {
 			t.Error(err)
 		}
-		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.Range{})).Count; n != 0 {
+		if n := must[client.Page[client.App]](t)(elsewhere.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Count; n != 0 {
 			t.Errorf("%d apps elsewhere", n)
 		}
 		verifyAll(t, d)

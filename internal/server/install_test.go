@@ -112,7 +112,7 @@ func TestRefusedInstalls(t *testing.T) {
 			t.Log(name)
 			refused(t, err, test.status, test.code, test.attr)
 		}
-		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{}))
+		apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
 		activity := must[client.AppPage[client.Activity]](t)(s.ListActivity(t.Context(), client.ActivityFilter{}, client.Range{}))
 		if apps.Count != 0 || activity.Count != 0 {
 			t.Errorf("left behind: %d apps, %d entries", apps.Count, activity.Count)
@@ -228,7 +228,7 @@ func TestCatalogEntry(t *testing.T) {
 	if strings.Contains(got.body, "<script>alert") || strings.Contains(got.body, "<img") || len(got.body) > maxBytes {
 		t.Errorf("%d bytes: %s", len(got.body), got.body)
 	}
-	if made := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})); made.Count != 0 {
+	if made := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})); made.Count != 0 {
 		t.Errorf("looking has installed %+v", made.Results)
 	}
 	v.want(200, "site.ts</bdi> does not compile", v.get("/console/@current/apps/catalog?name=Other&url="+url.QueryEscape(broken.URL)))
@@ -276,7 +276,7 @@ func TestCatalog(t *testing.T) {
 	v.want(200, "Settings", v.get("/console/@current"+page))
 	v.want(404, "The catalog has no app of this name", v.get("/console/@current/apps/catalog?name=Nothing"))
 	v.want(200, "Banner is installed.", v.post("/console/@current/apps/new", "do", "catalog", "name", "Listed"))
-	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.Range{})).Results
+	installed := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{})).Results
 	v.want(200, "1 checked; 0 can be upgraded.", v.post("/console/@current/apps", "do", "check", "app", itoa(installed[len(installed)-1].ID)))
 	v.want(200, ">installed<", v.get("/console/@current/apps/new"))
 	entry := v.get("/console/@current" + page)

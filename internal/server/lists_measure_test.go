@@ -82,8 +82,8 @@ func inParallel(t *testing.T, n int, do func(i int) error) {
 // for one that is there.
 func listPaths(t *testing.T, s *running) []string {
 	t.Helper()
-	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.Range{}))
-	apps := must[client.Page[client.App]](t)(s.FindApps(t.Context(), client.AppFilter{Site: sites.Results[0].ID}, client.Range{}))
+	sites := must[client.Page[client.Site]](t)(s.ListSites(t.Context(), client.SiteFilter{}, client.Range{}))
+	apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{Site: sites.Results[0].ID}, client.Range{}))
 	var all []string
 	for _, route := range (&api.API{}).Routes() {
 		if below, ok := strings.CutPrefix(route.Path, "/api/organizations/{organization_id}"); ok && route.Method == "GET" && !strings.Contains(below, "{") {

@@ -39,7 +39,7 @@ func TestSignInByProvider(t *testing.T) {
 		v.want(401, "Sign in", v.post("/console/session/end"))
 		p.Behave(oidctest.Behaviour{Claims: map[string]any{"email": "changed@x.example", "email_verified": false}})
 		v.want(200, "overview", v.get("/console/session/oidc"))
-		members := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results
+		members := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results
 		if len(members) != 1 || members[0].User.Email != "ada@x.example" || !members[0].User.IsEmailVerified {
 			t.Errorf("%+v", members)
 		}

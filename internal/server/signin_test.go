@@ -69,7 +69,7 @@ func TestSignInByMail(t *testing.T) {
 				t.Errorf("%s again: %d %s", method, again.status, again.body)
 			}
 		}
-		self := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.Range{})).Results[0].User
+		self := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[0].User
 		if !self.IsEmailVerified {
 			t.Errorf("%+v", self)
 		}

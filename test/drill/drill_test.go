@@ -299,7 +299,7 @@ func TestTwins(t *testing.T) {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
 		}
-		found, err := c.Organization(api.Current).FindApps(t.Context(), api.AppFilter{Search: name}, api.Range{})
+		found, err := c.Organization(api.Current).ListApps(t.Context(), api.AppFilter{Search: name}, api.Range{})
 		if err != nil || found.Count != 1 {
 			t.Errorf("%s: %d were made, %v", name, found.Count, err)
 		}

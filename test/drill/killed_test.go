@@ -37,7 +37,7 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := c.Organization(api.Current).FindApps(t.Context(), api.AppFilter{Search: "killed"}, api.Range{Limit: 1})
+			found, err := c.Organization(api.Current).ListApps(t.Context(), api.AppFilter{Search: "killed"}, api.Range{Limit: 1})
 			if err != nil || found.Count != s.made {
 				t.Errorf("%d apps of %d requests, %v", found.Count, s.made, err)
 			}

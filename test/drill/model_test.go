@@ -135,18 +135,18 @@ func (f *fleet) state(t *testing.T) (s state, counts map[string]int) {
 		}
 	}
 	o, one := c.Organization(api.Current), api.Range{Limit: 1}
-	for app, err := range o.AllApps(t.Context()) {
+	for app, err := range o.AllApps(t.Context(), api.AppFilter{}) {
 		must(err)
 		s["app"][strconv.FormatInt(app.ID, 10)] = app.Name
 		if app.Description != "" {
 			s["app"][strconv.FormatInt(app.ID, 10)] = app.Description
 		}
 	}
-	for i, err := range o.AllInvites(t.Context()) {
+	for i, err := range o.AllInvites(t.Context(), api.InviteFilter{}) {
 		must(err)
 		s["invite"][i.ID] = i.TargetEmail
 	}
-	for m, err := range o.AllMembers(t.Context()) {
+	for m, err := range o.AllMembers(t.Context(), api.MemberFilter{}) {
 		must(err)
 		if m.Level != api.LevelOwner {
 			s["member"][m.User.UUID] = m.User.Email
@@ -158,11 +158,11 @@ func (f *fleet) state(t *testing.T) (s state, counts map[string]int) {
 			s["key"][strconv.FormatInt(k.ID, 10)] = k.Name
 		}
 	}
-	apps, err := o.ListApps(t.Context(), one)
+	apps, err := o.ListApps(t.Context(), api.AppFilter{}, one)
 	must(err)
-	invites, err := o.ListInvites(t.Context(), one)
+	invites, err := o.ListInvites(t.Context(), api.InviteFilter{}, one)
 	must(err)
-	members, err := o.ListMembers(t.Context(), one)
+	members, err := o.ListMembers(t.Context(), api.MemberFilter{}, one)
 	must(err)
 	keys, err := c.ListKeys(t.Context(), one)
 	must(err)

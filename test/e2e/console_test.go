@@ -115,7 +115,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apps, err := c.Organization(client.Current).ListApps(t.Context(), client.Range{})
+	apps, err := c.Organization(client.Current).ListApps(t.Context(), client.AppFilter{}, client.Range{})
 	if err != nil || apps.Count != 0 {
 		t.Errorf("%d apps, %v", apps.Count, err)
 	}

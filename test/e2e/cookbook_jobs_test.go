@@ -34,7 +34,7 @@ var jobs = map[string]job{
 			return 0
 		},
 		done: func(ctx context.Context, c *cook, _ int64, _ string) error {
-			found, err := c.org.FindApps(ctx, client.AppFilter{Search: "Banner"}, client.Range{})
+			found, err := c.org.ListApps(ctx, client.AppFilter{Search: "Banner"}, client.Range{})
 			return holds(err, found.Count == 1 && found.Results[0].Tag == "v1.0.0", found)
 		},
 	},
@@ -110,7 +110,7 @@ var jobs = map[string]job{
 			return 0
 		},
 		done: func(ctx context.Context, c *cook, _ int64, out string) error {
-			invites, err := c.org.ListInvites(ctx, client.Range{})
+			invites, err := c.org.ListInvites(ctx, client.InviteFilter{}, client.Range{})
 			return holds(err, invites.Count == 2 && strings.Contains(out, "grace@example.com") && strings.Contains(out, "Must be an e-mail address"), invites)
 		},
 	},
@@ -127,7 +127,7 @@ var jobs = map[string]job{
 			return 0
 		},
 		done: func(ctx context.Context, c *cook, _ int64, out string) error {
-			members, err := c.org.FindMembers(ctx, client.MemberFilter{}, client.Range{})
+			members, err := c.org.ListMembers(ctx, client.MemberFilter{}, client.Range{})
 			if err := holds(err, members.Count == 2 && members.Results[1].User.Email == "jada@example.com" && strings.Contains(out, "key "), members); err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ var jobs = map[string]job{
 			if err != nil {
 				return err
 			}
-			_, err = asKey(c, strings.TrimSpace(string(text))).ListApps(ctx, client.Range{})
+			_, err = asKey(c, strings.TrimSpace(string(text))).ListApps(ctx, client.AppFilter{}, client.Range{})
 			return err
 		},
 	},
@@ -182,7 +182,7 @@ var jobs = map[string]job{
 			if err := holds(err, app.Description == "Mine" && strings.Contains(out, "It has changed"), app); err != nil {
 				return err
 			}
-			found, err := c.org.FindApps(ctx, client.AppFilter{Search: "Guestbook"}, client.Range{})
+			found, err := c.org.ListApps(ctx, client.AppFilter{Search: "Guestbook"}, client.Range{})
 			return holds(err, found.Count == 1, found)
 		},
 	},

@@ -267,7 +267,7 @@ func inviteTen(d *desk) {
 
 func resend(d *desk) {
 	failed := func() bool {
-		found, err := d.o.FindInvites(d.Context(), client.InviteFilter{Delivery: "failed"}, client.Range{})
+		found, err := d.o.ListInvites(d.Context(), client.InviteFilter{Delivery: "failed"}, client.Range{})
 		return err == nil && found.Count == 1
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !failed(); pause() {

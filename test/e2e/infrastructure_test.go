@@ -67,7 +67,7 @@ func applyTwice(t *testing.T, o *client.Organization, name string) error {
 	if err != nil || changed.ID != made.ID || changed.Description != "changed in place" {
 		return fmt.Errorf("changed to %+v, %w", changed, err)
 	}
-	found, err := o.FindApps(ctx, client.AppFilter{Search: name}, client.Range{})
+	found, err := o.ListApps(ctx, client.AppFilter{Search: name}, client.Range{})
 	if err != nil || found.Count != 1 || found.Results[0].ID != made.ID {
 		return fmt.Errorf("found %+v, %w", found, err)
 	}

@@ -24,7 +24,7 @@ func journey(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Check(err)
 	}
 	renamed := "Poll"
-	for app, err := range o.AllApps(ctx) {
+	for app, err := range o.AllApps(ctx, client.AppFilter{}) {
 		ts.Check(err)
 		if app.Name == "Banner" {
 			ts.Check(o.DeleteApp(ctx, app.ID))
@@ -36,7 +36,7 @@ func journey(ts *testscript.TestScript, _ bool, _ []string) {
 			ts.Fatalf("the app is called %s", app.Name)
 		}
 	}
-	for invite, err := range o.AllInvites(ctx) {
+	for invite, err := range o.AllInvites(ctx, client.InviteFilter{}) {
 		ts.Check(err)
 		if invite.IsExpired || time.Since(invite.CreatedAt) > patience {
 			ts.Fatalf("invite %+v", invite)

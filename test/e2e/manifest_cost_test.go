@@ -91,7 +91,7 @@ func (i *instance) measured(key string) []kind {
 		return err
 	})
 	var placed []int64
-	for app, err := range o.AllFoundApps(i.Context(), client.AppFilter{PluginType: "source"}) {
+	for app, err := range o.AllApps(i.Context(), client.AppFilter{PluginType: "source"}) {
 		if err != nil {
 			i.Fatal(err)
 		}

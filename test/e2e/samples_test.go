@@ -419,7 +419,7 @@ func seeded(t *testing.T, o *client.Organization, address, repository string) *s
 	must(err)
 	tried, err := url.Parse(try.URL)
 	must(err)
-	members, err := o.ListMembers(ctx, client.Range{})
+	members, err := o.ListMembers(ctx, client.MemberFilter{}, client.Range{})
 	must(err)
 	number := func(id int64) string { return strconv.FormatInt(id, 10) }
 	return strings.NewReplacer(

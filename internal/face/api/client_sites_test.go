@@ -11,7 +11,7 @@ import (
 // siteCalls are clientCalls about sites, and about what is off.
 var siteCalls = map[string]func(context.Context, *client.Organization) (any, error){
 	"listSites": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.ListSites(ctx, client.Range{Limit: 1})
+		return o.ListSites(ctx, client.SiteFilter{}, client.Range{Limit: 1})
 	},
 	"createSite": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.CreateSite(ctx, client.SitePatch{Name: new("shop"), Origins: []string{}})

@@ -22,7 +22,7 @@ import (
 // clientCalls has one call of the Go client for each operation of an organization.
 var clientCalls = map[string]func(context.Context, *client.Organization) (any, error){
 	"listApps": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.ListApps(ctx, client.Range{Limit: 1})
+		return o.ListApps(ctx, client.AppFilter{}, client.Range{Limit: 1})
 	},
 	"createApp": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginCustom, URL: "https://git.example.com/a", IsGlobal: true})
@@ -64,7 +64,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 		return o.ListUnusedApps(ctx, client.Range{})
 	},
 	"listInvites": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.ListInvites(ctx, client.Range{})
+		return o.ListInvites(ctx, client.InviteFilter{}, client.Range{})
 	},
 	"createInvite": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.CreateInvite(ctx, client.InviteDraft{TargetEmail: "a@example.com", Level: client.LevelOwner, SendEmail: new(false)})
@@ -83,7 +83,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 	},
 	"getActivityHead": func(ctx context.Context, o *client.Organization) (any, error) { return o.ActivityHead(ctx) },
 	"listMembers": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.FindMembers(ctx, client.MemberFilter{Search: "ada", Level: client.LevelAdmin}, client.Range{})
+		return o.ListMembers(ctx, client.MemberFilter{Search: "ada", Level: client.LevelAdmin}, client.Range{})
 	},
 	"getMember": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.GetMember(ctx, "01981f12-77d1-7be0-a1c5-02f6c3e9d417")

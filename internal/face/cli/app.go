@@ -92,7 +92,7 @@ func (c appList) Run(ctx context.Context, o *client.Organization, out *terminal.
 			return err
 		}
 	}
-	all, err := collect(o.AllFoundApps(ctx, f))
+	all, err := collect(o.AllApps(ctx, f))
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.O
 
 // tellDisabled tells that an app is disabled, which its object does not have.
 func tellDisabled(ctx context.Context, o *client.Organization, to terminal.Log, id int64) error {
-	found, err := o.FindApps(ctx, client.AppFilter{State: "disabled", IDs: []int64{id}}, client.Range{Limit: 1})
+	found, err := o.ListApps(ctx, client.AppFilter{State: "disabled", IDs: []int64{id}}, client.Range{Limit: 1})
 	if err != nil || found.Count == 0 {
 		return err
 	}

@@ -105,27 +105,11 @@ func (c inviteList) Run(ctx context.Context, o *client.Organization, out *termin
 	if c.Status != "" {
 		f.Status = []string{c.Status}
 	}
-	all, err := findInvites(ctx, o, f)
+	all, err := collect(o.AllInvites(ctx, f))
 	if err != nil {
 		return err
 	}
 	return invites.All(out, all)
-}
-
-// pageSize is how many invites are asked for at once.
-const pageSize = 1000
-
-func findInvites(ctx context.Context, o *client.Organization, f client.InviteFilter) (all []client.Invite, err error) {
-	for {
-		page, err := o.FindInvites(ctx, f, client.Range{Limit: pageSize, Offset: len(all)})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Results...)
-		if page.Next == "" || len(page.Results) == 0 {
-			return all, nil
-		}
-	}
 }
 
 // anInvite is the argument that names an invite.
@@ -140,12 +124,11 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 	if !strings.Contains(a.Invite, "@") {
 		return "", missing("invite", a.Invite)
 	}
-	all, err := findInvites(ctx, o, client.InviteFilter{Search: a.Invite})
-	if err != nil {
-		return "", err
-	}
 	var ids []string
-	for _, i := range all {
+	for i, err := range o.AllInvites(ctx, client.InviteFilter{Search: a.Invite}) {
+		if err != nil {
+			return "", err
+		}
 		if strings.EqualFold(i.TargetEmail, a.Invite) {
 			ids = append(ids, i.ID)
 		}

@@ -50,7 +50,7 @@ type memberList struct {
 
 // Run lists members.
 func (c memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllFoundMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
+	all, err := collect(o.AllMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a aMember) find(ctx context.Context, o *client.Organization) (client.Membe
 		}
 		return m, err
 	}
-	for m, err := range o.AllFoundMembers(ctx, client.MemberFilter{Search: a.Member}) {
+	for m, err := range o.AllMembers(ctx, client.MemberFilter{Search: a.Member}) {
 		if err != nil || strings.EqualFold(m.User.Email, a.Member) {
 			return m, err
 		}

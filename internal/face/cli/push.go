@@ -175,7 +175,7 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 		return 0, err
 	}
 	var same []client.App
-	for app, err := range o.AllFoundApps(ctx, client.AppFilter{Search: searchable(name)}) {
+	for app, err := range o.AllApps(ctx, client.AppFilter{Search: searchable(name)}) {
 		if err != nil {
 			return 0, err
 		}

@@ -68,7 +68,7 @@ type siteList struct {
 
 // Run lists sites.
 func (c siteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllFoundSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
+	all, err := collect(o.AllSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
 	if err != nil {
 		return err
 	}

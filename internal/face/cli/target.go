@@ -86,11 +86,11 @@ func searchable(name string) string {
 }
 
 func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "app", o.AllFoundApps(ctx, client.AppFilter{Search: searchable(name)}), func(a client.App) found { return found{a.ID, a.Name} })
+	return find(name, "app", o.AllApps(ctx, client.AppFilter{Search: searchable(name)}), func(a client.App) found { return found{a.ID, a.Name} })
 }
 
 func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "site", o.AllFoundSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
+	return find(name, "site", o.AllSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
 }
 
 // organizationID returns the id of the organization that a person names by its id or name.

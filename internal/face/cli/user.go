@@ -7,6 +7,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/face/cli/terminal"
 )
 
@@ -87,11 +88,11 @@ type userInvites struct{}
 
 // Run lists invites.
 func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
-	page, err := to.ListOwnInvites(ctx, client.Range{Limit: pageSize})
+	found, err := to.ListOwnInvites(ctx, client.Range{Limit: page.MaxLimit})
 	if err != nil {
 		return err
 	}
-	return ownInvites.All(out, page.Results)
+	return ownInvites.All(out, found.Results)
 }
 
 type userAccept struct {

@@ -71,7 +71,7 @@ func showApps(v *visit) (markup.Page, error) {
 	shown := Apps{Filter: AppForm{strings.TrimSpace(q.Get("search")), q.Get("state"), q.Get("ordering")}}
 	var err error
 	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.App], error) {
-		return v.organization.FindApps(ctx, shown.Filter.filter(), part)
+		return v.organization.ListApps(ctx, shown.Filter.filter(), part)
 	})
 	if err != nil {
 		return markup.Page{}, err
@@ -95,7 +95,7 @@ func (v *visit) inState(state string, apps []client.App) (map[int64]bool, error)
 	if len(apps) == 0 {
 		return are, nil
 	}
-	found, err := v.organization.FindApps(v.ctx(), filter, client.Range{Limit: perPage})
+	found, err := v.organization.ListApps(v.ctx(), filter, client.Range{Limit: perPage})
 	for _, app := range found.Results {
 		are[app.ID] = true
 	}

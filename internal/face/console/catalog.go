@@ -81,7 +81,7 @@ func showEntry(v *visit) (markup.Page, error) {
 
 // installed is the app of the organization that comes from a url; 0: it is not among the newest.
 func (v *visit) installed(url string) (int64, error) {
-	apps, err := v.organization.FindApps(v.ctx(), client.AppFilter{Ordering: "-created_at"}, client.Range{Limit: page.MaxLimit})
+	apps, err := v.organization.ListApps(v.ctx(), client.AppFilter{Ordering: "-created_at"}, client.Range{Limit: page.MaxLimit})
 	for _, app := range apps.Results {
 		if app.URL == url && app.OrganizationID == v.caller.Organization.ID {
 			return app.ID, nil

@@ -49,7 +49,7 @@ func (v *visit) invites(link LinkOfItem) (markup.Page, error) {
 		filter.Status = []string{form.Status}
 	}
 	l, err := list(v, "invites", func(ctx context.Context, part client.Range) (client.Page[client.Invite], error) {
-		return v.organization.FindInvites(ctx, filter, part)
+		return v.organization.ListInvites(ctx, filter, part)
 	})
 	return markup.Fill("invites.html", Invites{l, form, v.console.Mails, link}), err
 }

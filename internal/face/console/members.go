@@ -34,7 +34,7 @@ func showMembers(v *visit) (markup.Page, error) {
 		filter.Level = client.Level(level)
 	}
 	l, err := list(v, "members", func(ctx context.Context, part client.Range) (client.Page[client.Member], error) {
-		return v.organization.FindMembers(ctx, filter, part)
+		return v.organization.ListMembers(ctx, filter, part)
 	})
 	return markup.Fill("members.html", Members{l, form}), err
 }

@@ -26,7 +26,7 @@ func showPlace(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := Place{Frame: v.frame("apps"), App: app, Find: strings.TrimSpace(v.request.URL.Query().Get("find"))}
-	found, err := v.organization.FindSites(v.ctx(), client.SiteFilter{Search: shown.Find}, client.Range{Limit: perPage})
+	found, err := v.organization.ListSites(v.ctx(), client.SiteFilter{Search: shown.Find}, client.Range{Limit: perPage})
 	if err != nil {
 		return markup.Page{}, err
 	}
@@ -50,7 +50,7 @@ func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
 	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !v.frameOf(app.App).Offer.ChangeApps {
 		return nil, nil
 	}
-	sites, err := v.organization.ListSites(v.ctx(), client.Range{Limit: 2})
+	sites, err := v.organization.ListSites(v.ctx(), client.SiteFilter{}, client.Range{Limit: 2})
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func find[T any](v *visit, kind string, may bool, all string, ask func(context.C
 func findApps(v *visit, q string) (Group, error) {
 	list := v.home + "/apps"
 	return find(v, "Apps", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.App], error) {
-		return v.organization.FindApps(ctx, client.AppFilter{Search: q}, r)
+		return v.organization.ListApps(ctx, client.AppFilter{Search: q}, r)
 	}, func(app client.App) Found {
 		return Found{line(app.Name), brief(app.Description), list + "/" + strconv.FormatInt(app.ID, 10)}
 	})
@@ -89,7 +89,7 @@ func findApps(v *visit, q string) (Group, error) {
 func findSites(v *visit, q string) (Group, error) {
 	list := v.home + "/sites"
 	return find(v, "Sites", offer(v.caller).SeeApps, list+"?search="+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Site], error) {
-		return v.organization.FindSites(ctx, client.SiteFilter{Search: q}, r)
+		return v.organization.ListSites(ctx, client.SiteFilter{Search: q}, r)
 	}, func(site client.Site) Found {
 		return Found{line(site.Name), "", list + "/" + strconv.FormatInt(site.ID, 10)}
 	})
@@ -98,7 +98,7 @@ func findSites(v *visit, q string) (Group, error) {
 func findMembers(v *visit, q string) (Group, error) {
 	list := v.home + "/members?search="
 	return find(v, "Members", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Member], error) {
-		return v.organization.FindMembers(ctx, client.MemberFilter{Search: q}, r)
+		return v.organization.ListMembers(ctx, client.MemberFilter{Search: q}, r)
 	}, func(m client.Member) Found {
 		name := line(strings.TrimSpace(m.User.FirstName + " " + m.User.LastName))
 		if name == "" {
@@ -111,7 +111,7 @@ func findMembers(v *visit, q string) (Group, error) {
 func findInvites(v *visit, q string) (Group, error) {
 	list := v.home + "/invites?status=any&search="
 	return find(v, "Invites", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Invite], error) {
-		return v.organization.FindInvites(ctx, client.InviteFilter{Search: q}, r)
+		return v.organization.ListInvites(ctx, client.InviteFilter{Search: q}, r)
 	}, func(i client.Invite) Found {
 		return Found{plaintext.Address(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
 	})

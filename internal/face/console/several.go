@@ -111,7 +111,7 @@ func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag})
 		filter.IDs = append(filter.IDs, id)
 	}
-	found, err := v.organization.FindApps(v.ctx(), filter, client.Range{Limit: perPage})
+	found, err := v.organization.ListApps(v.ctx(), filter, client.Range{Limit: perPage})
 	for _, app := range found.Results {
 		for i := range rows {
 			if rows[i].App.ID == app.ID {

@@ -23,7 +23,7 @@ type Sites struct {
 func showSites(v *visit) (markup.Page, error) {
 	search := strings.TrimSpace(v.request.URL.Query().Get("search"))
 	l, err := list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Site], error) {
-		return v.organization.FindSites(ctx, client.SiteFilter{Search: search}, part)
+		return v.organization.ListSites(ctx, client.SiteFilter{Search: search}, part)
 	})
 	return markup.Fill("sites.html", Sites{l, search}), err
 }
@@ -96,7 +96,7 @@ func (v *visit) failingOn(site int64) (map[int64]bool, error) {
 
 // findApps finds apps that may be put on the site.
 func (p *Site) findApps(v *visit) error {
-	found, err := v.organization.FindApps(v.ctx(), client.AppFilter{Search: p.Find}, client.Range{Limit: perPage})
+	found, err := v.organization.ListApps(v.ctx(), client.AppFilter{Search: p.Find}, client.Range{Limit: perPage})
 	p.Apps = slices.DeleteFunc(found.Results, func(app client.App) bool {
 		return slices.ContainsFunc(p.Items, func(placed client.Placement) bool { return placed.AppID == app.ID })
 	})
