@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"foyer/internal/face/cli/profile"
 )
 
 // The commands that work on servers and, below admin, on the database; before there was admin,
@@ -53,10 +55,16 @@ func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	return args, nil
 }
 
-// meansServer reports whether a command is told which server to work on.
+// meansServer reports whether a command is told which server to work on, or knows one and no database.
 func (e *environment) meansServer(command string, flags map[string]bool) bool {
-	url := flags["--url"] && command != "app credentials" // whose --url is that of a repository
-	return url || flags["--profile"] || e.variables["FOYER_URL"] != ""
+	if command == "app credentials" { // whose --url is that of a repository
+		delete(flags, "--url")
+	}
+	if flags["--url"] || flags["--profile"] || e.variables["FOYER_URL"] != "" {
+		return true
+	}
+	_, err := e.profiles().Get(profile.Default)
+	return err == nil && !e.meansDatabase(flags)
 }
 
 // databaseHere reports whether commands in this folder work on a database, unless they are told otherwise.

@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"foyer/internal/face/cli/profile"
 )
 
 // Where a command works is decided as docs/cli.md says.
 func TestOldNamesGoOn(t *testing.T) {
 	t.Chdir(t.TempDir()) // which has no ./foyer-data
+	home := "HOME=" + t.TempDir()
+	if err := profile.In(map[string]string{"HOME": strings.TrimPrefix(home, "HOME=")}).Put(profile.Default, profile.Profile{URL: "https://x.example"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ line, environ, want string }{
 		{"app list", "", "app list"},
 		{"app list", "FOYER_DATABASE=x", "admin app list --yes"},
@@ -27,6 +33,10 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"organization create --name=x", "FOYER_URL=https://x.example", "refused: foyer admin organization create"},
 		{"member add --profile=x", "", "refused: foyer admin member add"},
 		{"app credentials 1 --url=https://git.example", "", "admin app credentials 1 --url=https://git.example --yes"},
+		{"organization create --name=x", home, "refused: foyer admin organization create"},
+		{"migrate", home, "refused: foyer admin migrate"},
+		{"app credentials 1 --url=https://git.example", home + " FOYER_DATA_DIR=x", "admin app credentials 1 --url=https://git.example --yes"},
+		{"backup x", home + " FOYER_DATA_DIR=x", "admin backup x --yes"},
 		{"restore x", "", "admin restore x"},
 		{"user delete a@x.example", "FOYER_DATA_DIR=x", "refused: foyer admin user delete"},
 		{"organization delete x", "", "refused: foyer admin organization delete"},
