@@ -270,7 +270,7 @@ func TestConsoleSettings(t *testing.T) {
 		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
 		const page = "/console/@current/settings"
 		set := func(form ...string) shown {
-			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "name_was", "My organization", "allowed_domains_was", "", "invite_days_was", "")...)
+			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "was.members_can_invite", "on", "was.name", "My organization", "was.allowed_domains", "", "was.invite_days", "")...)
 		}
 		v.want(200, "Nothing is changed: the settings of My organization are as they were.", set("name", "My organization"))
 		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
@@ -279,7 +279,7 @@ func TestConsoleSettings(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		v.want(200, `value="x.example, y.example"`, v.get(page))
-		set("name", "Acme", "invite_days_was", "0.02", "invite_days", "")
+		set("name", "Acme", "was.invite_days", "0.02", "invite_days", "")
 		if got := must[client.OrganizationInfo](t)(s.Get(t.Context())); got.InviteTTL != nil {
 			t.Errorf("%+v", got)
 		}

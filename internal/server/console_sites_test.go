@@ -215,28 +215,31 @@ func TestConsolePinned(t *testing.T) {
 		const explained = "These are the values of version 1, not of the version that the app is at."
 		shows(v.get(placed), 200, explained, "config.new")
 		v.want(200, `<option value="">the current one: 2</option><option value="2">pinned to 2</option><option value="1" selected>pinned to 1</option>`, v.get(placed))
-		form := []string{"do", "save", "enabled", "on", "version", "1", "config.both", "Hello", "config.old"}
-		shows(v.post(placed, append(form, "x")...), 400, explained, "config.new")
-		v.want(400, `name="config.old" value="x"`, v.post(placed, append(form, "x")...))
-		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, append(form, "2")...))
+		opened := v.get(placed)
+		form := func(old, version string) []string {
+			return opened.fill(t, "save", "config.both", "Hello", "config.old", old, "version", version)
+		}
+		shows(v.post(placed, form("x", "1")...), 400, explained, "config.new")
+		v.want(400, `name="config.old" value="x"`, v.post(placed, form("x", "1")...))
+		v.want(200, "Banner runs version 1 on Shop now.", v.post(placed, form("2", "1")...))
 		config(`{"both":"Hello","old":2}`)
 
 		// Another version is typed: the form asks for its values, and what it lacks is not sent.
-		form[5] = ""
-		shows(v.post(placed, append(form, "2")...), 400, `name="config.new" value="" placeholder="" aria-invalid="true"`, "config.old")
-		v.want(200, "Banner runs version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "version", "", "config.new", "x", "config.both", "Hello"))
+		refused := v.post(placed, form("2", "")...)
+		shows(refused, 400, `name="config.new" value="" placeholder="" aria-invalid="true"`, "config.old")
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(placed, refused.fill(t, "save", "config.new", "x")...))
 		config(`{"both":"Hello","new":"x","old":2}`)
 		shows(v.get(placed), 200, "config.new", "These are the values of version")
 		shows(v.post(placed, "do", "save", "enabled", "on", "version", "9"), 400, "The app has no such version", "config.old")
 
 		// What has become wrong keeps nobody from switching the app off.
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"new","type":"number","site":true}]`)}))
-		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, "do", "save", "enabled", "on", "version", "", "config.new", "x", "paths", "/a"))
+		v.want(200, "Banner is held at version 2 on Shop now.", v.post(placed, v.get(placed).fill(t, "save", "paths", "/a")...))
 		held := v.get(placed)
 		v.want(200, "Version 3 waits for values that it needs. Until then, version 2 runs.", held)
 		v.want(200, `aria-invalid="true" aria-describedby="fault-config.new"`, held)
 		v.want(200, `id="fault-config.new">Must be a number.</span>`, held)
-		v.want(200, "Banner is off on Shop now.", v.post(placed, "do", "save", "version", "", "config.new", "x"))
+		v.want(200, "Banner is off on Shop now.", v.post(placed, held.fill(t, "save", "enabled", "")...))
 	})
 }
 
@@ -270,7 +273,7 @@ func TestConsoleNotShared(t *testing.T) {
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		v.want(200, `<option value="">the current one: 1</option>`, v.get(placed))
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
-		v.want(200, "is off on Theirs now.", v.post(placed, "do", "save", "version", "1"))
+		v.want(200, "is off on Theirs now.", v.post(placed, v.get(placed).fill(t, "save", "enabled", "")...))
 		v.want(200, "is off Theirs.", v.post(placed, "do", "remove"))
 	})
 }

@@ -53,7 +53,7 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 		form := func(changed ...string) []string {
 			t.Helper()
 			sent := append([]string{"do", "describe"}, changed...)
-			for _, shown := range regexp.MustCompile(`name="(\w+_was)" value="([^"]*)"`).FindAllStringSubmatch(v.get(page).body, -1) {
+			for _, shown := range regexp.MustCompile(`name="(was\.\w+)" value="([^"]*)"`).FindAllStringSubmatch(v.get(page).body, -1) {
 				sent = append(sent, shown[1], html.UnescapeString(shown[2]))
 			}
 			return sent
@@ -67,7 +67,7 @@ func TestConsoleDescribesWhatWasEdited(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		refused := v.post(page, form("name", strings.Repeat("x", 201), "description", "")...)
-		v.want(400, `name="name_was" value="Line"`, refused)
+		v.want(400, `name="was.name" value="Line"`, refused)
 		v.want(200, "Line is no longer shared with other organizations.", v.post(page, form("name", "Line", "description", strings.Repeat("ű ", 5000))...))
 		v.want(200, "The name and description of Banner are saved.", v.post(page, form("name", "Banner", "description", "One")...))
 	})

@@ -44,14 +44,14 @@ func TestConsoleWebhooks(t *testing.T) {
 		}
 		v.want(200, id[:12], v.get(page))
 		delivery := must[client.Page[client.WebhookDelivery]](t)(s.ListDeliveries(t.Context(), 1, client.Range{})).Results[0]
-		v.want(200, "on its way again", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
+		v.want(200, "on its way again. Within", v.post(page, "do", "redeliver", "delivery", itoa(delivery.ID)))
 		if again := <-came; again != id {
 			t.Errorf("%s came, then %s", id, again)
 		}
 		v.want(404, "It is gone", v.post(page, "do", "redeliver", "delivery", "99"))
 		v.want(400, `<li><a href="#receiver">Address: Must be a url like`, v.post(page, "do", "describe", "receiver", "x", "events", "app.*"))
 		v.want(400, "Choose at least one.", v.post(page, "do", "describe", "receiver", receiver.URL))
-		v.want(200, "The webhook is saved.", v.post(page, "do", "describe", "receiver", receiver.URL+"/hook", "events", "site.*"))
+		v.want(200, "The webhook is changed: address, events.", v.post(page, "do", "describe", "receiver", receiver.URL+"/hook", "events", "site.*"))
 		v.want(200, "The webhook is off", v.post(page, "do", "switch"))
 		if strings.Contains(v.get(page).body, `value="test"`) {
 			t.Error("a test is offered to one that is off")

@@ -233,15 +233,9 @@ func enableApp(v *visit) (next, error) {
 	})
 }
 
-// describeApp changes what differs from what the page showed: somebody else may have changed the
-// rest since.
 func describeApp(v *visit) (next, error) {
 	return v.onApp(func(id int64) (string, error) {
-		patch := client.AppPatch{Name: v.edited("name"), Description: v.edited("description")}
-		if box := v.edited("is_global"); box != nil {
-			shared := *box == "on"
-			patch.IsGlobal = &shared
-		}
+		patch := client.AppPatch{Name: v.edited("name"), Description: v.edited("description"), IsGlobal: v.editedBox("is_global")}
 		app, err := v.organization.UpdateApp(v.ctx(), id, patch)
 		return changesOf(app, patch), err
 	})

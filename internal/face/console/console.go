@@ -136,7 +136,7 @@ func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 const (
 	maxForm       = 64 << 10
 	maxAppForm    = 4 * maxForm // a description twice, each character of which may take twelve bytes
-	maxPlacedForm = 2 << 20     // values of 256 KiB, each byte of which may take three, and paths
+	maxPlacedForm = 4 << 20     // values of 256 KiB and paths, twice, each byte of which may take three
 	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
 )
 

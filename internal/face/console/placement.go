@@ -1,10 +1,8 @@
 package console
 
 import (
-	"bytes"
 	"encoding/json"
 	"html/template"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,16 +167,15 @@ func previewPlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch, err := v.placementPatch(shown.schema, shown.Config)
-	if err != nil {
-		return next{}, err
-	}
-	draft := client.PreviewDraft{URL: v.line("page"), Config: patch.Config}
+	draft := client.PreviewDraft{URL: v.line("page")}
 	if draft.URL == "" {
 		draft.URL = v.console.BaseURL + "/sites/" + shown.Site.Token + "/try"
 	}
-	if draft.Version, err = strconv.ParseInt(string(patch.Version), 10, 64); err != nil {
-		draft.Version = 0 // it follows the app
+	if draft.Version, err = v.version(); err != nil {
+		return next{}, err
+	}
+	if draft.Config, err = v.values(shown.Values); err != nil {
+		return next{}, err
 	}
 	made, err := v.organization.PreviewApp(v.ctx(), shown.Site.ID, shown.AppID, draft)
 	if err != nil {
@@ -204,35 +201,65 @@ func (p Placed) PinnedTo() string {
 	return strconv.FormatInt(*p.Version, 10)
 }
 
-// placementPatch is what the form says of an app on a site that has a config.
-func (v *visit) placementPatch(schema, config json.RawMessage) (patch client.PlacementPatch, err error) {
-	patch = client.PlacementPatch{
-		Enabled: new(v.line("enabled") == "on"), Paths: append([]string{}, strings.Fields(v.typed("paths"))...),
-		Version: client.Null(), Config: map[string]json.RawMessage{},
+// placementPatch is what was edited of an app on a site.
+func (v *visit) placementPatch(values []setting) (patch client.PlacementPatch, err error) {
+	patch.Enabled = v.editedBox("enabled")
+	if text := v.edited("paths"); text != nil {
+		patch.Paths = listed(*text)
 	}
-	if text := v.line("version"); text != "" {
-		n, err := number(text)
+	if v.edited("version") != nil {
+		n, err := v.version()
 		if err != nil {
-			return patch, wrong("version", "Must be the number of a version, or empty to follow the app.")
+			return patch, err
 		}
-		patch.Version = json.RawMessage(strconv.FormatInt(n, 10))
+		if patch.Version = client.Null(); n != 0 {
+			patch.Version = json.RawMessage(strconv.FormatInt(n, 10))
+		}
 	}
-	if text := v.line("position"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
+	if text := v.edited("position"); text != nil {
+		n, err := strconv.ParseInt(*text, 10, 64)
 		if err != nil {
 			return patch, wrong("position", "Must be a whole number.")
 		}
 		patch.Position = &n
 	}
-	for _, s := range settings(schema, config) {
-		if s.Key == "" || !v.request.PostForm.Has("config."+s.Key) { // the form was that of another version
-			continue
-		}
-		if patch.Config[s.Key], err = s.read(v.typed("config." + s.Key)); err != nil {
-			return patch, err
+	var edited []setting
+	for _, s := range values {
+		if name := "config." + s.Key; v.typed(name) != v.typed(was(name)) { // white space counts
+			edited = append(edited, s)
 		}
 	}
-	return patch, nil
+	patch.Config, err = v.values(edited)
+	return patch, err
+}
+
+// version is the one that the form chooses; 0: it follows the app.
+func (v *visit) version() (int64, error) {
+	text := v.line("version")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := number(text)
+	if err != nil {
+		return 0, wrong("version", "Must be the number of a version, or empty to follow the app.")
+	}
+	return n, nil
+}
+
+// values are those that the form has.
+func (v *visit) values(of []setting) (map[string]json.RawMessage, error) {
+	config := map[string]json.RawMessage{}
+	for _, s := range of {
+		name := "config." + s.Key
+		if s.Key == "" || !v.request.PostForm.Has(name) { // the form was that of another version
+			continue
+		}
+		var err error
+		if config[s.Key], err = s.read(v.typed(name)); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
 }
 
 func savePlacement(v *visit) (next, error) {
@@ -240,27 +267,12 @@ func savePlacement(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch, err := v.placementPatch(before.schema, before.Config)
+	patch, err := v.placementPatch(before.Values)
 	if err != nil {
 		return next{}, err
 	}
-	if patch.Config = edited(patch.Config, before.Config); *patch.Enabled == before.Enabled {
-		patch.Enabled = nil // its values would be checked anew
-	}
 	placed, err := v.organization.UpdatePlacement(v.ctx(), before.Site.ID, before.AppID, patch)
 	return next{flash: sentence("%s "+state(placed)+" on %s now.", placed.Name, before.Site.Name)}, err
-}
-
-// edited leaves out of a patch what is given already: others may have changed it since, and what has become
-// wrong must not keep an app from being switched off.
-func edited(patch map[string]json.RawMessage, config json.RawMessage) map[string]json.RawMessage {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(config, &given) // without values there are none
-	maps.DeleteFunc(patch, func(key string, value json.RawMessage) bool {
-		was, ok := given[key]
-		return bytes.Equal(value, was) || !ok && bytes.Equal(value, client.Null())
-	})
-	return patch
 }
 
 // state is how an app is on a site, in a sentence.

@@ -52,8 +52,9 @@ func showSettings(v *visit) (markup.Page, error) {
 }
 
 func changeSettings(v *visit) (next, error) {
-	invites, apps := v.typed("members_can_invite") == "on", v.typed("members_can_manage_apps") == "on"
-	patch := client.OrganizationPatch{Name: v.edited("name"), MembersCanInvite: &invites, MembersCanManageApps: &apps}
+	patch := client.OrganizationPatch{
+		Name: v.edited("name"), MembersCanInvite: v.editedBox("members_can_invite"), MembersCanManageApps: v.editedBox("members_can_manage_apps"),
+	}
 	if text := v.edited("allowed_domains"); text != nil {
 		domains := strings.FieldsFunc(*text, func(r rune) bool { return strings.ContainsRune(", ;", r) })
 		patch.AllowedDomains = &domains

@@ -29,6 +29,7 @@ var templates = markup.New(files, template.FuncMap{
 	"address":  plaintext.Address,
 	"label":    func(field string) string { return labels[field] },
 	"form":     dedup.Name,
+	"on":       on,
 	"thing":    func(scope any) string { return things[activity.Scope(fmt.Sprint(scope))] },
 	"spaced":   func(verb activity.Verb) string { return strings.ReplaceAll(string(verb), "_", " ") },
 	"indent":   indent,

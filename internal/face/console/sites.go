@@ -30,12 +30,9 @@ func showSites(v *visit) (markup.Page, error) {
 
 func createSite(v *visit) (next, error) {
 	name := v.line("name")
-	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: v.origins()})
+	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: listed(v.typed("origins"))})
 	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), flash: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
 }
-
-// origins are the lines of a form, one origin each.
-func (v *visit) origins() []string { return append([]string{}, strings.Fields(v.typed("origins"))...) }
 
 // Site shows a site and the apps on it.
 type Site struct {
@@ -121,9 +118,12 @@ func (v *visit) onSite(do func(id int64) (flash string, err error)) (next, error
 
 func describeSite(v *visit) (next, error) {
 	return v.onSite(func(id int64) (string, error) {
-		name := v.line("name")
-		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Name: &name, Origins: v.origins()})
-		return sentence("The name and origins of %s are saved.", site.Name), err
+		patch := client.SitePatch{Name: v.edited("name")}
+		if text := v.edited("origins"); text != nil {
+			patch.Origins = listed(*text)
+		}
+		site, err := v.organization.UpdateSite(v.ctx(), id, patch)
+		return sentence("%s "+v.changed("name", "origins"), site.Name), err
 	})
 }
 

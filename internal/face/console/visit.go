@@ -3,8 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -106,46 +104,6 @@ func (v *visit) ctx() context.Context { return v.request.Context() }
 
 // here is the path of the page itself, as browsers see it.
 func (v *visit) here() string { return v.console.prefix + v.request.URL.RequestURI() }
-
-// typed is a field of the form, with line ends as in Go. It may hold anything: what is not UTF-8
-// is replaced.
-func (v *visit) typed(name string) string {
-	return lineEnds.Replace(strings.ToValidUTF8(v.request.PostForm.Get(name), "\uFFFD"))
-}
-
-// line is a field of the form without white space around it.
-func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
-
-// edited is a field of the form; nil if it is what the page was filled with.
-func (v *visit) edited(name string) *string {
-	now := v.line(name)
-	if now == v.line(name+"_was") {
-		return nil
-	}
-	return &now
-}
-
-// wrong is a fault in a field of a form, as the API would tell it.
-func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
-
-func refusal(status int, field, detail string) error {
-	f := client.Fault{Attr: field, Detail: detail}
-	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
-}
-
-// asField names a field that was refused as the form does.
-func asField(err error, attr, field string) error {
-	refused, ok := errors.AsType[*client.Error](err)
-	if !ok {
-		return err
-	}
-	for i, f := range refused.Errors {
-		if f.Attr == attr {
-			refused.Errors[i].Attr = field
-		}
-	}
-	return refused
-}
 
 // gone is said of what a button no longer finds.
 const gone = "It is gone: somebody may have answered, withdrawn or deleted it."
@@ -343,42 +301,6 @@ func (v *visit) frame(section string) Frame {
 		}
 	}
 	return f
-}
-
-// Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
-// was refused.
-func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
-	marks := ""
-	if f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }) {
-		marks, notes = `aria-invalid="true" `, slices.Concat([]string{"faults"}, notes)
-	}
-	if len(notes) > 0 {
-		marks += `aria-describedby="` + strings.Join(notes, " ") + `"`
-	}
-	return template.HTMLAttr(marks) //nolint:gosec // the ids are ours
-}
-
-// Filled is what a field of the form is filled with: what was sent, if that was refused.
-func (f Frame) Filled(do, name, otherwise string) string {
-	if f.Sent(do) && f.sent.Has(name) {
-		return strings.ToValidUTF8(f.sent.Get(name), "\uFFFD")
-	}
-	return otherwise
-}
-
-// Fills reports whether the form that was refused has a field of this name.
-func (f Frame) Fills(name string) bool { return f.sent.Has(name) }
-
-// Sent reports whether the page is shown again because its form was refused. A form with several
-// buttons names them all, with spaces between.
-func (f Frame) Sent(do string) bool { return slices.Contains(strings.Split(do, " "), f.sent.Get("do")) }
-
-// Chosen reports whether a box of the form was ticked, which may have been refused.
-func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
-	if f.Sent(do) {
-		return slices.Contains(f.sent[name], value)
-	}
-	return otherwise
 }
 
 // Title is what a page is called where browsers list it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"slices"
-	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -64,17 +63,21 @@ func createWebhook(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
+	draft.URL = new(v.line("receiver"))
 	made, err := v.organization.CreateWebhook(v.ctx(), draft)
 	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, asField(err, "url", "receiver")
 }
 
-// webhookFields are those that the form has.
+// webhookFields are those of the form that were edited.
 func (v *visit) webhookFields() (client.WebhookPatch, error) {
-	url, description, events := v.line("receiver"), v.line("description"), v.request.PostForm["events"]
-	if len(events) == 0 {
-		return client.WebhookPatch{}, wrong("events", "Choose at least one.")
+	patch := client.WebhookPatch{URL: v.edited("receiver"), Description: v.edited("description")}
+	if v.line("events") == "" {
+		return patch, wrong("events", "Choose at least one.")
 	}
-	return client.WebhookPatch{URL: &url, Events: events, Description: &description}, nil
+	if text := v.edited("events"); text != nil {
+		patch.Events = strings.Fields(*text)
+	}
+	return patch, nil
 }
 
 // Webhook shows a webhook, and what was sent to it.
@@ -84,8 +87,13 @@ type Webhook struct {
 }
 
 // Groups are the events to choose from, of which it has some.
-func (p Webhook) Groups() []eventGroup {
-	return p.eventGroups("describe", func(name string) bool { return slices.Contains(p.Events, name) })
+func (p Webhook) Groups() []eventGroup { return p.eventGroups("describe", p.has) }
+
+func (p Webhook) has(event string) bool { return slices.Contains(p.Events, event) }
+
+// Ticked are the boxes of the form that are ticked, in their order.
+func (p Webhook) Ticked() string {
+	return strings.Join(slices.DeleteFunc(event.Choices(), func(name string) bool { return !p.has(name) }), " ")
 }
 
 func (v *visit) webhookID() (int64, error) { return number(v.request.PathValue("webhook")) }
@@ -115,7 +123,7 @@ func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
 }
 
 func describeWebhook(v *visit) (next, error) {
-	return v.onWebhook("The webhook is saved.", func(id int64) error {
+	return v.onWebhook("The webhook "+v.changed("receiver", "events", "description"), func(id int64) error {
 		patch, err := v.webhookFields()
 		if err == nil {
 			_, err = v.organization.UpdateWebhook(v.ctx(), id, patch)
@@ -156,7 +164,7 @@ func redeliver(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return v.onWebhook("The event is on its way again, as delivery "+strconv.FormatInt(delivery, 10)+".", func(id int64) error {
+	return v.onWebhook("The event is on its way again. Within a few seconds the list below says what became of it.", func(id int64) error {
 		_, err := v.organization.Redeliver(v.ctx(), id, delivery)
 		return err
 	})

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"foyer/client"
+)
+
+// typed is a field of the form, or the words of all boxes of that name which are ticked, with line ends as in Go. It may
+// hold anything: what is not UTF-8 is replaced.
+func (v *visit) typed(name string) string {
+	return lineEnds.Replace(strings.ToValidUTF8(strings.Join(v.request.PostForm[name], " "), "\uFFFD"))
+}
+
+// line is a field of the form without white space around it.
+func (v *visit) line(name string) string { return strings.TrimSpace(v.typed(name)) }
+
+// was is the hidden field that says what a field of a form was filled with.
+func was(name string) string { return "was." + name }
+
+// edited is a field of the form; nil if it is what the page was filled with: somebody else may have changed what
+// is stored since.
+func (v *visit) edited(name string) *string {
+	now := v.line(name)
+	if now == v.line(was(name)) {
+		return nil
+	}
+	return &now
+}
+
+// editedBox reports whether a box of the form is ticked; nil if that is as the page was filled, or there is none.
+func (v *visit) editedBox(name string) *bool {
+	now := v.edited(name)
+	if now == nil {
+		return nil
+	}
+	return new(*now == on(true))
+}
+
+// listed are the words of a field, of which there may be none.
+func listed(text string) []string { return append([]string{}, strings.Fields(text)...) }
+
+// changed says of a thing which fields of a form were edited.
+func (v *visit) changed(fields ...string) string {
+	var all []string
+	for _, name := range fields {
+		if v.edited(name) != nil {
+			all = append(all, strings.ToLower(labels[name]))
+		}
+	}
+	if all == nil {
+		return "is as it was."
+	}
+	return "is changed: " + strings.Join(all, ", ") + "."
+}
+
+// on is what a box of a form sends.
+func on(ticked bool) string {
+	if ticked {
+		return "on"
+	}
+	return ""
+}
+
+// wrong is a fault in a field of a form, as the API would tell it.
+func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
+
+func refusal(status int, field, detail string) error {
+	f := client.Fault{Attr: field, Detail: detail}
+	return &client.Error{Fault: f, Errors: []client.Fault{f}, Status: status}
+}
+
+// asField names a field that was refused as the form does.
+func asField(err error, attr, field string) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	for i, f := range refused.Errors {
+		if f.Attr == attr {
+			refused.Errors[i].Attr = field
+		}
+	}
+	return refused
+}
+
+// Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
+// was refused.
+func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {
+	marks := ""
+	if f.Sent(do) && slices.ContainsFunc(f.Faults, func(fault client.Fault) bool { return fault.Attr == name }) {
+		marks, notes = `aria-invalid="true" `, slices.Concat([]string{"faults"}, notes)
+	}
+	if len(notes) > 0 {
+		marks += `aria-describedby="` + strings.Join(notes, " ") + `"`
+	}
+	return template.HTMLAttr(marks) //nolint:gosec // the ids are ours
+}
+
+// Filled is what a field of the form is filled with: what was sent, if that was refused.
+func (f Frame) Filled(do, name, otherwise string) string {
+	if f.Sent(do) && f.sent.Has(name) {
+		return strings.ToValidUTF8(f.sent.Get(name), "\uFFFD")
+	}
+	return otherwise
+}
+
+// Was is the hidden field that says what a field of the form is filled with, if what was sent is not refused.
+func (f Frame) Was(do, name, stored string) template.HTML {
+	name = was(name)
+	return template.HTML(`<input type="hidden" name="` + template.HTMLEscapeString(name) + `" value="` + template.HTMLEscapeString(f.Filled(do, name, stored)) + `">`) //nolint:gosec // it is escaped
+}
+
+// Fills reports whether the form that was refused has a field of this name. Boxes send nothing unless one is ticked.
+func (f Frame) Fills(name string) bool { return f.sent.Has(name) || f.sent.Has(was(name)) }
+
+// Sent reports whether the page is shown again because its form was refused. A form with several
+// buttons names them all, with spaces between.
+func (f Frame) Sent(do string) bool { return slices.Contains(strings.Split(do, " "), f.sent.Get("do")) }
+
+// Chosen reports whether a box of the form was ticked, which may have been refused.
+func (f Frame) Chosen(do, name, value string, otherwise bool) bool {
+	if f.Sent(do) {
+		return slices.Contains(f.sent[name], value)
+	}
+	return otherwise
+}

@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/server"
+)
+
+// fill is what a browser sends of the form on a page that has a button, with other values in some fields. A
+// box is ticked by "on", or not by "".
+func (s shown) fill(t *testing.T, do string, changed ...string) []string {
+	t.Helper()
+	page, err := html.Parse(strings.NewReader(s.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form := range page.Descendants() {
+		if form.Data != "form" || !slices.ContainsFunc(slices.Collect(form.Descendants()), func(n *html.Node) bool {
+			return n.Data == "button" && attribute(n, "name") == "do" && attribute(n, "value") == do
+		}) {
+			continue
+		}
+		sent := append([]string{"do", do}, changed...)
+		for n := range form.Descendants() {
+			if name := attribute(n, "name"); name != "" && !slices.Contains(changed, name) && n.Data != "button" {
+				sent = append(sent, shownIn(n, name)...)
+			}
+		}
+		return sent
+	}
+	t.Fatalf("no form for %s on the page:\n%s", do, s.body)
+	return nil
+}
+
+// shownIn is what a browser sends of a field that nobody has changed.
+func shownIn(n *html.Node, name string) []string {
+	value := attribute(n, "value")
+	switch {
+	case n.Data == "textarea" && n.FirstChild != nil:
+		value = n.FirstChild.Data
+	case n.Data == "select":
+		for option := range n.Descendants() {
+			if has(option, "selected") {
+				value = attribute(option, "value")
+			}
+		}
+	case attribute(n, "type") == "checkbox" && !has(n, "checked"):
+		return nil
+	case attribute(n, "type") == "checkbox" && value == "":
+		value = "on"
+	}
+	return []string{name, value}
+}
+
+func has(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// Two who have a form open at the same time each change what they have edited, also if it is refused at first.
+func TestConsoleFormsOfTwo(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+			ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true},{"key":"a_was","type":"string","site":true}]`),
+		}))
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		webhook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Events: []string{"site.*", "app.*"}}))
+		v := visit(t, s, s.key)
+		const home = "/console/@current"
+		sites := home + "/sites/" + itoa(site.ID)
+		for _, tc := range []struct {
+			path, do             string
+			first, wrong, second []string // of one, and of the other, who is refused at first
+			said                 string
+			got                  func() any
+			want                 string
+		}{
+			{
+				sites + "/apps/" + itoa(app.ID), "save",
+				[]string{"enabled", "", "version", "1", "paths", "/a/**", "position", "7", "config.a", "one\r\ntwo"},
+				[]string{"config.b", " b ", "position", "x"},
+				[]string{"position", "1"},
+				"Banner is off on Shop now.",
+				func() any { return must[client.Placement](t)(s.GetPlacement(t.Context(), site.ID, app.ID)) },
+				`"enabled":false,"position":7,"version":1,"running":null,"held":null,"paths":["/a/**"],"config":{"a":"one\ntwo","b":" b "}`,
+			},
+			{
+				sites, "describe",
+				[]string{"origins", "https://shop.example.com\r\nhttps://x.example"},
+				[]string{"name", ""},
+				[]string{"name", "Store"},
+				"Store is changed: name.",
+				func() any { return must[client.Site](t)(s.GetSite(t.Context(), site.ID)) },
+				`"enabled":true,"origins":["https://shop.example.com","https://x.example"]`,
+			},
+			{
+				home + "/webhooks/" + itoa(webhook.ID), "describe",
+				[]string{"description", "CI"},
+				[]string{"receiver", "x"},
+				[]string{"receiver", "https://y.example/"},
+				"The webhook is changed: address.",
+				func() any { return must[client.Webhook](t)(s.GetWebhook(t.Context(), webhook.ID)) },
+				`"url":"https://y.example/","events":["site.*","app.*"],"description":"CI"`,
+			},
+			{
+				home + "/settings", "set",
+				[]string{"members_can_invite", "", "name", "Acme"},
+				[]string{"members_can_manage_apps", "on", "allowed_domains", "x"},
+				[]string{"allowed_domains", ""},
+				"The settings of Acme are changed: who may manage apps and sites.",
+				func() any { return must[client.OrganizationInfo](t)(s.Get(t.Context())) },
+				`"members_can_invite":false,"members_can_manage_apps":true,`,
+			},
+		} {
+			opened := v.get(tc.path)
+			refused := v.post(tc.path, opened.fill(t, tc.do, tc.wrong...)...)
+			v.want(400, "That did not work", refused)
+			v.want(200, "", v.post(tc.path, opened.fill(t, tc.do, tc.first...)...))
+			mended := refused.fill(t, tc.do, tc.second...)
+			v.want(200, tc.said, v.post(tc.path, mended...))
+			if got := string(must[[]byte](t)(json.Marshal(tc.got()))); !strings.Contains(got, tc.want) {
+				t.Errorf("%s: %s, want %s", tc.path, got, tc.want)
+			}
+			v.want(200, "", v.post(tc.path, v.get(tc.path).fill(t, tc.do)...))
+			if got := string(must[[]byte](t)(json.Marshal(tc.got()))); !strings.Contains(got, tc.want) {
+				t.Errorf("%s, sent as it was: %s", tc.path, got)
+			}
+		}
+	})
+}
+
+// What a form does not ask is left as it is: here a box for an organization that may change no apps.
+func TestConsoleFormWithoutABox(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		ctx := context.WithoutCancel(t.Context())
+		d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
+		defer d.Close()
+		id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+		must[org.Organization](t)(d.Organizations.Set(ctx, access.Caller{}, id, org.Settings{MembersCanManageApps: new(true), AppAccess: new(access.ReadApps)}))
+		v := visit(t, s, s.key)
+		const page = "/console/@current/settings"
+		v.want(200, "The settings of Acme are changed: the name.", v.post(page, v.get(page).fill(t, "set", "name", "Acme")...))
+		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); !o.MembersCanManageApps {
+			t.Errorf("%+v", o)
+		}
+	})
+}
