@@ -158,12 +158,11 @@ func (s Service) record(ctx context.Context, tx *db.Tx, by access.Caller, o Orga
 }
 
 func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
+	var faults fault.List
+	var err error
 	if set.Name != nil {
-		name, err := checkName(*set.Name)
-		if err != nil {
-			return err
-		}
-		o.Name = name
+		o.Name, err = checkName(*set.Name)
+		faults.Add(err)
 	}
 	if set.MembersCanInvite != nil {
 		o.MembersCanInvite = *set.MembersCanInvite
@@ -175,23 +174,21 @@ func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 		o.AppAccess = *set.AppAccess
 	}
 	if set.InviteTTL != nil {
-		ttl, err := checkInviteTTL(*set.InviteTTL, maxTTL)
-		if err != nil {
-			return err
-		}
-		o.InviteTTL = ttl
+		o.InviteTTL, err = checkInviteTTL(*set.InviteTTL, maxTTL)
+		faults.Add(err)
 	}
 	if set.AllowedDomains != nil {
 		o.AllowedDomains = nil
 		for _, text := range *set.AllowedDomains {
 			domain, err := parseDomain(text)
 			if err != nil {
-				return err
+				faults.Add(err)
+				break
 			}
 			o.AllowedDomains = append(o.AllowedDomains, domain)
 		}
 	}
-	return nil
+	return faults.Err()
 }
 
 // Users returns all users, in the order they were made.

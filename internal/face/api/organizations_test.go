@@ -102,6 +102,12 @@ func TestChangeOrganization(t *testing.T) {
 		} {
 			r.wantStatus(r.key, "PATCH", here, body, 400)
 		}
+		all := r.wantStatus(r.key, "PATCH", here, `{"name":"","allowed_domains":["x.example","no domain","nor this"],"invite_ttl":-1}`, 400).body
+		for _, attr := range []string{"name", "allowed_domains", "invite_ttl"} {
+			if !strings.Contains(all, `"attr":"`+attr+`"`) {
+				r.t.Errorf("nothing is said of %s: %s", attr, all)
+			}
+		}
 		r.compare("what was refused", r.send(r.key, "GET", here, ""), 200, before)
 
 		got := r.wantStatus(r.key, "PATCH", here, `{"name":" Acme & Co ","members_can_invite":false,"members_can_manage_apps":true,"allowed_domains":["X.example"],"invite_ttl":60}`, 200)
