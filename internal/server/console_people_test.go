@@ -270,21 +270,26 @@ func TestConsoleSettings(t *testing.T) {
 		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
 		const page = "/console/@current/settings"
 		set := func(form ...string) shown {
-			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "was.members_can_invite", "on", "was.name", "My organization", "was.allowed_domains", "", "was.invite_days", "")...)
+			return v.post(page, append(form, "do", "set", "members_can_invite", "on", "was.members_can_invite", "on", "was.name", "My organization", "was.allowed_domains", "", "was.invite_ttl", "")...)
 		}
 		v.want(200, "Nothing is changed: the settings of My organization are as they were.", set("name", "My organization"))
-		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_days", "0.02"))
+		v.want(200, "The settings of Acme are changed: the name, the domains of addresses, the days until invites expire.", set("name", "Acme", "allowed_domains", "x.example, y.example", "invite_ttl", "0.02"))
 		got := must[client.OrganizationInfo](t)(s.Get(t.Context()))
 		if got.Name != "Acme" || len(got.AllowedDomains) != 2 || got.InviteTTL == nil || *got.InviteTTL != 1728 || !got.MembersCanInvite || got.MembersCanManageApps {
 			t.Errorf("%+v", got)
 		}
 		v.want(200, `value="x.example, y.example"`, v.get(page))
-		set("name", "Acme", "was.invite_days", "0.02", "invite_days", "")
+		set("name", "Acme", "was.invite_ttl", "0.02", "invite_ttl", "")
 		if got := must[client.OrganizationInfo](t)(s.Get(t.Context())); got.InviteTTL != nil {
 			t.Errorf("%+v", got)
 		}
 		v.want(400, `name="name" aria-invalid="true"`, set("name", ""))
-		v.want(400, `name="invite_days" aria-invalid="true"`, set("name", "Acme", "invite_days", "x"))
+		for _, days := range []string{"x", "0", "0.0001", "0.05", "1e99", "-1"} {
+			v.want(400, `<a href="#invite_ttl">Days until invites expire: Must be a number of days, at most 0.0416, or empty.`, set("name", "Acme", "invite_ttl", days))
+		}
+		two := set("name", strings.Repeat("x", 201), "invite_ttl", "x")
+		v.want(400, `name="name" aria-invalid="true"`, two)
+		v.want(400, `name="invite_ttl" aria-invalid="true"`, two)
 		v.want(200, "Owners can change these.", ada.get(page))
 		ada.want(403, "That did not work", ada.post(page, "do", "set", "name", "Mine"))
 		v.want(200, "You are now called Grace.", v.post("/console/profile", "do", "names", "first_name", "Grace", "last_name", "Hopper"))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -32,9 +33,10 @@ type Console struct {
 	Keys          *access.Keys
 	SignIn        signin.Service
 	Addresses     addresschange.Service
-	ByKey, ByMail bool   // people may sign in so
-	Provider      string // the name of the identity provider; "": none
-	Mails         bool   // there is a mail server
+	ByKey, ByMail bool          // people may sign in so
+	Provider      string        // the name of the identity provider; "": none
+	Mails         bool          // there is a mail server
+	InviteTTL     time.Duration // how long invites live at most
 	Tries         site.Tries
 	// Preview writes the mail that an invite would become.
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/domain/access"
@@ -43,7 +46,24 @@ func (p Settings) InviteDays() string {
 	if p.InviteTTL == nil {
 		return ""
 	}
-	return strconv.FormatFloat(float64(*p.InviteTTL)/daySeconds, 'f', -1, 64)
+	return inDays(*p.InviteTTL)
+}
+
+// inDays is a time in days, with four decimals at most.
+func inDays(seconds int64) string {
+	return strconv.FormatFloat(float64(seconds*1e4/daySeconds)/1e4, 'f', -1, 64)
+}
+
+// ofDays are the seconds of days as they are typed: 0 if nothing is, and -1, which the API refuses, if it is no time.
+func ofDays(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	days, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
+	if seconds := math.Round(days * daySeconds); err == nil && seconds >= 1 && seconds < math.MaxInt32 {
+		return int64(seconds)
+	}
+	return -1
 }
 
 func showSettings(v *visit) (markup.Page, error) {
@@ -59,22 +79,21 @@ func changeSettings(v *visit) (next, error) {
 		domains := strings.FieldsFunc(*text, func(r rune) bool { return strings.ContainsRune(", ;", r) })
 		patch.AllowedDomains = &domains
 	}
-	if text := v.edited("invite_days"); text != nil {
-		var seconds int64 // 0: as the server says
-		if *text != "" {
-			days, err := strconv.ParseFloat(strings.Replace(*text, ",", ".", 1), 64)
-			if err != nil || days <= 0 || days > maxInviteDays {
-				return next{}, wrong("invite_ttl", "Must be a number of days, at most "+strconv.Itoa(maxInviteDays)+", or empty.")
-			}
-			seconds = int64(days * daySeconds)
-		}
-		patch.InviteTTL = &seconds
+	if text := v.edited("invite_ttl"); text != nil {
+		patch.InviteTTL = new(ofDays(*text))
 	}
 	before, err := v.organization.Get(v.ctx())
 	if err != nil {
 		return next{}, err
 	}
 	after, err := v.organization.Change(v.ctx(), patch)
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		for i, f := range refused.Errors {
+			if f.Attr == "invite_ttl" {
+				refused.Errors[i].Detail = "Must be a number of days, at most " + inDays(int64(v.console.InviteTTL/time.Second)) + ", or empty."
+			}
+		}
+	}
 	what := changedSettings(before, after)
 	if len(what) == 0 {
 		return next{flash: sentence("Nothing is changed: the settings of %s are as they were.", after.Name)}, err
