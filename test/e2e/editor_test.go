@@ -26,6 +26,18 @@ func choose(file string) step {
 	return chromedp.Click(chromedp.CSS(`.tree a[data-file="` + file + `"]`))
 }
 
+// chooseTwice opens a file again before it has come.
+func chooseTwice(file string) step {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
+			const link = document.querySelector(".tree a[data-file='`+file+`']")
+			link.click(), link.click()
+			return true
+		})()`))
+		return err
+	})
+}
+
 // The editor has several files at once, saves them as one version with a key, tells errors in
 // their lines, and loses nothing that was typed. Nothing of it is against the policy of the page.
 func TestEditorInABrowser(t *testing.T) {
@@ -46,7 +58,9 @@ func TestEditorInABrowser(t *testing.T) {
 	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), becomes(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
 	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), becomes(`"export const a = 1"`, editorText))
 	look(ctx, t, "editor-typed", "site.ts", write("export const a = ;\n"))
-	look(ctx, t, "editor-second", "lib/b.css", choose("lib/b.css"), becomes(`"p { color: red }"`, editorText), write("p { color: blue }\n"))
+	look(ctx, t, "editor-second", "lib/b.css", chooseTwice("lib/b.css"), becomes(`"p { color: red }"`, editorText), write("p { color: blue }\n"))
+	look(ctx, t, "editor-first", "site.ts", choose("site.ts"), becomes(`2`, `document.querySelectorAll(".file").length`))
+	look(ctx, t, "editor-again", "lib/b.css", choose("lib/b.css"), becomes(`"p { color: blue }"`, editorText))
 	look(ctx, t, "editor-review", "site.ts", press("Show what changes"), waitFor(".review .diff"))
 	look(ctx, t, "editor-saved", "site.ts", save, waitFor(".flash"))
 	look(ctx, t, "editor-error", "site.ts", becomes(`true`, `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-lintRange-error, .cm-lintPoint-error") !== null`))

@@ -196,23 +196,29 @@ function show(file: HTMLElement) {
   editors.get(file)?.requestMeasure()
 }
 
-async function open(link: HTMLAnchorElement) {
-  let file = files().find(file => names.get(file) === link.dataset.file)
-  if (!file) {
-    const answer = await fetch(link.href)
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-    const found = page.querySelector<HTMLElement>('form.files .file')
-    if (!answer.ok || !found) { location.assign(link.href); return }
-    file = document.adoptNode(found)
-    const id = 'text-' + (files().length + 1)
-    const area = textOf(file)
-    if (area) {
-      file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
-      area.id = id
-    }
-    files().at(-1)!.after(file)
-    edit(file)
+const opened = (name?: string) => files().find(file => names.get(file) === name)
+
+// A file of the tree comes into the form, where a second click may have brought it meanwhile.
+async function fetched(link: HTMLAnchorElement) {
+  const text = await fetch(link.href).then(answer => answer.ok ? answer.text() : '').catch(() => '')
+  const found = new DOMParser().parseFromString(text, 'text/html').querySelector<HTMLElement>('form.files .file')
+  const there = opened(link.dataset.file)
+  if (there || !found) return there
+  const file = document.adoptNode(found)
+  const id = 'text-' + (files().length + 1)
+  const area = textOf(file)
+  if (area) {
+    file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
+    area.id = id
   }
+  files().at(-1)!.after(file)
+  edit(file)
+  return file
+}
+
+async function open(link: HTMLAnchorElement) {
+  const file = opened(link.dataset.file) ?? await fetched(link)
+  if (!file) { location.assign(link.href); return }
   show(file)
   history.replaceState(null, '', link.href) // it can be passed on; going back leaves the page
   editors.get(file)?.focus()
