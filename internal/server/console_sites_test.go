@@ -103,7 +103,9 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(200, "Chat is now at position 1.", v.post(site, "do", "move", "up", itoa(ids[1])))
 		v.want(200, "Chat is now at position 1.", v.post(site, "do", "move", "up", itoa(ids[1])))
 		v.want(200, "Chat is now at position 2.", v.post(site, "do", "move", "down", itoa(ids[1])))
-		v.want(404, "Not found", v.post(site, "do", "move", "down", "99"))
+		v.want(404, "It is gone", v.post(site, "do", "move", "down", "99"))
+		v.want(400, `<a href="#app">App: The app is on this site already.`, v.post(site, "do", "place", "app", itoa(ids[0])))
+		v.want(400, `<a href="#site">Site: The app is on this site already.`, v.post("/console/@current/apps/"+itoa(ids[0])+"/place", "do", "place", "site", itoa(made.ID)))
 
 		placed := site + "/apps/" + itoa(ids[0])
 		v.want(200, "<h3>What visitors see</h3>", v.get(placed))

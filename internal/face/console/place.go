@@ -70,7 +70,8 @@ func placeHere(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("site", "Choose a site.")
 	}
-	return v.place(site, app)
+	then, err := v.place(site, app)
+	return then, asField(err, "app_id", "site")
 }
 
 // place puts an app on a site: off, if it needs values that have no default.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/page"
-	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 )
 
@@ -159,7 +159,8 @@ func placeApp(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("app", "Choose an app.")
 	}
-	return v.place(id, app)
+	then, err := v.place(id, app)
+	return then, asField(err, "app_id", "app")
 }
 
 // moveApp has an app change places with its neighbour.
@@ -180,7 +181,7 @@ func moveApp(v *visit) (next, error) {
 		all := placed.Results
 		from := slices.IndexFunc(all, func(p client.Placement) bool { return p.AppID == app })
 		if from < 0 {
-			return "", access.ErrNotFound
+			return "", refusal(http.StatusNotFound, "", gone)
 		}
 		to := min(max(from+by, 0), len(all)-1)
 		all[from], all[to] = all[to], all[from]
