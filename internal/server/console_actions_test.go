@@ -136,7 +136,7 @@ func TestConsoleFaultsOfFields(t *testing.T) {
 		}{
 			{`<a href="#url">Repository: `, "/console/@current/apps/new", []string{"do", "git", "url", "x"}},
 			{`<a href="#days">Days until it expires: `, "/console/keys", []string{"do", "make", "scopes", "*", "days", "x"}},
-			{`<li>Scopes: `, "/console/keys", []string{"do", "make"}}, // none is sent
+			{`<a href="#scopes">Scopes: `, "/console/keys", v.get("/console/keys").fill(t, "make")},
 		} {
 			v.want(400, tc.want, v.post(tc.path, tc.form...))
 		}

@@ -171,3 +171,43 @@ func TestConsoleFormWithoutABox(t *testing.T) {
 		}
 	})
 }
+
+// Everything that is wrong with a form is told at once, each fault at its own field.
+func TestConsoleFaultsTogether(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}", "a.ts": "a"},
+			ConfigSchema: []byte(`[{"key":"n","type":"number","site":true},{"key":"j","type":"json","site":true}]`),
+		})).ID
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).ID
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site, client.PlacementDraft{AppID: app}))
+		v := visit(t, s, s.key)
+		const home = "/console/@current"
+		placed, source := home+"/sites/"+itoa(site)+"/apps/"+itoa(app), home+"/apps/"+itoa(app)+"/source"
+		for _, do := range []string{"save", "preview"} {
+			form := v.get(placed).fill(t, do, "config.n", "abc", "config.j", "{x", "version", "x")
+			for _, want := range []string{`<a href="#config.n">`, `<a href="#config.j">`, `<a href="#version">`} {
+				v.want(400, want, v.post(placed, form...))
+			}
+		}
+		v.want(400, `<a href="#position">Position: Must be a whole number.`, v.post(placed, v.get(placed).fill(t, "save", "config.n", "abc", "position", "")...))
+
+		files := func(changed ...string) shown {
+			return v.post(source, append([]string{"do", "save", "filename", "site.ts", "sha256", v.opened(source + "?file=site.ts"), "text", "1"}, changed...)...)
+		}
+		stale := files("filename", "a.ts", "sha256", "x", "text", "2", "filename", "site.ts", "sha256", "", "text", "3")
+		v.want(400, `<a href="#text-2">Text: Somebody else has changed a.ts`, stale)
+		v.want(400, `<a href="#filename-3">File name: There is a file site.ts`, stale)
+		v.want(400, `id="filename-3" name="filename" aria-invalid="true"`, stale)
+		if n := strings.Count(stale.body, `aria-invalid="true"`); n != 2 {
+			t.Errorf("%d fields are marked", n)
+		}
+		v.want(400, `<a href="#filename">File name: "../x" cannot be the name`, v.post(source, "do", "save", "filename", "../x"))
+		several := files("filename", "../x", "sha256", "", "text", "")
+		v.want(400, `<li>File: "../x" cannot be the name`, several)
+		if strings.Contains(several.body, `aria-invalid="true"`) {
+			t.Error("a field is marked, whichever it was")
+		}
+	})
+}

@@ -25,7 +25,7 @@ func TestConsoleWebhooks(t *testing.T) {
 		const webhooks = "/console/@current/webhooks"
 		v.want(200, "There are no webhooks yet.", v.get(webhooks))
 		v.want(400, `<li><a href="#receiver">Address: Must be a url like`, v.post(webhooks, "do", "create", "receiver", "x", "events", "app.*"))
-		v.want(400, "<li>Events: Choose at least one.", v.post(webhooks, "do", "create", "receiver", receiver.URL))
+		v.want(400, `<a href="#events">Events: Choose at least one.`, v.post(webhooks, v.get(webhooks).fill(t, "create", "receiver", receiver.URL)...))
 		made := v.post(webhooks, "do", "create", "receiver", receiver.URL, "events", "app.*", "events", "invite.accepted", "description", "CI <b>")
 		secret := regexp.MustCompile(`whsec_[\w+/=&#;]+`)
 		v.want(200, "it is not shown again", made)

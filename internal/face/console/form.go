@@ -66,6 +66,21 @@ func on(ticked bool) string {
 	return ""
 }
 
+// faults are what is wrong with the fields of a form.
+type faults []client.Fault
+
+func (f *faults) add(field, detail string) {
+	*f = append(*f, client.Fault{Attr: field, Detail: detail})
+}
+
+// err is an error as the API would tell it; nil if there are none.
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &client.Error{Fault: f[0], Errors: f, Status: http.StatusBadRequest}
+}
+
 // wrong is a fault in a field of a form, as the API would tell it.
 func wrong(field, detail string) error { return refusal(http.StatusBadRequest, field, detail) }
 
@@ -115,8 +130,16 @@ func (f Frame) Was(do, name, stored string) template.HTML {
 	return template.HTML(`<input type="hidden" name="` + template.HTMLEscapeString(name) + `" value="` + template.HTMLEscapeString(f.Filled(do, name, stored)) + `">`) //nolint:gosec // it is escaped
 }
 
-// Fills reports whether the form that was refused has a field of this name. Boxes send nothing unless one is ticked.
-func (f Frame) Fills(name string) bool { return f.sent.Has(name) || f.sent.Has(was(name)) }
+// Fills reports whether the form that was refused has a field of this id. Boxes send nothing unless one is ticked.
+func (f Frame) Fills(id string) bool {
+	return f.sent.Has(id) || f.sent.Has(was(id)) || f.sent.Has(withoutNumber(id))
+}
+
+// withoutNumber is the name of a field whose id may be numbered.
+func withoutNumber(id string) string {
+	name, _, _ := strings.Cut(id, "-")
+	return name
+}
 
 // Sent reports whether the page is shown again because its form was refused. A form with several
 // buttons names them all, with spaces between.

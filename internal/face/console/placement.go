@@ -171,10 +171,9 @@ func previewPlacement(v *visit) (next, error) {
 	if draft.URL == "" {
 		draft.URL = v.console.BaseURL + "/sites/" + shown.Site.Token + "/try"
 	}
-	if draft.Version, err = v.version(); err != nil {
-		return next{}, err
-	}
-	if draft.Config, err = v.values(shown.Values); err != nil {
+	var wrong faults
+	draft.Version, draft.Config = v.version(&wrong), v.values(shown.Values, &wrong)
+	if err := wrong.err(); err != nil {
 		return next{}, err
 	}
 	made, err := v.organization.PreviewApp(v.ctx(), shown.Site.ID, shown.AppID, draft)
@@ -202,24 +201,21 @@ func (p Placed) PinnedTo() string {
 }
 
 // placementPatch is what was edited of an app on a site.
-func (v *visit) placementPatch(values []setting) (patch client.PlacementPatch, err error) {
-	patch.Enabled = v.editedBox("enabled")
+func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) {
+	var wrong faults
+	patch := client.PlacementPatch{Enabled: v.editedBox("enabled")}
 	if text := v.edited("paths"); text != nil {
 		patch.Paths = listed(*text)
 	}
 	if v.edited("version") != nil {
-		n, err := v.version()
-		if err != nil {
-			return patch, err
-		}
-		if patch.Version = client.Null(); n != 0 {
-			patch.Version = json.RawMessage(strconv.FormatInt(n, 10))
+		if patch.Version = client.Null(); v.line("version") != "" {
+			patch.Version = json.RawMessage(strconv.FormatInt(v.version(&wrong), 10))
 		}
 	}
 	if text := v.edited("position"); text != nil {
 		n, err := strconv.ParseInt(*text, 10, 64)
 		if err != nil {
-			return patch, wrong("position", "Must be a whole number.")
+			wrong.add("position", "Must be a whole number.")
 		}
 		patch.Position = &n
 	}
@@ -229,37 +225,31 @@ func (v *visit) placementPatch(values []setting) (patch client.PlacementPatch, e
 			edited = append(edited, s)
 		}
 	}
-	patch.Config, err = v.values(edited)
-	return patch, err
+	patch.Config = v.values(edited, &wrong)
+	return patch, wrong.err()
 }
 
 // version is the one that the form chooses; 0: it follows the app.
-func (v *visit) version() (int64, error) {
+func (v *visit) version(wrong *faults) int64 {
 	text := v.line("version")
-	if text == "" {
-		return 0, nil
-	}
 	n, err := number(text)
-	if err != nil {
-		return 0, wrong("version", "Must be the number of a version, or empty to follow the app.")
+	if err != nil && text != "" {
+		wrong.add("version", "Must be the number of a version, or empty to follow the app.")
 	}
-	return n, nil
+	return n
 }
 
 // values are those that the form has.
-func (v *visit) values(of []setting) (map[string]json.RawMessage, error) {
+func (v *visit) values(of []setting, wrong *faults) map[string]json.RawMessage {
 	config := map[string]json.RawMessage{}
 	for _, s := range of {
 		name := "config." + s.Key
 		if s.Key == "" || !v.request.PostForm.Has(name) { // the form was that of another version
 			continue
 		}
-		var err error
-		if config[s.Key], err = s.read(v.typed(name)); err != nil {
-			return nil, err
-		}
+		config[s.Key] = s.read(v.typed(name), wrong)
 	}
-	return config, nil
+	return config
 }
 
 func savePlacement(v *visit) (next, error) {

@@ -77,19 +77,20 @@ func settings(schema, config json.RawMessage) []setting {
 
 // read is what the form says of a field: null for its default. What was not edited stays as it was
 // given, which may be more than a form can say.
-func (s setting) read(typed string) (json.RawMessage, error) {
+func (s setting) read(typed string, wrong *faults) json.RawMessage {
 	switch {
 	case s.given != nil && typed == lineEnds.Replace(s.Given):
-		return s.given, nil
+		return s.given
 	case strings.TrimSpace(typed) == "":
-		return client.Null(), nil
+		return client.Null()
 	}
 	must := map[string]string{"number": "a number", "boolean": "yes or no", "json": "JSON", "choice": "one of the choices"}[s.Type]
 	if must == "" {
-		return json.Marshal(typed)
+		text, _ := json.Marshal(typed) // it is a string
+		return text
 	}
 	if !json.Valid([]byte(typed)) {
-		return nil, wrong("config."+s.Key, "Must be "+must+".")
+		wrong.add("config."+s.Key, "Must be "+must+".")
 	}
-	return json.RawMessage(typed), nil
+	return json.RawMessage(typed)
 }

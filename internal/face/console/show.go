@@ -27,7 +27,7 @@ var templates = markup.New(files, template.FuncMap{
 	"brief":    brief,
 	"text":     plaintext.Visible,
 	"address":  plaintext.Address,
-	"label":    func(field string) string { return labels[field] },
+	"label":    func(field string) string { return labels[withoutNumber(field)] },
 	"form":     dedup.Name,
 	"on":       on,
 	"thing":    func(scope any) string { return things[activity.Scope(fmt.Sprint(scope))] },

@@ -40,11 +40,17 @@ type openFile struct {
 }
 
 // ID is the id of its text area.
-func (f openFile) ID() string {
-	if f.Number == 1 {
-		return "text"
+func (f openFile) ID() string { return numbered("text", f.Number) }
+
+// NameID is the id of the field for the name of one that is to be added.
+func (f openFile) NameID() string { return numbered("filename", f.Number) }
+
+// numbered is the id of a field that a form has several times, from 1.
+func numbered(name string, number int) string {
+	if number == 1 {
+		return name
 	}
-	return "text-" + strconv.Itoa(f.Number)
+	return name + "-" + strconv.Itoa(number)
 }
 
 // IsText reports whether the file can be shown, and changed by hand.
@@ -130,6 +136,7 @@ func (v *visit) sentFiles(app client.AppSource) []openFile {
 
 // edit is what a form has of a file.
 type edit struct {
+	number int // on the page, from 1
 	name   string
 	hash   string // of the content that was shown; "": it is to be added
 	text   string
@@ -149,7 +156,7 @@ func (v *visit) edits() []edit {
 	all := make([]edit, 0, len(form["filename"]))
 	texts := 0
 	for i, name := range form["filename"] {
-		e := edit{name: name}
+		e := edit{number: i + 1, name: name}
 		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
 			e.name = strings.TrimSpace(name)
 		}
@@ -186,7 +193,7 @@ func saveFiles(v *visit) (next, error) {
 		if len(patch) > 0 {
 			_, err = v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
 		}
-		return whatWasSaved(patch), err
+		return whatWasSaved(patch), ofOne(edits, app, err)
 	})
 	then.path = v.appPath()
 	if len(names) > 0 {
@@ -226,6 +233,7 @@ func became(names []string, what string) string {
 // any keeps them all, and one that was not edited stays as it was.
 func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 	patch := client.FileEdits{}
+	var wrong faults
 	for _, e := range edits {
 		stored, there := app.Source[e.name]
 		if e.remove && !there || !e.remove && there && e.text == lineEnds.Replace(stored) {
@@ -234,9 +242,9 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		switch e.hash {
 		case fileOf(app, e.name).SHA256:
 		case "":
-			return nil, wrong("source", sentence("There is a file %s: open it to change it.", e.name))
+			wrong.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
 		default:
-			return nil, wrong("source", sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
+			wrong.add(e.field(app), sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
 		}
 		switch {
 		case e.remove:
@@ -248,7 +256,23 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 			patch[e.name] = &e.text
 		}
 	}
-	return patch, nil
+	return patch, wrong.err()
+}
+
+// field is the id of what stands for a file on the page.
+func (e edit) field(app client.AppSource) string {
+	if e.hash == "" || fileOf(app, e.name).Filename == "" {
+		return numbered("filename", e.number)
+	}
+	return numbered("text", e.number)
+}
+
+// ofOne ties what the API says of files to the field of the only one there is: of several, its words name the file.
+func ofOne(edits []edit, app client.AppSource, err error) error {
+	if len(edits) == 1 {
+		return asField(err, "source", edits[0].field(app))
+	}
+	return err
 }
 
 // reviewFiles shows what a save would change, and what would not compile.
@@ -257,13 +281,14 @@ func reviewFiles(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	patch, err := patchOf(app, v.edits())
+	edits := v.edits()
+	patch, err := patchOf(app, edits)
 	if err != nil {
 		return next{}, err
 	}
 	page := Source{Frame: v.frameOf(app.App), App: app.App, Tree: grow(app.SourceFiles), files: app.SourceFiles, Open: v.sentFiles(app), Reviewed: true, Message: v.line("message")}
 	if page.Changes, page.Broken, err = v.wouldChange(app, patch); err != nil {
-		return next{}, err
+		return next{}, ofOne(edits, app, err)
 	}
 	for i, file := range page.Open {
 		if at := slices.IndexFunc(page.Broken, func(b client.SourceFile) bool { return b.Filename == cmp.Or(file.Filename, file.Typed) }); at >= 0 {

@@ -229,7 +229,7 @@ if (form) {
   document.querySelectorAll<HTMLElement>('.together').forEach(way => { way.hidden = true })
   dropSaved()
   files().forEach(edit)
-  const first = files().find(file => file.dataset.error) ?? files()[0]
+  const first = files().find(file => file.dataset.error || file.querySelector('[aria-invalid]')) ?? files()[0]
   if (first) show(first)
   tree?.addEventListener('click', event => {
     const link = (event.target as HTMLElement).closest<HTMLAnchorElement>('a[data-file]')
@@ -237,6 +237,15 @@ if (form) {
     event.preventDefault()
     void open(link)
   })
+  document.querySelectorAll<HTMLAnchorElement>('#faults a').forEach(link => link.addEventListener('click', event => {
+    const field = document.getElementById(link.hash.slice(1))
+    const file = field?.closest<HTMLElement>('.file')
+    if (!file) return
+    event.preventDefault()
+    show(file)
+    if (field!.hidden) editors.get(file)?.focus()
+    else field!.focus()
+  }))
   form.addEventListener('invalid', event => { // in a file that is hidden, the browser says nothing of it
     const file = (event.target as HTMLElement).closest<HTMLElement>('.file')
     if (file) show(file)
