@@ -299,3 +299,33 @@ func TestConsoleWithdraws(t *testing.T) {
 		v.want(200, "Banner is now at version 2.", v.post(version, "do", "return"))
 	})
 }
+
+// An app can be put on a site that has many, and on one of many sites that it is not on.
+func TestConsolePlacesTheLast(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	first := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk")})).ID
+	var apps, sites []int64
+	for i := range 51 {
+		apps = append(apps, must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk " + itoa(int64(i))})).ID)
+		sites = append(sites, must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk " + itoa(int64(i)))})).ID)
+		must[client.Placement](t)(s.PlaceApp(t.Context(), first, client.PlacementDraft{AppID: apps[i]}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), sites[i], client.PlacementDraft{AppID: apps[0]}))
+	}
+	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginLocal, Name: "Bulk zz"}))
+	site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Bulk zz")}))
+	v := visit(t, s, s.key)
+	for _, query := range []string{"", "?find=Bulk", "?offset=50"} {
+		page := v.get("/console/@current/sites/" + itoa(first) + query)
+		if strings.Count(page.body, "<option") != 1 || !strings.Contains(page.body, `<option value="`+itoa(app.ID)+`">Bulk zz</option>`) {
+			t.Errorf("%s offers another: %s", query, page.body)
+		}
+	}
+	v.want(200, `<span>1 to 50 of 51</span>
+<a href="/console/@current/sites/`+itoa(first)+`?offset=50">Next</a>`, v.get("/console/@current/sites/"+itoa(first)))
+	v.want(200, "51 to 51 of 51", v.get("/console/@current/sites/"+itoa(first)+"?offset=50"))
+	page := v.get("/console/@current/apps/" + itoa(apps[0]) + "/place?find=Bulk")
+	if strings.Count(page.body, "<option") != 1 || !strings.Contains(page.body, `<option value="`+itoa(site.ID)+`">Bulk zz</option>`) {
+		t.Errorf("another is offered: %s", page.body)
+	}
+}

@@ -26,15 +26,14 @@ func showPlace(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := Place{Frame: v.frame("apps"), App: app, Find: strings.TrimSpace(v.request.URL.Query().Get("find"))}
-	found, err := v.organization.ListSites(v.ctx(), client.SiteFilter{Search: shown.Find}, client.Range{Limit: perPage})
+	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: page.MaxLimit})
 	if err != nil {
 		return markup.Page{}, err
 	}
-	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: page.MaxLimit})
-	shown.Sites = slices.DeleteFunc(found.Results, func(s client.Site) bool {
+	found, err := v.organization.ListSites(v.ctx(), client.SiteFilter{Search: shown.Find}, beside(len(placed.Results)))
+	shown.Sites, shown.More = others(found, func(s client.Site) bool {
 		return slices.ContainsFunc(placed.Results, func(p client.SitePlacement) bool { return p.Site.ID == s.ID })
 	})
-	shown.More = found.Count > perPage
 	return markup.Fill("place.html", shown), err
 }
 

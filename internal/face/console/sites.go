@@ -67,14 +67,21 @@ func showSite(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := Site{Site: s, Find: strings.TrimSpace(v.request.URL.Query().Get("find")), Try: v.tryPath(s.Token)}
+	var placed []client.Placement
 	shown.List, err = list(v, "sites", func(ctx context.Context, part client.Range) (client.Page[client.Placement], error) {
-		return v.organization.ListPlacements(ctx, id, part)
+		all, err := v.organization.ListPlacements(ctx, id, client.Range{Limit: page.MaxLimit})
+		placed = all.Results
+		all.Results = placed[min(part.Offset, len(placed)):min(part.Offset+part.Limit, len(placed))]
+		if part.Offset+part.Limit < len(placed) {
+			all.Next = v.at(part.Offset + part.Limit)
+		}
+		return all, err
 	})
 	if err == nil {
 		shown.Failing, err = v.failingOn(id)
 	}
 	if err == nil && shown.Offer.ChangeApps {
-		err = shown.findApps(v)
+		err = shown.findApps(v, placed)
 	}
 	base := v.console.Base()
 	shown.Server = base.Scheme + "://" + base.Host
@@ -91,14 +98,23 @@ func (v *visit) failingOn(site int64) (map[int64]bool, error) {
 	return are, err
 }
 
-// findApps finds apps that may be put on the site.
-func (p *Site) findApps(v *visit) error {
-	found, err := v.organization.ListApps(v.ctx(), client.AppFilter{Search: p.Find}, client.Range{Limit: perPage})
-	p.Apps = slices.DeleteFunc(found.Results, func(app client.App) bool {
-		return slices.ContainsFunc(p.Items, func(placed client.Placement) bool { return placed.AppID == app.ID })
+// findApps finds apps that may be put on the site, beside those that are.
+func (p *Site) findApps(v *visit, placed []client.Placement) error {
+	found, err := v.organization.ListApps(v.ctx(), client.AppFilter{Search: p.Find}, beside(len(placed)))
+	p.Apps, p.More = others(found, func(app client.App) bool {
+		return slices.ContainsFunc(placed, func(placed client.Placement) bool { return placed.AppID == app.ID })
 	})
-	p.More = found.Count > perPage
 	return err
+}
+
+// beside is how much of a list holds all that are offered, beside so many that are not.
+func beside(n int) client.Range { return client.Range{Limit: min(perPage+n, page.MaxLimit)} }
+
+// others are those of a list to be offered, without some, and whether there are more.
+func others[T any](found client.Page[T], without func(T) bool) (all []T, more bool) {
+	more = found.Count > len(found.Results)
+	all = slices.DeleteFunc(found.Results, without)
+	return all[:min(len(all), perPage)], more || len(all) > perPage
 }
 
 // tryPath is the path of the try page of the site with a token, as browsers see it, with its key.
