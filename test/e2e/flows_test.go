@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"foyer/client"
 	"foyer/internal/infra/mail/mailtest"
@@ -317,12 +318,40 @@ func search(d *desk) {
 func searchEverywhere(d *desk) {
 	finder := chromedp.CSS(".finder input")
 	if d.script {
+		d.closesSuggestions()
 		d.sees("Shop", nil, chromedp.SendKeys(finder, "sho"), waitFor(".finder .found a"), leave(chromedp.Click(chromedp.CSS(".finder .found a[href*='/sites/']"))))
 	}
 	d.sees("Search", []string{"Members", "ada@x.example"}, chromedp.SendKeys(finder, "ada"), leave(chromedp.SendKeys(finder, "\r")))
 	d.sees("Search", []string{"Nothing found."}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "xyzzy"), press("Search"))
 	d.sees("Search", []string{"Shop"}, chromedp.SetValue(chromedp.CSS("main input[type=search]"), "sho"), press("Search"))
 	d.sees("Shop", nil, follow("Shop"))
+}
+
+// closesSuggestions closes what the search suggests before its answer has come, which then stays away.
+func (d *desk) closesSuggestions() {
+	evaluate := func(script string) step {
+		return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => { `+script+`; return true })()`))
+			return err
+		})
+	}
+	steps := []step{
+		evaluate(`const ask = fetch; window.fetch = async (...what) => {
+			window.fetch = ask
+			await new Promise(go => { window.letAnswer = go })
+			const answer = await ask(...what), text = await answer.text()
+			setTimeout(() => { window.answered = true })
+			return { ok: answer.ok, text: async () => text }
+		}`),
+		chromedp.SendKeys(chromedp.CSS(".finder input"), "sho"), becomes(`"function"`, `typeof window.letAnswer`), chromedp.KeyEvent(kb.Escape),
+		evaluate(`letAnswer()`), becomes(`true`, `window.answered`), becomes(`true`, `document.querySelector(".finder .found").hidden`),
+		evaluate(`document.querySelector(".finder input").value = ""`),
+	}
+	ctx, cancel := context.WithTimeout(d.tab, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		d.Fatal(err)
+	}
 }
 
 func byLink(d *desk) {

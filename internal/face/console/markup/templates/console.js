@@ -85,8 +85,8 @@ const finder = document.querySelector('.finder')
 if (finder) {
   const field = finder.querySelector('input')
   const list = finder.querySelector('.found')
-  const close = () => { list.hidden = true }
   let wait, latest
+  const close = () => { clearTimeout(wait); latest = null; list.hidden = true }
   field.addEventListener('input', () => {
     clearTimeout(wait)
     const text = field.value.trim()
