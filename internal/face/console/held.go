@@ -13,23 +13,21 @@ type heldBy struct {
 	Why     string
 }
 
-// waits is how the API tells that a version waits for values.
-var waits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Version (\d+) waits: (.+)$`) })
+// waits is how the API tells that a version waits for values. Of many it tells the first, and how many more there are.
+var waits = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^Version (\d+) waits: config\.(.+?)(; and \d+ more)?$`)
+})
 
 // readHeld takes apart what the API says.
 func readHeld(why string) heldBy {
 	found := waits().FindStringSubmatch(why)
-	if found == nil {
+	if found == nil || strings.Contains(found[2], "; config: ") { // it is not about single values alone
 		return heldBy{Why: why}
 	}
 	h := heldBy{Version: found[1], Faults: map[string]string{}}
-	for fault := range strings.SplitSeq(found[2], "; ") {
-		key, detail, ok := strings.Cut(fault, ": ")
-		if key, isValue := strings.CutPrefix(key, "config."); ok && isValue {
-			h.Faults[key] = detail
-			continue
-		}
-		return heldBy{Why: why} // it is not about values alone
+	for fault := range strings.SplitSeq(found[2], "; config.") {
+		key, detail, _ := strings.Cut(fault, ": ")
+		h.Faults[key] = detail
 	}
 	return h
 }
