@@ -16,7 +16,7 @@ type Upgrade struct {
 	App    client.App
 	To     client.UpgradeReview
 	Tag    string // that was asked for; "": the newest
-	Fault  string // why it cannot be reviewed; "" if it can
+	Wrong  bool   // it cannot be reviewed
 	Moved  bool   // the tag leads to another commit than when it was installed
 	Files  differences
 	Fields []fieldChange
@@ -77,7 +77,11 @@ func showUpgrade(v *visit) (markup.Page, error) {
 	shown.Moved = v.request.URL.Query().Get("accept_changed") == "on"
 	shown.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &shown.Tag}, AcceptChanged: shown.Moved})
 	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
-		shown.Fault, shown.Moved = refused.Detail, shown.Moved || refused.Code == "content_changed"
+		shown.Wrong, shown.Moved = true, shown.Moved || refused.Code == "content_changed"
+		if v.refused == nil { // of the form, it is known why
+			v.refuse(*refused)
+			shown.Frame = v.frameOf(app)
+		}
 		return markup.Fill("upgrade.html", shown), nil
 	}
 	shown.Files, shown.Fields = readDiffs(shown.To.Files, side{source.Source, true}), fieldChanges(app.ConfigSchema, shown.To.ConfigSchema)
