@@ -104,6 +104,8 @@ func TestConsoleLargeForms(t *testing.T) {
 		large := strings.Repeat("\r\n", 1<<20)
 		v.want(400, "larger than 262144 bytes", v.post("/console/session", "do", large))
 		v.want(400, "larger than 65536 bytes", v.post("/console/@current/invites", "do", large))
+		v.want(400, "go back to the form", v.post("/console/@current/invites", "do", large))
+		v.want(200, "The mail to", v.post("/console/@current/invites/new", "do", "preview", "level", "1", "addresses", strings.Repeat("жжжж Name <ada@x.example>\r\n", 100), "message", strings.Repeat("🙂", 5000)))
 		stranger := visit(t, s, "")
 		stranger.want(401, "Sign in", stranger.post(source, "do", large))
 		v.want(200, "is saved.", v.post(source, "do", "save", "filename", "a.txt", "text", large))

@@ -102,7 +102,7 @@ func screens() map[string]screen {
 		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
 		apps + "/catalog":                       {show: showEntry},
 		apps + "/unused":                        {show: showUnused},
-		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxAppForm},
+		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxLongForm},
 		app + "/source":                         {show: showSource, do: map[string]action{"save": saveFiles, "review": reviewFiles}, bytes: maxSourceForm},
 		app + "/source/upload":                  {show: showUpload, do: map[string]action{"save": saveUpload, "review": reviewUpload}, bytes: maxSourceForm},
 		app + "/versions":                       {show: showVersions},
@@ -118,7 +118,7 @@ func screens() map[string]screen {
 		organization + "/activity":              {show: showActivity},
 		organization + "/audit":                 {show: showAudit},
 		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites}},
-		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail, "introduce": introduce}},
+		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail, "introduce": introduce}, bytes: maxLongForm},
 		organization + "/keys":                  {show: showMemberKeys, do: map[string]action{"revoke": revokeMemberKey}},
 		organization + "/settings":              {show: showSettings, do: map[string]action{"set": changeSettings}},
 		organization + "/webhooks":              {show: showWebhooks, do: map[string]action{"create": createWebhook}},
@@ -137,7 +137,7 @@ func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
 
 const (
 	maxForm       = 64 << 10
-	maxAppForm    = 4 * maxForm // a description twice, each character of which may take twelve bytes
+	maxLongForm   = 4 * maxForm // a description twice, each character of which may take twelve bytes, or a message with addresses
 	maxPlacedForm = 4 << 20     // values of 256 KiB and paths, twice, each byte of which may take three
 	maxSourceForm = 16 << 20    // a zip, or files of 2 MiB, each line end of which may take six bytes
 )
@@ -324,6 +324,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 		shown.Fields = fieldsOf(r.PostForm)
 		shown.Lost = r.Method == http.MethodPost && len(shown.Fields) == 0
 	}
+	shown.Lost = shown.Lost || fault.Is(err, fault.Unparsable)
 	c.Write(w, r, templates, status, markup.Fill("error.html", shown))
 }
 

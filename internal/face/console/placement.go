@@ -69,9 +69,13 @@ func (v *visit) placed() (site client.Site, appID int64, err error) {
 	return site, appID, err
 }
 
-// see asks the API for what the path names: an app on a site, or an app.
+// see asks the API for what the path names: an app on a site, an app, or the organization alone, which visit has
+// found.
 func (v *visit) see() error {
 	if v.request.PathValue("site") == "" {
+		if v.request.PathValue("id") == "" {
+			return nil
+		}
 		_, err := v.app()
 		return err
 	}
