@@ -226,7 +226,7 @@ func pathUUID(r *http.Request, name string) string { return parsedUUID(r.PathVal
 
 func parsedUUID(text string) string {
 	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(id.String()) { // uuid takes braces, urn:uuid: and no hyphens, too
+	if err != nil || len(text) != 36 { // uuid takes braces, urn:uuid: and no hyphens, too
 		return ""
 	}
 	return id.String()
