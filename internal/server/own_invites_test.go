@@ -16,7 +16,7 @@ import (
 )
 
 // answer posts the form of one of the invitations on a page.
-func (v *visitor) answer(page shown, organization, do string) shown {
+func (v *visitor) answer(page shown, organization, do string, form ...string) shown {
 	v.Helper()
 	_, section, ok := strings.Cut(page.body, "<bdi>"+organization+"</bdi></h2>")
 	id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(section)
@@ -24,7 +24,7 @@ func (v *visitor) answer(page shown, organization, do string) shown {
 		v.Fatalf("no invitation to %s on %s:\n%s", organization, page.path, page.body)
 	}
 	path, _, _ := strings.Cut(page.path, "?")
-	return v.post(path, "id", id[1], "do", do, "last_name", "Ofhers")
+	return v.post(path, append(form, "id", id[1], "do", do, "last_name", "Ofhers")...)
 }
 
 // inviteFrom invites from a new organization.
@@ -66,6 +66,7 @@ func TestGuestByProvider(t *testing.T) {
 		wantMade(before, 0)
 		v.want(401, "Sign in", v.get("/console"))
 		page = v.answer(page, "Umbrella", "decline")
+		v.want(200, "You have declined the invitation.", page)
 		if strings.Contains(page.body, "Umbrella") {
 			t.Error("a declined invitation is still shown")
 		}
@@ -75,8 +76,19 @@ func TestGuestByProvider(t *testing.T) {
 		if got := v.send("POST", "/console/guest", "do=accept", "Sec-Fetch-Site", "cross-site"); got.status != 403 {
 			t.Errorf("from another site: %d", got.status)
 		}
-		v.want(200, "overview", v.answer(page, "My organization", "accept"))
+		refused := v.answer(page, "My organization", "accept", "first_name", strings.Repeat("x", 50))
+		v.want(400, `<li><a href="#first_name">First name: Must be at most 30 characters long, not 50.`, refused)
+		v.want(400, `id="first_name" name="first_name" aria-invalid="true" aria-describedby="faults" value="xxx`, refused)
+		v.want(400, `value="Ofhers"`, refused)
+		wantMade(before, 0)
+		accepted := v.answer(refused, "My organization", "accept")
+		v.want(200, "overview", accepted)
+		v.want(200, "You have accepted the invitation: you are in.", accepted)
 		wantMade(before+1, 1)
+		for _, second := range []shown{v.get("/console/guest"), v.answer(page, "My organization", "accept")} { // of another tab
+			v.want(200, "You are signed in already.", second)
+			v.want(200, "There are no invitations for you now", second)
+		}
 		v.want(200, "eve@x.example", v.get("/console/profile"))
 		v.want(200, "identity provider", v.get("/console/sessions"))
 		again := visit(t, s, "")
@@ -117,6 +129,7 @@ func TestGuestByMail(t *testing.T) {
 		}
 		v.want(200, "overview", v.get("/console"))
 		v.want(200, "verified: a mail", v.get("/console/profile"))
+		v.post("/console/session/end")
 		if got := v.get("/console/guest"); got.status != 401 {
 			t.Errorf("still a guest: %d", got.status)
 		}

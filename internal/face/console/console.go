@@ -155,7 +155,7 @@ func (c *Console) Register(to *wire.Mux) {
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showChange), http.MethodPost: c.linkPage(c.makeChange)}))
 	}
 	pages := map[string]wire.Methods{
-		guestPath:    {http.MethodGet: c.linkPage(c.showGuest), http.MethodPost: c.linkPage(c.answerGuest)},
+		guestPath:    {http.MethodGet: c.asGuest(c.showGuest), http.MethodPost: c.asGuest(c.answerGuest)},
 		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},
 		CallbackPath: {http.MethodGet: c.linkPage(c.fromProvider)},
 		mailPath:     {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.mailLink)},

@@ -178,11 +178,15 @@ func asRefused(err error) error {
 	if fault.IsOurs(err) {
 		return err
 	}
-	var all []client.Fault
+	all := asFaults(err)
+	return &client.Error{Fault: all[0], Errors: ofFields(all), Status: http.StatusBadRequest}
+}
+
+func asFaults(err error) (all []client.Fault) {
 	for _, f := range fault.Of(err) {
 		all = append(all, client.Fault{Attr: f.Field, Detail: f.Detail})
 	}
-	return &client.Error{Fault: all[0], Errors: ofFields(all), Status: http.StatusBadRequest}
+	return all
 }
 
 // ofFields names the fields of drafts as those of the form.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"foyer/internal/domain/signin"
 	"foyer/internal/face/console/invitation"
 	"foyer/internal/face/console/markup"
+	"foyer/internal/face/wire"
 )
 
 const (
@@ -55,8 +57,10 @@ func acceptOwnInvite(v *visit) (next, error) {
 	return next{path: v.console.root() + "/" + o.ID, flash: sentence("You are in: this is %s.", o.Name)}, err
 }
 
+const declined = "You have declined the invitation."
+
 func declineOwnInvite(v *visit) (next, error) {
-	return next{flash: "You have declined the invitation."}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
+	return next{flash: declined}, v.client.DeclineOwnInvite(v.ctx(), v.line("id"))
 }
 
 // waiting reports whether there are invites that whoever signs in may answer at once.
@@ -99,13 +103,42 @@ func (c *Console) guestOf(r *http.Request) string {
 	return cookie.Value
 }
 
-// showGuest lists the invites that a guest can answer.
+// asGuest does something for a guest. Whoever has become a user meanwhile goes on as one.
+func (c *Console) asGuest(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return c.linkPage(func(w http.ResponseWriter, r *http.Request) error {
+		err := do(w, r)
+		if !fault.Is(err, fault.NotAuthenticated) {
+			return err
+		}
+		session, none := c.sessionOf(r)
+		if none == nil {
+			_, none = c.Keys.IdentifySession(r.Context(), session)
+		}
+		if none != nil {
+			return err
+		}
+		c.setFlash(w, "You are signed in already.")
+		see(w, c.prefix+ownInvitesPath)
+		return nil
+	})
+}
+
 func (c *Console) showGuest(w http.ResponseWriter, r *http.Request) error {
+	return c.guestPage(w, r, nil)
+}
+
+// guestPage lists the invites that a guest can answer, and says what was wrong with an answer.
+func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused error) error {
 	g, open, err := c.SignIn.GuestInvites(r.Context(), c.guestOf(r))
 	if err != nil {
 		return err
 	}
-	shown := OwnInvites{List: List[OwnInvite]{Frame: c.bare(), Count: len(open)}, Email: g.Email, Guest: true, Then: c.root()}
+	frame, status := c.bare(), http.StatusOK
+	frame.Flash = c.takeFlash(w, r)
+	if refused != nil {
+		frame.Faults, frame.sent, status = asFaults(refused), r.PostForm, wire.SetHeaders(w, refused)
+	}
+	shown := OwnInvites{List: List[OwnInvite]{Frame: frame, Count: len(open)}, Email: g.Email, Guest: true, Then: c.root()}
 	for _, o := range open {
 		by := client.User{FirstName: o.CreatedBy.FirstName, LastName: o.CreatedBy.LastName, Email: o.CreatedBy.Email}
 		shown.Items = append(shown.Items, OwnInvite{
@@ -113,7 +146,7 @@ func (c *Console) showGuest(w http.ResponseWriter, r *http.Request) error {
 			Level: client.Level(o.Level), ExpiresAt: o.ExpiresAt,
 		})
 	}
-	c.Write(w, r, templates, http.StatusOK, markup.Fill("own_invites.html", shown))
+	c.Write(w, r, templates, status, markup.Fill("own_invites.html", shown))
 	return nil
 }
 
@@ -132,13 +165,18 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 		names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
 		session, err := c.SignIn.AcceptAsGuest(r.Context(), sealed, id, names, c.draft(w, r))
 		if err != nil {
-			return err
+			if fault.Of(err)[0].Field == "" {
+				return err
+			}
+			return cmp.Or(c.Limit(w, r), c.guestPage(w, r, err))
 		}
+		c.setFlash(w, "You have accepted the invitation: you are in.")
 		return c.enter(w, r, signin.Entered{Session: session}, "")
 	case "decline":
 		if err := c.SignIn.DeclineAsGuest(r.Context(), sealed, id, c.draft(w, r)); err != nil {
 			return err
 		}
+		c.setFlash(w, declined)
 		see(w, c.prefix+guestPath)
 		return nil
 	}
