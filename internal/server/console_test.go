@@ -419,15 +419,20 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 	})
 }
 
-// Whoever leaves, or revokes the key they signed in with, is told so.
+// Whoever leaves, or ends the session that they are in, is told so.
 func TestConsoleGoodbye(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
 		ada := visit(t, s, join(t, s))
 		them := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1]
 		ada.want(401, "You have left", ada.post("/console/@current/members/"+them.ID+"/remove", "do", "remove"))
+		for _, way := range []struct{ do, said string }{{"end", "You are signed out."}, {"all", "You are signed out everywhere."}} {
+			ends := visit(t, s, s.key)
+			id := regexp.MustCompile(`(?s)this one.*?name="id" value="(\d+)"`).FindStringSubmatch(ends.get("/console/sessions").body)[1]
+			ends.want(401, way.said, ends.post("/console/sessions", "do", way.do, "id", id))
+		}
 		owner := visit(t, s, s.key)
-		owner.want(401, "Sign in", owner.post("/console/keys", "do", "revoke", "id", "1"))
+		owner.want(401, "The key is revoked, and you are signed out.", owner.post("/console/keys", "do", "revoke", "id", "1"))
 		if strings.Contains(owner.get("/console").body, "not valid") {
 			t.Error("blamed for having signed out")
 		}

@@ -78,10 +78,7 @@ func revokeKey(v *visit) (next, error) {
 	if err == nil {
 		err = v.client.DeleteKey(v.ctx(), id)
 	}
-	if id == v.caller.KeyID {
-		return next{path: v.console.root(), signOut: true}, err
-	}
-	return next{flash: "The key is revoked: whoever uses it is refused from now on."}, err
+	return v.revoked(id), err
 }
 
 // MemberKeys lists the keys that can see the organization, for its admins.
@@ -97,8 +94,13 @@ func revokeMemberKey(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.DeleteKey(v.ctx(), id)
 	}
+	return v.revoked(id), err
+}
+
+// revoked says that a key works no longer. A session that began with it has ended too.
+func (v *visit) revoked(id int64) next {
 	if id == v.caller.KeyID {
-		return next{path: v.console.root(), signOut: true}, err
+		return next{path: v.console.root(), flash: "The key is revoked, and you are signed out.", signOut: true}
 	}
-	return next{flash: "The key is revoked: whoever uses it is refused from now on."}, err
+	return next{flash: "The key is revoked: whoever uses it is refused from now on."}
 }

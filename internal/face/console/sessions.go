@@ -19,11 +19,11 @@ func endSession(v *visit) (next, error) {
 		err = v.client.DeleteSession(v.ctx(), id)
 	}
 	if id == v.caller.SessionID {
-		return next{path: v.console.root(), signOut: true}, err
+		return next{path: v.console.root(), flash: "You are signed out.", signOut: true}, err
 	}
 	return next{flash: "The session has ended."}, err
 }
 
 func endSessions(v *visit) (next, error) {
-	return next{path: v.console.root(), signOut: true}, v.client.DeleteSessions(v.ctx())
+	return next{path: v.console.root(), flash: "You are signed out everywhere.", signOut: true}, v.client.DeleteSessions(v.ctx())
 }
