@@ -150,6 +150,33 @@ func TestConsoleInvites(t *testing.T) {
 	})
 }
 
+// An accepted invite is forgotten, never withdrawn: not even from a page of before it was accepted.
+func TestConsoleForgetsInvites(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		join(t, s)
+		v := visit(t, s, s.key)
+		filter := client.InviteFilter{Status: []string{"any"}}
+		find := func() client.Page[client.Invite] {
+			return must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), filter, client.Range{}))
+		}
+		id := find().Results[0].ID
+		page := v.get(invitesPage + "?status=accepted")
+		v.want(200, "Forget the invite of ada@x.example", page)
+		if strings.Contains(page.body, "Selected:") || strings.Contains(page.body, `value="withdraw"`) {
+			t.Errorf("offers to withdraw what was accepted:\n%s", page.body)
+		}
+		v.want(400, "ada@x.example has accepted the invite.", v.post(invitesPage, "do", "withdraw", "id", id))
+		if find().Count != 1 {
+			t.Error("forgotten unasked")
+		}
+		v.want(200, "The accepted invite is forgotten. Nothing else has changed.", v.post(invitesPage, "do", "forget", "id", id))
+		if find().Count != 0 {
+			t.Error("not forgotten")
+		}
+	})
+}
+
 // What one may not do with invites is not offered: neither in the list, nor to a key that cannot invite.
 func TestConsoleOffersInvites(t *testing.T) {
 	t.Parallel()

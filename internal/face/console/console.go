@@ -117,7 +117,7 @@ func screens() map[string]screen {
 		aSite + "/apps/{app}":                   {show: showPlacement, do: map[string]action{"save": savePlacement, "preview": previewPlacement, "remove": removePlacement}, bytes: maxPlacedForm},
 		organization + "/activity":              {show: showActivity},
 		organization + "/audit":                 {show: showAudit},
-		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites}},
+		organization + "/invites":               {show: showInvites, do: map[string]action{"resend": resendInvites, "link": linkInvite, "withdraw": withdrawInvites, "forget": forgetInvite}},
 		organization + "/invites/new":           {show: showInviting, do: map[string]action{"invite": invitePeople, "preview": previewMail, "introduce": introduce}, bytes: maxLongForm},
 		organization + "/keys":                  {show: showMemberKeys, do: map[string]action{"revoke": revokeMemberKey}},
 		organization + "/settings":              {show: showSettings, do: map[string]action{"set": changeSettings}},

@@ -12,8 +12,12 @@ import (
 
 	"foyer/client"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/invite"
 	"foyer/internal/face/console/markup"
 )
+
+// accepted is the status of an invite that is kept to be seen, and can no longer be taken back.
+const accepted = string(invite.IsAccepted)
 
 // Invites lists the invites of an organization.
 type Invites struct {
@@ -124,8 +128,21 @@ func resendInvites(v *visit) (next, error) {
 func withdrawInvites(v *visit) (next, error) {
 	one := func() string { return "The invite is withdrawn: its link works no longer." }
 	return v.onInvites(one, "%s invites are withdrawn: their links work no longer.", func(id string) error {
+		filter := client.InviteFilter{Status: []string{accepted}, ID: id}
+		found, err := v.organization.ListInvites(v.ctx(), filter, client.Range{Limit: 1})
+		switch {
+		case err != nil:
+			return err
+		case len(found.Results) > 0:
+			return wrong("", sentence("%s has accepted the invite.", found.Results[0].TargetEmail))
+		}
 		return v.organization.DeleteInvite(v.ctx(), id)
 	})
+}
+
+func forgetInvite(v *visit) (next, error) {
+	one := func() string { return "The accepted invite is forgotten. Nothing else has changed." }
+	return v.onInvites(one, "", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
 }
 
 func linkInvite(v *visit) (next, error) {

@@ -205,7 +205,10 @@ func (o Offer) Is(u client.User) bool { return u.ID == o.Caller.UserID }
 func (o Offer) Leave() bool { return o.Caller.Scope.Includes(access.MemberWrite) }
 
 // Withdraw reports whether somebody may take an invite back, or send it again.
-func (o Offer) Withdraw(i client.Invite) bool {
+func (o Offer) Withdraw(i client.Invite) bool { return i.Status != accepted && o.Forget(i) }
+
+// Forget reports whether somebody may delete an invite, which may have been accepted.
+func (o Offer) Forget(i client.Invite) bool {
 	return o.Caller.Scope.Includes(access.MemberWrite) && invite.MayDelete(o.Caller, i.CreatedBy.ID) == nil
 }
 
