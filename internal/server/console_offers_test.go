@@ -13,6 +13,8 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
 )
 
@@ -53,4 +55,25 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	} {
 		both.want(200, `href="/console/`+there.ID+want+`"`, both.get("/console/@current"+page))
 	}
+}
+
+// An upgrade is offered to those who may make it: neither to plain members, nor where an app is only seen.
+func TestConsoleOffersUpgrades(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url, UpstreamAllow: upstreamtest.Allow()}
+		s := start(t, cfg)
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(publish(t, host, "offered"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0"), "v1.0.0")))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		_, elsewhere := joinElsewhere(t, cfg, "zoe@x.example")
+		for who, key := range map[string]string{"an owner": s.key, "a member": join(t, s), "an owner elsewhere": elsewhere} {
+			v, may := visit(t, s, key), key == s.key
+			home, apps := v.get("/console/@current"), v.get("/console/@current/apps")
+			v.want(200, "newest: v1.1.0", apps)
+			if needs, led := strings.Contains(home.body, "1 app can be upgraded"), strings.Contains(apps.body, `/upgrade">`); needs != may || led != may {
+				t.Errorf("%s: told to upgrade: %t, led there: %t", who, needs, led)
+			}
+		}
+	})
 }

@@ -21,6 +21,7 @@ type Filter struct {
 	Type   Type
 	Global patch.Field[bool]
 	Update bool // a newer tag is known
+	Own    bool // the organization's, none that others share
 	State  State
 	SiteID int64 // on which they are placed
 	IDs    []int64
@@ -34,7 +35,7 @@ const MaxIDs = 100
 
 // plain reports whether the filter leaves what List shows.
 func (f Filter) plain() bool {
-	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
+	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && !f.Own && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
 }
 
 // State is what may be wrong with a plugin.
@@ -156,6 +157,9 @@ func (f Filter) where(args []any) (condition string, all []any) {
 	}
 	if f.Update {
 		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
+	}
+	if f.Own {
+		condition += ` AND organization_id = $1`
 	}
 	switch f.State {
 	case IsDisabled:

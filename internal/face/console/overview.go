@@ -49,7 +49,7 @@ func showOverview(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	p.Needs, p.Numbers = needs(p.Home, there), numbers(p.Home, there)
+	p.Needs, p.Numbers = p.needs(there), numbers(p.Home, there)
 	if !p.Offer.SeeAudit {
 		if p.Offer.SeeApps {
 			p.All = p.Home + "/activity"
@@ -83,13 +83,13 @@ func numbers(home string, there client.Overview) (all []Number) {
 }
 
 // needs are the things that need somebody, the most urgent first.
-func needs(home string, there client.Overview) (all []Need) {
+func (f Frame) needs(there client.Overview) (all []Need) {
 	add := func(n int, one, many, path string, bad bool) {
 		switch {
 		case n == 1:
-			all = append(all, Need{"1 " + one, home + path, bad})
+			all = append(all, Need{"1 " + one, f.Home + path, bad})
 		case n > 1:
-			all = append(all, Need{strconv.Itoa(n) + " " + many, home + path, bad})
+			all = append(all, Need{strconv.Itoa(n) + " " + many, f.Home + path, bad})
 		}
 	}
 	if a := there.Apps; a != nil {
@@ -99,7 +99,7 @@ func needs(home string, there client.Overview) (all []Need) {
 	if i := there.Invites; i != nil {
 		add(i.Failed, "invite was refused by the mail server", "invites were refused by the mail server", "/invites?status=pending&delivery=failed", true)
 	}
-	if a := there.Apps; a != nil {
+	if a := there.Apps; a != nil && f.Offer.ChangeApps {
 		add(a.Updates, "app can be upgraded", "apps can be upgraded", "/apps?state=update", false)
 	}
 	if i := there.Invites; i != nil {
