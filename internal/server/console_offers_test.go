@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,6 +56,38 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 	} {
 		both.want(200, `href="/console/`+there.ID+want+`"`, both.get("/console/@current"+page))
 	}
+}
+
+// A session by a key without the scope * is offered no level that takes it.
+func TestConsoleOffersLevels(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		join(t, s)
+		ada := secondMember(t, s)
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"organization_member:write"}})).APIKey
+		role := membersPage + "/" + ada.ID + "/role"
+		wantLevels := func(v *visitor, page, levels string) {
+			t.Helper()
+			var offered []string
+			for _, found := range regexp.MustCompile(`(?:name="level"|<option) value="(\d+)"`).FindAllStringSubmatch(v.get(page).body, -1) {
+				offered = append(offered, found[1])
+			}
+			if got := strings.Join(offered, " "); got != levels {
+				t.Errorf("%s offers the levels %s, want %s", page, got, levels)
+			}
+		}
+		all, some := visit(t, s, s.key), visit(t, s, key)
+		wantLevels(all, invitingPage, "1 8 15")
+		wantLevels(all, role, "1 8 15")
+		wantLevels(some, invitingPage, "1")
+		if strings.Contains(some.get(membersPage).body, ada.ID+"/role") {
+			t.Error("offers to change a role that cannot be changed")
+		}
+		must[client.Member](t)(s.SetLevel(t.Context(), ada.ID, client.LevelAdmin))
+		wantLevels(some, role, "1 8")
+		some.want(200, ada.ID+"/role", some.get(membersPage))
+	})
 }
 
 // An upgrade is offered to those who may make it: neither to plain members, nor where an app is only seen.

@@ -103,7 +103,7 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 func (o orders) may(c access.Caller) error {
 	err := MayInvite(c)
 	for _, each := range o.all {
-		err = cmp.Or(err, mayGive(c, each.level))
+		err = cmp.Or(err, MayGive(c, each.level))
 	}
 	return err
 }
@@ -117,9 +117,9 @@ func (o orders) refused(outcome *Outcome, i int, err error) error {
 	return o.refuse(i, err)
 }
 
-// mayGive reports whether a caller may invite at a level: else a key for invites alone would
+// MayGive reports whether a caller may invite at a level: else a key for invites alone would
 // lead to a key that can do all.
-func mayGive(c access.Caller, l access.Level) error {
+func MayGive(c access.Caller, l access.Level) error {
 	if l > c.Level {
 		return fault.New(fault.Denied, "You may invite people up to your own level, %d (%s).", c.Level, c.Level)
 	}

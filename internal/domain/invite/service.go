@@ -64,7 +64,7 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 // Create makes one invite. It replaces a pending one for the same address.
 func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, error) {
 	o, faults := d.check()
-	if err := cmp.Or(faults.Err(), MayInvite(c), mayGive(c, o.level)); err != nil {
+	if err := cmp.Or(faults.Err(), MayInvite(c), MayGive(c, o.level)); err != nil {
 		return Invite{}, err
 	}
 	made, err := s.create(ctx, c, orders{
@@ -99,7 +99,7 @@ func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft
 		return nil, err
 	}
 	for i, o := range all {
-		if err := mayGive(c, o.level); err != nil {
+		if err := MayGive(c, o.level); err != nil {
 			return nil, atItem(i, err)
 		}
 	}
@@ -132,7 +132,7 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	for i, o := range checkAll(drafts) {
 		err := cmp.Or(withoutField(drafts[i].Fault), o.faults.Err())
 		if err == nil {
-			err = mayGive(c, o.level)
+			err = MayGive(c, o.level)
 		}
 		if wrong[i].Err = err; err == nil {
 			all, places = append(all, o.order), append(places, i)
@@ -327,7 +327,7 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	if err != nil {
 		return Invite{}, err
 	}
-	if level < i.Level && mayGive(c, i.Level) == nil {
+	if level < i.Level && MayGive(c, i.Level) == nil {
 		if i.CreatedBy, err = s.orgs().User(ctx, tx, c.UserID); err != nil {
 			return Invite{}, err
 		}

@@ -97,7 +97,7 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 		if err := mayChange(ctx, self, member); err != nil || !level.Set {
 			return err
 		}
-		if err := mayGive(c, self, member, wanted); err != nil {
+		if err := MayGive(c, self.Level, member.Level, wanted); err != nil {
 			return err
 		}
 		if m, err = s.setLevel(ctx, tx, c, member, wanted); err != nil {
@@ -108,11 +108,12 @@ func (s Service) ChangeLevel(ctx context.Context, c access.Caller, userUUID stri
 	return m, err
 }
 
-func mayGive(c access.Caller, self, member Membership, wanted access.Level) error {
+// MayGive reports whether a caller may give a member another level than the present one.
+func MayGive(c access.Caller, own, present, wanted access.Level) error {
 	switch {
-	case wanted > self.Level:
-		return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", self.Level, self.Level)
-	case wanted > member.Level: // else a key for members alone would lead to one that can do all
+	case wanted > own:
+		return fault.New(fault.Denied, "You may give levels up to your own, %d (%s).", own, own)
+	case wanted > present: // else a key for members alone would lead to one that can do all
 		return c.Scope.Require(access.All)
 	}
 	return nil

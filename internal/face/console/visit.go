@@ -140,7 +140,7 @@ type Offer struct {
 	SeeAudit, SeeKeys, ChangeSettings      bool
 	SeeWebhooks                            bool
 	SeeSessions, EndSessions               bool
-	Levels                                 []client.Level // up to one's own
+	Levels                                 []client.Level // to invite at
 }
 
 func offer(c access.Caller) Offer {
@@ -162,12 +162,24 @@ func offer(c access.Caller) Offer {
 	o.ChangeSettings = org.MayChangeSettings(c) == nil
 	o.SeeSessions = access.MaySeeSelf(c) == nil
 	o.EndSessions = o.SeeSessions && has(access.All)
+	o.Levels = levels(func(l access.Level) error { return invite.MayGive(c, l) })
+	return o
+}
+
+// levels are those that may be given.
+func levels(may func(access.Level) error) (all []client.Level) {
 	for _, level := range []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner} {
-		if int(level) <= int(c.Level) {
-			o.Levels = append(o.Levels, level)
+		if may(access.Level(level)) == nil {
+			all = append(all, level)
 		}
 	}
-	return o
+	return all
+}
+
+// LevelsFor are those that a member of a level may be given, with that one.
+func (o Offer) LevelsFor(present client.Level) []client.Level {
+	own := o.Caller.Level
+	return levels(func(l access.Level) error { return org.MayGive(o.Caller, own, access.Level(present), l) })
 }
 
 // sees reports whether a page is for somebody, by its path below that of their organization.
