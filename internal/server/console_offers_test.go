@@ -90,7 +90,8 @@ func TestConsoleOffersLevels(t *testing.T) {
 	})
 }
 
-// An upgrade is offered to those who may make it: neither to plain members, nor where an app is only seen.
+// An upgrade is offered to those who may make it: neither to plain members, nor where an app is only seen. Where it is seen, it
+// may be put on a site.
 func TestConsoleOffersUpgrades(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
@@ -106,6 +107,10 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 			v.want(200, "newest: v1.1.0", apps)
 			if needs, led := strings.Contains(home.body, "1 app can be upgraded"), strings.Contains(apps.body, `/upgrade">`); needs != may || led != may {
 				t.Errorf("%s: told to upgrade: %t, led there: %t", who, needs, led)
+			}
+			page := v.get("/console/@current/apps/" + itoa(app.ID)).body
+			if places := strings.Contains(page, "It is on no site yet"); places == (who == "a member") {
+				t.Errorf("%s is offered to put it on a site: %t", who, places)
 			}
 		}
 	})

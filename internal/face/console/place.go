@@ -46,7 +46,7 @@ type Nowhere struct {
 
 // nowhere finds out whether an app that could run is on no site. Without a place for it, nil.
 func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
-	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !v.frameOf(app.App).Offer.ChangeApps {
+	if placed > 0 || app.Bundle == nil || app.Disabled != nil || !offer(v.caller).PlaceApps {
 		return nil, nil
 	}
 	sites, err := v.organization.ListSites(v.ctx(), client.SiteFilter{}, client.Range{Limit: 2})

@@ -135,6 +135,7 @@ func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")
 type Offer struct {
 	Caller                                 access.Caller
 	SeeApps, ChangeApps, ShareApps         bool
+	PlaceApps                              bool // on sites; others' apps too
 	Preview                                bool
 	SeePeople, Invite, SeeLinks, SetLevels bool
 	SeeAudit, SeeKeys, ChangeSettings      bool
@@ -158,6 +159,7 @@ func offer(c access.Caller) Offer {
 		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
 		SeeKeys:    access.MayManageKeys(c) == nil && has(access.All),
 	}
+	o.PlaceApps = o.ChangeApps
 	o.SeeWebhooks = has(access.All) && event.MaySee(c) == nil
 	o.ChangeSettings = org.MayChangeSettings(c) == nil
 	o.SeeSessions = access.MaySeeSelf(c) == nil
