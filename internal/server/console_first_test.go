@@ -13,6 +13,8 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/server"
 )
 
@@ -69,4 +71,22 @@ func TestConsoleFirstSteps(t *testing.T) {
 	if strings.Contains(v.get(home).body, "First steps") {
 		t.Error("the steps stay when all are done")
 	}
+}
+
+// Where an organization may only read apps, none of the steps is about making one.
+func TestConsoleFirstStepsWithoutApps(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		if err := suspend(t.Context(), cfg, access.ReadApps); err != nil {
+			t.Fatal(err)
+		}
+		v := visit(t, s, s.key)
+		page := v.get("/console/@current")
+		v.want(200, ">Invite somebody</a>", page)
+		if strings.Contains(page.body, "Add an app") || strings.Contains(page.body, "Add a site") {
+			t.Errorf("offers what one may not do:\n%s", page.body)
+		}
+	})
 }

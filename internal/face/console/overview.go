@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strconv"
 
 	"foyer/client"
@@ -66,7 +67,7 @@ func showOverview(v *visit) (markup.Page, error) {
 	}
 	p.Last = done.Results[:min(len(done.Results), lately)]
 	if p.Offer.ChangeSettings && there.Apps != nil && there.Invites != nil && done.Count <= fewDone {
-		p.Steps = v.steps(done.Results, *there.Members+there.Invites.Count)
+		p.Steps = p.steps(done.Results, *there.Members+there.Invites.Count)
 	}
 	return markup.Fill("overview.html", p), nil
 }
@@ -111,15 +112,17 @@ func (f Frame) needs(there client.Overview) (all []Need) {
 	return all
 }
 
-// steps are the first things to do, until all are done.
-func (v *visit) steps(done []client.AuditEntry, people int) []Step {
-	home := v.home
+// steps are the first things that somebody may do, until all are done.
+func (f Frame) steps(done []client.AuditEntry, people int) []Step {
 	all := []Step{
-		{"Say who you are, since invites name you", home + "/invites/new", v.identity.Person.Email != org.NobodysEmail},
-		{"Add an app of your own", home + "/apps/new?way=own", wasMade(done, activity.Plugin, activity.Installed)},
-		{"Add a site of your own, whose pages run apps", home + "/sites", wasMade(done, activity.Site, activity.Created)},
-		{"Invite somebody", home + "/invites/new", people > 1},
-		{"Create a key for a program", v.console.root() + "/keys", wasMade(done, activity.Key, activity.Created)},
+		{"Say who you are, since invites name you", f.Home + "/invites/new", f.Person.Email != org.NobodysEmail},
+		{"Add an app of your own", f.Home + "/apps/new?way=own", wasMade(done, activity.Plugin, activity.Installed)},
+		{"Add a site of your own, whose pages run apps", f.Home + "/sites", wasMade(done, activity.Site, activity.Created)},
+		{"Invite somebody", f.Home + "/invites/new", people > 1},
+		{"Create a key for a program", f.Root + "/keys", wasMade(done, activity.Key, activity.Created)},
+	}
+	if !f.Offer.ChangeApps {
+		all = slices.Delete(all, 1, 3)
 	}
 	for _, s := range all {
 		if !s.Done {
