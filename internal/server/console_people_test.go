@@ -47,6 +47,9 @@ func TestConsoleIntroduction(t *testing.T) {
 		v.want(400, `aria-invalid="true" aria-describedby="faults" value="grace"`, send("grace", "Acme"))
 		v.want(400, "There is another user with this address", send("ada@x.example", "Acme"))
 		v.want(400, "Must not be empty", send("grace@x.example", ""))
+		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "My organization" {
+			t.Errorf("renamed to %s by what was refused", o.Name)
+		}
 		ada.want(200, "Invite people", ada.get(invitingPage))
 		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
 		v.want(200, "1 invited", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))

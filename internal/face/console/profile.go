@@ -64,9 +64,9 @@ func introduce(v *visit) (next, error) {
 	if email == "" || strings.EqualFold(email, org.NobodysEmail) {
 		return next{}, wrong("email", "Write an address at which mail reaches you.")
 	}
-	if _, err := v.organization.Change(v.ctx(), client.OrganizationPatch{Name: &called}); err != nil {
-		return next{}, err
-	}
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email, FirstName: &first, LastName: &last})
+	if err == nil {
+		_, err = v.organization.Change(v.ctx(), client.OrganizationPatch{Name: &called})
+	}
 	return next{flash: sentence("Invites to %s now come from %s.", called, user.Email)}, err
 }
