@@ -143,7 +143,7 @@ func TestConsoleInvites(t *testing.T) {
 		v.want(400, "Choose at least one.", v.post(invitesPage, "do", "resend"))
 		v.want(200, "2 invites have new links", v.post(invitesPage, "do", "resend", "id", invite.ID, "id", second.ID))
 		v.want(200, "1 of 2 invites are withdrawn: their links work no longer. Not done for others: It is gone", v.post(invitesPage, "do", "withdraw", "id", second.ID, "id", nobody))
-		for query, found := range map[string]bool{"?search=ADA": true, "?search=eve": false, "?status=pending": true, "?status=expired": false, "?delivery=failed": false, "?status=any&delivery=none": true} {
+		for query, found := range map[string]bool{"?search=ADA": true, "?search=eve": false, "?search=+ada@x.example+": true, "?status=pending": true, "?status=expired": false, "?delivery=failed": false, "?status=any&delivery=none": true} {
 			if page := v.get(invitesPage + query); page.status != http.StatusOK || strings.Contains(page.body, `aria-label="Choose ada@x.example"`) != found {
 				t.Errorf("%s: %d:\n%s", query, page.status, page.body)
 			}
@@ -277,6 +277,7 @@ func TestConsoleFindsMembers(t *testing.T) {
 			}
 		}
 		wantOnly("?search=ADA", "ada@x.example", "grace@")
+		wantOnly("?search=+ada@x.example+", "ada@x.example", "grace@")
 		wantOnly("?role=owner&search=", "grace@acme.example", "ada@")
 		v.want(200, "No member matches", v.get(membersPage+"?search=ada&role=admin"))
 		v.want(400, "Must be 1 (member)", v.get(membersPage+"?role=boss"))
@@ -435,6 +436,8 @@ func TestConsoleExport(t *testing.T) {
 		if lines := strings.Count(got.body, "\n"); got.status != 200 || lines != strings.Count(got.body, `"scope":"OrganizationMembership"`) || lines == 0 || !strings.Contains(got.header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("%d %v: %s", got.status, got.header, got.body)
 		}
+		item := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Results[1].ID
+		v.want(200, "<bdi>joined</bdi>", v.get("/console/@current/audit?item=+"+item+"+"))
 		ada.want(403, "Only admins and owners", ada.get(export))
 		stranger := visit(t, s, "")
 		stranger.want(401, "Sign in", stranger.get(export))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"foyer/client"
@@ -32,7 +33,7 @@ func (f AuditForm) Any() bool { return f != AuditForm{} }
 
 func (v *visit) auditFilter() (AuditForm, client.AuditFilter, error) {
 	q := v.request.URL.Query()
-	form := AuditForm{q.Get("scope"), q.Get("activity"), q.Get("user"), q.Get("item"), q.Get("since"), q.Get("until")}
+	form := AuditForm{q.Get("scope"), q.Get("activity"), q.Get("user"), strings.TrimSpace(q.Get("item")), q.Get("since"), q.Get("until")}
 	filter := client.AuditFilter{Scope: form.Scope, Activity: form.Activity, User: form.User, ItemID: form.Item}
 	var err error
 	if filter.Since, err = day("since", form.Since); err != nil {

@@ -47,7 +47,7 @@ func showInvites(v *visit) (markup.Page, error) { return v.invites(LinkOfItem{})
 
 func (v *visit) invites(link LinkOfItem) (markup.Page, error) {
 	q := v.request.URL.Query()
-	form := InviteForm{q.Get("status"), q.Get("delivery"), q.Get("search")}
+	form := InviteForm{q.Get("status"), q.Get("delivery"), strings.TrimSpace(q.Get("search"))}
 	filter := client.InviteFilter{Delivery: form.Delivery, Search: form.Search}
 	if form.Status != "" {
 		filter.Status = []string{form.Status}

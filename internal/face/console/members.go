@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"foyer/client"
 	"foyer/internal/domain/access"
@@ -24,7 +25,7 @@ func (f MemberForm) Any() bool { return f != MemberForm{} }
 
 func showMembers(v *visit) (markup.Page, error) {
 	q := v.request.URL.Query()
-	form := MemberForm{q.Get("search"), q.Get("role")}
+	form := MemberForm{strings.TrimSpace(q.Get("search")), q.Get("role")}
 	filter := client.MemberFilter{Search: form.Search}
 	if form.Role != "" {
 		level, err := access.ParseLevel("role", form.Role)
