@@ -395,6 +395,31 @@ func TestConsoleNavigation(t *testing.T) {
 	}
 }
 
+// A page that belongs to no organization is led to with the one that somebody comes from.
+func TestConsoleKeepsTheOrganization(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := config.Config{DataDir: dir, Database: "sqlite:" + dir + "/foyer.db"}
+	s := start(t, cfg)
+	visit(t, s, join(t, s))
+	id, key := joinElsewhere(t, cfg, "ada@x.example")
+	v, bare := visit(t, s, key), regexp.MustCompile(`href="(/docs|/console|/console/(?:keys|profile|sessions|invitations))"`)
+	home, seen := "/console/"+id, 0
+	for _, page := range []string{
+		home, home + "/search?q=keys", home + "/search?q=profile", home + "/search?q=sessions", home + "/search?q=docu", home + "/keys",
+		"/console/sessions?in=" + id, "/console/invitations?in=" + id, "/console/profile?in=" + id, "/docs?in=" + id,
+	} {
+		got := v.get(page)
+		for _, link := range bare.FindAllString(got.body, -1) {
+			t.Errorf("%s: %s", page, link)
+		}
+		seen += strings.Count(got.body, "?in="+id+`"`)
+	}
+	if seen < 40 {
+		t.Errorf("only %d links", seen)
+	}
+}
+
 // The script is ours alone, small, and kept by browsers.
 func TestConsoleScript(t *testing.T) {
 	t.Parallel()

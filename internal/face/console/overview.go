@@ -119,7 +119,7 @@ func (f Frame) steps(done []client.AuditEntry, people int) []Step {
 		{"Add an app of your own", f.Home + "/apps/new?way=own", wasMade(done, activity.Plugin, activity.Installed)},
 		{"Add a site of your own, whose pages run apps", f.Home + "/sites", wasMade(done, activity.Site, activity.Created)},
 		{"Invite somebody", f.Home + "/invites/new", people > 1},
-		{"Create a key for a program", f.Root + "/keys", wasMade(done, activity.Key, activity.Created)},
+		{"Create a key for a program", f.Root + "/keys" + f.Around.In, wasMade(done, activity.Key, activity.Created)},
 	}
 	if !f.Offer.ChangeApps {
 		all = slices.Delete(all, 1, 3)

@@ -48,7 +48,7 @@ func showOwnInvites(v *visit) (markup.Page, error) {
 			Inviter: client.User{FirstName: i.InvitedBy.FirstName, LastName: i.InvitedBy.LastName, Email: i.InvitedBy.Email},
 		})
 	}
-	then := v.console.within(v.request.URL.Query().Get("then"), v.console.root())
+	then := v.console.within(v.request.URL.Query().Get("then"), v.console.root()+l.Around.In)
 	return markup.Fill("own_invites.html", OwnInvites{List: shown, Email: v.identity.Person.Email, Then: then}), err
 }
 

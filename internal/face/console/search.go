@@ -41,7 +41,7 @@ func showSearch(v *visit) (markup.Page, error) {
 	if found.Query == "" {
 		return markup.Fill("search.html", found), nil
 	}
-	found.add(v.pages(found.Query))
+	found.add(found.pages(found.Query))
 	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites, findKeys}
 	if strings.HasPrefix(found.Query, access.KeyPrefix) {
 		kinds = []func(*visit, string) (Group, error){findKeys}
@@ -137,7 +137,7 @@ func findKeys(v *visit, q string) (Group, error) {
 		}
 		return g, err
 	}
-	g.All = v.console.root() + "/keys"
+	g.All = v.console.root() + "/keys" + v.navigation().In
 	found, err := v.console.Keys.Own(v.ctx(), v.caller, most)
 	for _, key := range found.Items {
 		add(key, "", g.All)
@@ -146,29 +146,29 @@ func findKeys(v *visit, q string) (Group, error) {
 }
 
 // pages are those of the console, by what people call them.
-func (v *visit) pages(q string) Group {
-	offered, g := offer(v.caller), Group{Kind: "Pages"}
+func (f Frame) pages(q string) Group {
+	home, root, in, offered, g := f.Home, f.Root, f.Around.In, f.Offer, Group{Kind: "Pages"}
 	q = plaintext.Fold(q)
 	for _, p := range []struct {
 		name, path, words string
 		may               bool
 	}{
-		{"Overview", v.home, "first steps home", true},
-		{"Apps", v.home + "/apps", "plugins updates upgrade", offered.SeeApps},
-		{"Add an app", v.home + "/apps/new", "install catalog repository git create", offered.ChangeApps},
-		{"Unused apps", v.home + "/apps/unused", "", offered.SeeApps},
-		{"Sites", v.home + "/sites", "snippet element page", offered.SeeApps},
-		{"Members", v.home + "/members", "people users roles team", offered.SeePeople},
-		{"Invites", v.home + "/invites", "pending resend", offered.SeePeople},
-		{"Invite people", v.home + "/invites/new", "", offered.Invite},
-		{"Keys of members", v.home + "/keys", "api key token", offered.SeeKeys},
-		{"Your keys", v.console.root() + "/keys", "api key token new", true},
-		{"Activity", v.home + "/audit", "history audit log export", offered.SeeAudit},
-		{"Activity", v.home + "/activity", "history log", offered.SeeApps && !offered.SeeAudit},
-		{"Settings", v.home + "/settings", "organization name policy defaults domains invites expire", true},
-		{"Profile", v.console.root() + "/profile", "name address password", true},
-		{"Sessions", v.console.root() + "/sessions", "sign out devices browsers", offered.SeeSessions},
-		{"Documentation", v.console.prefix + "/docs", "help api reference guides", true},
+		{"Overview", home, "first steps home", true},
+		{"Apps", home + "/apps", "plugins updates upgrade", offered.SeeApps},
+		{"Add an app", home + "/apps/new", "install catalog repository git create", offered.ChangeApps},
+		{"Unused apps", home + "/apps/unused", "", offered.SeeApps},
+		{"Sites", home + "/sites", "snippet element page", offered.SeeApps},
+		{"Members", home + "/members", "people users roles team", offered.SeePeople},
+		{"Invites", home + "/invites", "pending resend", offered.SeePeople},
+		{"Invite people", home + "/invites/new", "", offered.Invite},
+		{"Keys of members", home + "/keys", "api key token", offered.SeeKeys},
+		{"Your keys", root + "/keys" + in, "api key token new", true},
+		{"Activity", home + "/audit", "history audit log export", offered.SeeAudit},
+		{"Activity", home + "/activity", "history log", offered.SeeApps && !offered.SeeAudit},
+		{"Settings", home + "/settings", "organization name policy defaults domains invites expire", true},
+		{"Profile", root + "/profile" + in, "name address password", true},
+		{"Sessions", root + "/sessions" + in, "sign out devices browsers", offered.SeeSessions},
+		{"Documentation", f.Docs(), "help api reference guides", true},
 	} {
 		words := strings.Fields(plaintext.Fold(p.name + " " + p.words))
 		if p.may && (strings.HasPrefix(plaintext.Fold(p.name), q) || slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, q) })) {
