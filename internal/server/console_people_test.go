@@ -244,7 +244,17 @@ func TestConsoleMembers(t *testing.T) {
 		ada.want(200, "You cannot take this back yourself.", ada.get(role))
 		ada.want(200, "You are now a member.", ada.post(role, "do", "level", "level", "1"))
 		ada.want(200, "Leave <bdi>My organization</bdi>", ada.get(removal))
+		for _, page := range []string{"/role", "/remove"} {
+			last := v.get(membersPage + "/" + owner.ID + page)
+			v.want(200, "The last owner must stay: make another member owner first.", last)
+			if strings.Contains(last.body, `name="do"`) {
+				t.Errorf("the last owner is offered to go:\n%s", last.body)
+			}
+		}
+		v.want(200, "ada@x.example is now an owner.", v.post(role, "do", "level", "level", "15"))
 		v.want(200, "You cannot take this back yourself.", v.get(membersPage+"/"+owner.ID+"/role"))
+		v.want(200, "You are an <strong>owner</strong>", v.get(membersPage+"/"+owner.ID+"/remove"))
+		v.want(200, "ada@x.example is now a member.", v.post(role, "do", "level", "level", "1"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
 		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))

@@ -95,9 +95,9 @@ func TestConsoleInABrowser(t *testing.T) {
 	sees("withdrawn", "Invites", []string{"withdrawn"}, follow("Invites"), press("Withdraw"), waitFor(".flash"))
 
 	sees("members", "Members", []string{"grace@acme.example"}, follow("Members"))
-	sees("role", "Change your own role", []string{"You cannot take this back yourself."}, follow("Change role of grace@acme.example"))
-	sees("leave", "Leave My organization", []string{"You lose access at once"}, follow("Members"), follow("Leave"))
-	sees("last", "Leave My organization", []string{"owner"}, press("Leave My organization"), waitFor(".alert"))
+	const last = "The last owner must stay: make another member owner first."
+	sees("role", "Change your own role", []string{last}, follow("Change role of grace@acme.example"))
+	sees("leave", "Leave My organization", []string{last}, follow("Members"), follow("Leave"))
 
 	sees("settings", "Settings", []string{"Id"}, follow("Settings"))
 	sees("set", "Settings", []string{"The settings of Acme are changed: the name."}, fill("name", "Acme"), press("Change the settings"), waitFor(".flash"))

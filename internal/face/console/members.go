@@ -45,6 +45,7 @@ type Membership struct {
 	Frame
 	Member       client.Member
 	Organization client.OrganizationInfo
+	LastOwner    bool // who must stay one
 }
 
 // Oneself reports whether it is one's own membership.
@@ -80,8 +81,18 @@ func (v *visit) membership(template string) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	organization, err := v.organization.Get(v.ctx())
-	p := Membership{v.frame("members"), member, organization}
-	if err == nil && !p.May() && !p.Oneself() { // neither is offered
+	if err != nil {
+		return markup.Page{}, err
+	}
+	p := Membership{Frame: v.frame("members"), Member: member, Organization: organization}
+	if member.Level == client.LevelOwner {
+		owners, err := v.organization.ListMembers(v.ctx(), client.MemberFilter{Level: client.LevelOwner}, client.Range{Limit: 1})
+		if err != nil {
+			return markup.Page{}, err
+		}
+		p.LastOwner = owners.Count == 1
+	}
+	if !p.May() && !p.Oneself() { // neither is offered
 		err = org.MayChange(v.caller.Level, access.Level(member.Level))
 		if err == nil {
 			err = org.MayManageMembers(v.caller)
