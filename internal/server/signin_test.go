@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -80,6 +81,53 @@ func TestSignInByMail(t *testing.T) {
 			t.Error("the log has a link or a session")
 		}
 	})
+}
+
+// A mailed link leads on to the page that somebody wanted to see, in the browser that asked for it alone.
+func TestSignInByMailLeadsOn(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
+		v, other := visit(t, s, ""), visit(t, s, "")
+		const wanted = "/console/keys?offset=0"
+		asked := regexp.MustCompile(`(?s)action="/console/session/mail">.*?name="then" value="([^"]*)"`).FindStringSubmatch(v.get(wanted).body)
+		if asked == nil || html.UnescapeString(asked[1]) != wanted {
+			t.Fatalf("the form asks for %q", asked)
+		}
+		for n, tc := range []struct {
+			opens   *visitor
+			then    string
+			leadsTo string
+		}{{v, wanted, wanted}, {other, wanted, ""}, {v, "https://evil.example/console/", ""}, {v, "//evil.example/console/", ""}} {
+			sent := v.post("/console/session/mail", "email", "ada@x.example", "then", tc.then)
+			v.want(202, "Check your mail", sent)
+			if strings.Contains(sent.body, "evil") {
+				t.Errorf("leads to another host:\n%s", sent.body)
+			}
+			got := tc.opens.post(mailed(t, mails, n+1))
+			if tc.leadsTo == "" {
+				tc.opens.want(200, "overview", got)
+			} else if got.path != tc.leadsTo {
+				t.Errorf("%s leads to %s", tc.then, got.path)
+			}
+		}
+	})
+}
+
+// Who asks for a link loses nothing of what was kept for them.
+func TestSignInByMailKeepsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	mails := mailtest.Start(t, mailtest.Config{})
+	s := start(t, config.Config{SMTP: mails.URL(), MailFrom: "foyer@foyer.example"})
+	v := visit(t, s, "")
+	over := v.post("/console/@current/apps/new", "do", "source", "name", "Banner", "description", strings.Repeat("<", 20<<10))
+	v.want(401, `action="/console/session/mail" target="_blank">`, over)
+	sent := html.UnescapeString(regexp.MustCompile(`(?s)name="email".*?name="sent" value="([^"]*)"`).FindStringSubmatch(over.body)[1])
+	mistyped := v.post("/console/session/mail", "email", "ada@", "then", "/console/@current/apps/new", "sent", sent)
+	v.want(400, "What you sent is kept", mistyped)
+	v.want(400, `name="then" value="/console/@current/apps/new"`, mistyped)
+	v.want(400, "name=Banner", mistyped)
 }
 
 func TestSignInPage(t *testing.T) {

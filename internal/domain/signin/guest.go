@@ -144,7 +144,7 @@ func (s Service) guestLink(ctx context.Context, email string) (token string, exp
 	if err != nil || len(open) == 0 {
 		return "", time.Time{}, err
 	}
-	expires = s.DB.Now().Add(linkTime)
+	expires = s.DB.Now().Add(LinkTime)
 	token, err = s.sealFor(linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
 	return token, expires, err
 }

@@ -38,7 +38,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	if p.Service.DB.Now().After(r.createdAt.Add(linkTime)) {
+	if p.Service.DB.Now().After(r.createdAt.Add(LinkTime)) {
 		return job.Permanent(errTooLate)
 	}
 	token, expires, err := p.link(ctx, r.email)

@@ -24,8 +24,10 @@ import (
 	"foyer/internal/infra/quota"
 )
 
+// LinkTime is how long a link signs somebody in.
+const LinkTime = 15 * time.Minute
+
 const (
-	linkTime = 15 * time.Minute
 	// linkKept is how long a link that is past its time is known, to say so.
 	linkKept = 7 * 24 * time.Hour
 
@@ -103,7 +105,7 @@ func (s Service) Link(ctx context.Context, by access.Caller, email string) (url 
 
 func (s Service) newLink(u org.User, mailed bool) (token string, l link) {
 	token = rand.Text() + rand.Text() // 260 bits
-	return token, link{hash: hashOf(token), userID: u.ID, email: u.Email, mailed: mailed, expiresAt: s.DB.Now().Add(linkTime)}
+	return token, link{hash: hashOf(token), userID: u.ID, email: u.Email, mailed: mailed, expiresAt: s.DB.Now().Add(LinkTime)}
 }
 
 func (s Service) url(token string) string { return s.BaseURL + "/signin/" + token }

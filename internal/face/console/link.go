@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/base64"
 	"net/http"
 
 	"foyer/internal/base/fault"
@@ -14,6 +15,7 @@ import (
 type SentLink struct {
 	Frame
 	Email string
+	Back  string // the path of the page that somebody wanted to see
 }
 
 // SignInLink asks whether to sign in with a link: opening it alone, as programs do that look through
@@ -38,7 +40,7 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
 		err = c.FromHere(r)
 	}
 	if err == nil {
-		err = read(w, r, maxForm)
+		err = read(w, r, maxSessionForm)
 	}
 	email := r.PostForm.Get("email")
 	if err == nil {
@@ -48,7 +50,32 @@ func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, nil, err)
 		return
 	}
-	c.Write(w, r, templates, http.StatusAccepted, markup.Fill("sent_link.html", SentLink{c.bare(), email}))
+	then := r.PostForm.Get("then")
+	http.SetCookie(w, c.thenCookie(then))
+	c.Write(w, r, templates, http.StatusAccepted, markup.Fill("sent_link.html", SentLink{c.bare(), email, c.within(then, c.root())}))
+}
+
+// thenCookie has the browser that asks for a link keep where somebody wanted to go, for when the link is opened
+// there: the link itself leads nobody anywhere.
+func (c *Console) thenCookie(then string) *http.Cookie {
+	if len(then) > maxThen {
+		then = ""
+	}
+	return c.shortCookie("then", base64.RawURLEncoding.EncodeToString([]byte(then)), signin.LinkTime)
+}
+
+// takeThen is where somebody wanted to go who asked for a link in this browser.
+func (c *Console) takeThen(w http.ResponseWriter, r *http.Request) string {
+	kept, err := r.Cookie(c.thenCookie("").Name)
+	if err != nil {
+		return ""
+	}
+	forget(w, c.thenCookie(""))
+	then, err := base64.RawURLEncoding.DecodeString(kept.Value)
+	if err != nil {
+		return ""
+	}
+	return string(then)
 }
 
 // linkPage answers the page of a link with what do does; what is wrong with the link has a page of
@@ -96,7 +123,7 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.enter(w, r, in, "")
+	return c.enter(w, r, in, c.takeThen(w, r))
 }
 
 // Keep gives the browser a session.
