@@ -198,3 +198,22 @@ func TestHandedLinkOfAUser(t *testing.T) {
 		v.want(200, "Umbrella", v.get("/console"))
 	})
 }
+
+// Whoever opens the link of another is told whom accepting signs in.
+func TestLinkOfAnother(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		invite := must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example"}))
+		path := strings.TrimPrefix(must[client.InviteLink](t)(s.LinkInvite(t.Context(), invite.ID)).URL, s.URL)
+		v := visit(t, s, s.key)
+		const said = "You are signed in here as <bdi>grace@acme.example</bdi>. Accepting signs you in as <bdi>eve@x.example</bdi> instead."
+		if page := v.get(path); !strings.Contains(page.body, said) {
+			t.Error(page.body)
+		}
+		if page := visit(t, s, "").get(path); strings.Contains(page.body, "signed in here") {
+			t.Error(page.body)
+		}
+		v.post(path, "answer", "accept")
+		v.want(200, "eve@x.example", v.get("/console/profile"))
+	})
+}

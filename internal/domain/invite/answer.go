@@ -140,23 +140,32 @@ func (s Service) Accept(ctx context.Context, token string, names Names, by acces
 // Ways are those by which people sign in to the console.
 type Ways struct{ Mail, Provider, Key bool }
 
+// needsKey reports whether whoever accepts has no other way in.
+func (o Opened) needsKey(ways Ways) bool { return o.way != mailed || !ways.Mail && !ways.Provider }
+
+// SignsIn reports whether AcceptInBrowser begins a session.
+func (o Opened) SignsIn(ways Ways) bool {
+	if o.needsKey(ways) {
+		return ways.Key
+	}
+	return ways.Mail && !o.KnownUser
+}
+
 // AcceptInBrowser is Accept for somebody who goes on in the console. Whoever has another way in than a key
 // gets none: a new user is signed in by the mailed link, as by a link to sign in, and one who was there
 // signs in as ever, since the link is not proof enough for all of their organizations.
 func (s Service) AcceptInBrowser(ctx context.Context, token string, names Names, d access.SessionDraft, ways Ways) (Accepted, error) {
 	return s.accept(ctx, token, names, s.Keys.By(d, 0), func(ctx context.Context, tx *db.Tx, o Opened, a *Accepted) (err error) {
 		d := d
-		d.UserID = a.User.ID
-		switch {
-		case o.way == mailed && ways.Mail && !o.KnownUser:
-			d.Method = access.ByMail
-		case o.way == mailed && (ways.Mail || ways.Provider):
-			return nil
-		default:
+		d.UserID, d.Method = a.User.ID, access.ByMail
+		if o.needsKey(ways) {
 			d.Method = access.ByKey
-			if d.KeyID, err = s.firstKey(ctx, tx, s.Keys.By(d, 0), o, a); err != nil || !ways.Key {
+			if d.KeyID, err = s.firstKey(ctx, tx, s.Keys.By(d, 0), o, a); err != nil {
 				return err
 			}
+		}
+		if !o.SignsIn(ways) {
+			return nil
 		}
 		a.Session, err = s.Keys.InsertSession(ctx, tx, d)
 		return err

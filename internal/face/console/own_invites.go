@@ -72,7 +72,7 @@ func (c *Console) waiting(r *http.Request, caller access.Caller) bool {
 	return err == nil && found.Count > 0 // else they are found in the menu
 }
 
-// SignedIn returns who a browser is signed in as, if they may answer invites to their address.
+// SignedIn returns who a browser is signed in as, and whether they may answer invites to their address.
 func (c *Console) SignedIn(r *http.Request) (invitation.Visitor, bool) {
 	if session, err := c.sessionOf(r); err == nil {
 		if identity, err := c.Keys.IdentifySession(r.Context(), session); err == nil {

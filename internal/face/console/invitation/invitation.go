@@ -28,7 +28,7 @@ type Pages struct {
 	Provider string // the name of the identity provider; "": none
 	// Keep gives the browser the session that signs it in.
 	Keep func(w http.ResponseWriter, session string)
-	// SignedIn returns who the browser is signed in as, if they may answer invites to their address.
+	// SignedIn returns who the browser is signed in as, and whether they may answer invites to their address.
 	SignedIn func(r *http.Request) (Visitor, bool)
 	// AcceptAsGuest makes a guest a member, and signs them in.
 	AcceptAsGuest func(ctx context.Context, sealed, inviteID string, names invite.Names, d access.SessionDraft) (session string, err error)
@@ -98,7 +98,10 @@ func (p *Pages) show(_ http.ResponseWriter, r *http.Request) (markup.Page, error
 		return markup.Page{}, failure{error: err, opened: o}
 	}
 	page := invitation(o)
-	page.SignedIn = as != nil
+	page.SignedIn, page.SignsIn = as != nil, o.SignsIn(p.Ways)
+	if v, _ := p.SignedIn(r); v.Guest == "" && v.Email != o.TargetEmail {
+		page.Other = v.Email
+	}
 	return markup.Fill("invitation.html", page), nil
 }
 

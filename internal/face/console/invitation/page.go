@@ -50,6 +50,8 @@ type Invitation struct {
 	ExpiresAt        time.Time
 	KnownUser        bool       // the address has an account: its names are not asked for
 	SignedIn         bool       // as that address
+	Other            string     // the address that the browser is signed in as instead; may be ""
+	SignsIn          bool       // accepting signs the browser in
 	Form             string     // names the form, for when it is sent twice
 	Faults           fault.List // what was wrong with the form sent before
 }
