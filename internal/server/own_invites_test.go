@@ -114,6 +114,9 @@ func TestGuestByMail(t *testing.T) {
 		link := guestLink(t, mails, 2)
 		v := visit(t, s, "")
 		v.want(200, "<bdi>eve@x.example</bdi></strong>. Nothing happens", v.post(link))
+		if page := v.get("/invite/" + strings.Repeat("x", 64)); page.status != 404 || !strings.Contains(page.body, "sign in at the console. Members") {
+			t.Errorf("%d %s", page.status, page.body)
+		}
 		if again := v.post(link); again.status != 404 {
 			t.Errorf("the link works twice: %d", again.status)
 		}
@@ -215,5 +218,8 @@ func TestLinkOfAnother(t *testing.T) {
 		}
 		v.post(path, "answer", "accept")
 		v.want(200, "eve@x.example", v.get("/console/profile"))
+		if page := v.get(path); page.status != 404 || !strings.Contains(page.body, "sign in at the console; if you have no key, ask") {
+			t.Errorf("%d %s", page.status, page.body)
+		}
 	})
 }

@@ -222,7 +222,7 @@ func (p *Pages) unhappy(w http.ResponseWriter, err error) markup.Page {
 	name, inviter := f.opened.Organization.Name, person(f.opened.CreatedBy)
 	switch first := fault.Of(err)[0]; first.Kind {
 	case fault.NotFound:
-		return markup.Fill("unknown.html", nil)
+		return markup.Fill("unknown.html", Unknown{ByKeyAlone: !p.Ways.Mail && !p.Ways.Provider})
 	case fault.Expired:
 		return markup.Fill("expired.html", Expired{OrganizationName: name, Inviter: inviter, ExpiresAt: f.opened.ExpiresAt})
 	case fault.Denied:

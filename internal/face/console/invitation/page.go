@@ -109,6 +109,11 @@ type Declined struct {
 	Inviter          Person
 }
 
+// Unknown is the page of a link that leads to no open invite: it may have been used.
+type Unknown struct {
+	ByKeyAlone bool // people sign in
+}
+
 // Expired is the page of a link past its time: the inviter can send it again.
 type Expired struct {
 	OrganizationName string

@@ -50,7 +50,7 @@ func pages(organization, name, message string) map[string]markup.Page {
 			BaseURL: ourURL, Prefix: "/at/home",
 		}),
 		"declined":  markup.Fill("declined.html", Declined{OrganizationName: organization, Inviter: inviter}),
-		"unknown":   markup.Fill("unknown.html", nil),
+		"unknown":   markup.Fill("unknown.html", Unknown{}),
 		"expired":   markup.Fill("expired.html", Expired{OrganizationName: organization, Inviter: inviter, ExpiresAt: until}),
 		"withdrawn": markup.Fill("withdrawn.html", Withdrawn{OrganizationName: organization, Inviter: inviter, Detail: message}),
 		"failed":    markup.Fill("failed.html", Failed{Detail: message, RequestID: "01J9ZK6Q"}),
@@ -197,7 +197,7 @@ func TestWelcomeToldByAccess(t *testing.T) {
 func TestOnlyOurStyleIsAllowed(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	if err := templates.Write(w, 404, markup.Fill("unknown.html", nil)); err != nil {
+	if err := templates.Write(w, 404, markup.Fill("unknown.html", Unknown{})); err != nil {
 		t.Fatal(err)
 	}
 	page := w.Body.String()
