@@ -37,9 +37,11 @@ func TestConsoleSearch(t *testing.T) {
 			t.Errorf("not searched:\n%s", sites.body)
 		}
 		v.want(200, "No site matches.", v.get("/console/@current/sites?search=lion"))
-		search(v, "ADA", "ada@x.example")
+		search(v, "ADA", "ada@x.example", "/invites?status=any&search=ada%40x.example\"") // which is accepted
 		search(v, "upgr", ">Apps</bdi>")
-		search(v, "sett", "/settings")
+		for text, page := range map[string]string{"sett": "/settings", "days": "/settings", "webhook": "/webhooks", "secret": "/webhooks", "invitations": "/invitations", "organizations": `"/console"`} {
+			search(v, text, page)
+		}
 		search(v, s.key, s.key[:12]+"…")
 		if got := v.get("/console/@current/search?q=" + s.key); strings.Contains(got.body, s.key) {
 			t.Error("the page has a key")

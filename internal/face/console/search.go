@@ -111,7 +111,7 @@ func findMembers(v *visit, q string) (Group, error) {
 func findInvites(v *visit, q string) (Group, error) {
 	list := v.home + "/invites?status=any&search="
 	return find(v, "Invites", offer(v.caller).SeePeople, list+url.QueryEscape(q), func(ctx context.Context, r client.Range) (client.Page[client.Invite], error) {
-		return v.organization.ListInvites(ctx, client.InviteFilter{Search: q}, r)
+		return v.organization.ListInvites(ctx, client.InviteFilter{Status: []string{"any"}, Search: q}, r)
 	}, func(i client.Invite) Found {
 		return Found{plaintext.Address(i.TargetEmail), line(i.FirstName), list + url.QueryEscape(i.TargetEmail)}
 	})
@@ -161,12 +161,15 @@ func (f Frame) pages(q string) Group {
 		{"Members", home + "/members", "people users roles team", offered.SeePeople},
 		{"Invites", home + "/invites", "pending resend", offered.SeePeople},
 		{"Invite people", home + "/invites/new", "", offered.Invite},
+		{"Webhooks", home + "/webhooks", "events deliveries secret", offered.SeeWebhooks},
 		{"Keys of members", home + "/keys", "api key token", offered.SeeKeys},
 		{"Your keys", root + "/keys" + in, "api key token new", true},
 		{"Activity", home + "/audit", "history audit log export", offered.SeeAudit},
 		{"Activity", home + "/activity", "history log", offered.SeeApps && !offered.SeeAudit},
-		{"Settings", home + "/settings", "organization name policy defaults domains invites expire", true},
+		{"Settings", home + "/settings", "organization name policy defaults domains days invites expire", true},
 		{"Profile", root + "/profile" + in, "name address password", true},
+		{"Invitations", root + "/invitations" + in, "accept decline join", offered.EndSessions},
+		{"Organizations", root + in, "switch", true},
 		{"Sessions", root + "/sessions" + in, "sign out devices browsers", offered.SeeSessions},
 		{"Documentation", f.Docs(), "help api reference guides", true},
 	} {
