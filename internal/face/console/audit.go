@@ -57,6 +57,11 @@ func showAudit(v *visit) (markup.Page, error) {
 		})
 	}
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadRequest {
+		for i, f := range refused.Errors {
+			if f.Attr == "scope" || f.Attr == "activity" {
+				refused.Errors[i].Detail = "Choose one of the list."
+			}
+		}
 		v.refuse(*refused)
 		l.Frame, err = v.frame("audit"), nil
 	}
@@ -115,7 +120,7 @@ func (f Frame) leads(e client.AuditEntry) string {
 	case activity.Invite:
 		return home + "/invites?status=any&search=" + url.QueryEscape(e.Detail.Name)
 	case activity.Membership:
-		return home + "/members"
+		return home + "/members?search=" + url.QueryEscape(e.Detail.Name)
 	case activity.Key:
 		return home + "/keys"
 	case activity.Organization:
