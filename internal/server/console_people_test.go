@@ -40,6 +40,7 @@ func TestConsoleIntroduction(t *testing.T) {
 		s := start(t, config.Config{Database: url, Bootstrap: config.Bootstrap{Email: org.NobodysEmail}})
 		v, ada := visit(t, s, s.key), visit(t, s, join(t, s))
 		v.want(200, "First say who you are", v.get(invitingPage))
+		v.want(200, "You have none yet: it becomes yours at once.", v.get("/console/profile"))
 		v.want(400, "Say first who you are", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
 		send := func(email, name string) shown {
 			return v.post(invitingPage, "do", "introduce", "email", email, "first_name", "Grace", "last_name", "Hopper", "name", name)
@@ -333,6 +334,9 @@ func TestConsoleSettings(t *testing.T) {
 		v.want(400, `name="invite_ttl" aria-invalid="true"`, two)
 		v.want(200, "Owners can change these.", ada.get(page))
 		ada.want(403, "That did not work", ada.post(page, "do", "set", "name", "Mine"))
+		const profile = "/console/profile"
+		v.want(200, "You are now called Zed.", v.post(profile, "do", "names", "first_name", "", "last_name", "Zed"))
+		v.want(200, "You have no name now: others see your address.", v.post(profile, "do", "names", "first_name", "", "last_name", ""))
 		v.want(200, "You are now called Grace.", v.post("/console/profile", "do", "names", "first_name", "Grace", "last_name", "Hopper"))
 		v.want(200, `<bdi>Grace</bdi></summary>`, v.get(page))
 		ada.want(200, "To change your name or address, sign in by another way", ada.get("/console/profile"))

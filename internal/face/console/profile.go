@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"strings"
 
 	"foyer/client"
@@ -12,8 +13,9 @@ import (
 // Profile is what somebody is called.
 type Profile struct {
 	Frame
-	User  client.User
-	Mails bool // there is a mail server to confirm another address with
+	User   client.User
+	Mails  bool // there is a mail server to confirm another address with
+	Nobody bool // they have no address yet, and need confirm none
 }
 
 // EditSelf reports whether they may change that in this session.
@@ -21,13 +23,16 @@ func (p Profile) EditSelf() bool { return p.Offer.EndSessions } // the same is a
 
 func showProfile(v *visit) (markup.Page, error) {
 	user, err := v.client.Self(v.ctx())
-	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails}), err
+	return markup.Fill("profile.html", Profile{v.frame("profile"), user, v.console.Mails, user.Email == org.NobodysEmail}), err
 }
 
 func changeNames(v *visit) (next, error) {
 	first, last := v.line("first_name"), v.line("last_name")
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: &first, LastName: &last})
-	return next{flash: sentence("You are now called %s.", name(user))}, err
+	if called := cmp.Or(user.FirstName, user.LastName); called != "" {
+		return next{flash: sentence("You are now called %s.", called)}, err
+	}
+	return next{flash: "You have no name now: others see your address."}, err
 }
 
 func changeAddress(v *visit) (next, error) {
