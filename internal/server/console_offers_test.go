@@ -98,7 +98,10 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		cfg := config.Config{Database: url, UpstreamAllow: upstreamtest.Allow()}
 		s := start(t, cfg)
-		app := must[client.App](t)(s.CreateApp(t.Context(), custom(publish(t, host, "offered"+filepath.Base(t.Name()), "v1.0.0", "v1.1.0"), "v1.0.0")))
+		repo, changed := publish(t, host, "offered"+filepath.Base(t.Name()), "v1.0.0"), files("v1.0.0")
+		changed["site.ts"] += "\n"
+		repo.Tag(t, "v1.1.0", repo.Commit(t, changed))
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		_, elsewhere := joinElsewhere(t, cfg, "zoe@x.example")
 		for who, key := range map[string]string{"an owner": s.key, "a member": join(t, s), "an owner elsewhere": elsewhere} {
@@ -107,6 +110,11 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 			v.want(200, "newest: v1.1.0", apps)
 			if needs, led := strings.Contains(home.body, "1 app can be upgraded"), strings.Contains(apps.body, `/upgrade">`); needs != may || led != may {
 				t.Errorf("%s: told to upgrade: %t, led there: %t", who, needs, led)
+			}
+			if may {
+				review := v.post("/console/@current/apps?state=update", "do", "review", "id", itoa(app.ID)+" v1.1.0")
+				v.want(200, `?state=update">Cancel</a>`, review)
+				v.want(200, `/apps?ordering=name">Show all</a>`, v.get("/console/@current/apps?search=banner&ordering=name"))
 			}
 			page := v.get("/console/@current/apps/" + itoa(app.ID)).body
 			if places := strings.Contains(page, "It is on no site yet"); places == (who == "a member") {

@@ -258,6 +258,15 @@ func TestConsoleMembers(t *testing.T) {
 		v.want(200, "ada@x.example is now a member.", v.post(role, "do", "level", "level", "1"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
+		const found = "?role=member&search=ada"
+		list := v.get(membersPage + found).body
+		for _, page := range []string{"role", "remove"} {
+			led := regexp.MustCompile(`href="([^"]*/` + page + `[^"]*)"`).FindStringSubmatch(list)[1]
+			v.want(200, `/members`+found+`">Cancel</a>`, v.get(html.UnescapeString(led)))
+		}
+		if same := v.post(role+found, "do", "level", "level", "1"); !strings.HasSuffix(same.path, "/members"+found) {
+			t.Errorf("leads to %s", same.path)
+		}
 		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))
 		v.want(200, "ada@x.example is no longer a member.", v.post(removal, "do", "remove"))
 		if n := must[client.Page[client.Member]](t)(s.ListMembers(t.Context(), client.MemberFilter{}, client.Range{})).Count; n != 1 {
@@ -398,7 +407,7 @@ func TestConsoleNavigation(t *testing.T) {
 	member = visit(t, s, unbound)
 	for page, same := range map[string]string{
 		"/" + o.ID + "/members": "/" + elsewhere + "/members", "/" + o.ID + "/apps/new": "/" + elsewhere + "/apps/new", "/" + o.ID + "/apps/5": "/" + elsewhere + "/apps",
-		"/sessions": "/sessions?in=" + elsewhere, "": "/" + elsewhere,
+		"/sessions": "/sessions?in=" + elsewhere, "": "/" + elsewhere, "/" + o.ID + "/search?q=ada": "/" + elsewhere + "/search?q=ada",
 	} {
 		if got := member.get("/console" + page).body; !strings.Contains(got, `<li><a href="/console`+same+`">`) {
 			t.Errorf("%s does not lead to %s:\n%s", page, same, got)

@@ -15,6 +15,12 @@ import (
 type Members struct {
 	List[client.Member]
 	Filter MemberForm
+	query  string // of the list
+}
+
+// PageOf is the path of a page about a member of the list, which leads back to it.
+func (p Members) PageOf(m client.Member, page string) string {
+	return p.Home + "/members/" + m.ID + "/" + page + p.query
 }
 
 // MemberForm is what the page's filter has: as typed.
@@ -37,15 +43,27 @@ func showMembers(v *visit) (markup.Page, error) {
 	l, err := list(v, "members", func(ctx context.Context, part client.Range) (client.Page[client.Member], error) {
 		return v.organization.ListMembers(ctx, filter, part)
 	})
-	return markup.Fill("members.html", Members{l, form}), err
+	return markup.Fill("members.html", Members{l, form, v.query()}), err
 }
+
+// query is that of the page, with its question mark.
+func (v *visit) query() string {
+	if query := v.request.URL.Query(); len(query) > 0 {
+		return "?" + query.Encode()
+	}
+	return ""
+}
+
+// members is the path of the list that somebody came from to a page about a member.
+func (v *visit) members() string { return v.home + "/members" + v.query() }
 
 // Membership is the page on which a member's role is changed, or they are removed.
 type Membership struct {
 	Frame
 	Member       client.Member
 	Organization client.OrganizationInfo
-	LastOwner    bool // who must stay one
+	LastOwner    bool   // who must stay one
+	Back         string // the path of the list of members
 }
 
 // Oneself reports whether it is one's own membership.
@@ -84,7 +102,7 @@ func (v *visit) membership(template string) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	p := Membership{Frame: v.frame("members"), Member: member, Organization: organization}
+	p := Membership{Frame: v.frame("members"), Member: member, Organization: organization, Back: v.members()}
 	if member.Level == client.LevelOwner {
 		owners, err := v.organization.ListMembers(v.ctx(), client.MemberFilter{Level: client.LevelOwner}, client.Range{Limit: 1})
 		if err != nil {
@@ -114,7 +132,7 @@ func setLevel(v *visit) (next, error) {
 	if offer(v.caller).Is(member.User) {
 		flash = sentence("You are now %s.", withArticle(member.Level))
 	}
-	return next{path: v.home + "/members", flash: flash}, nil
+	return next{path: v.members(), flash: flash}, nil
 }
 
 // withArticle is a role in a sentence.
@@ -137,5 +155,5 @@ func removeMember(v *visit) (next, error) {
 		flash := sentence("You have left %s.", v.caller.Organization.Name)
 		return next{path: v.console.root(), flash: flash, signOut: v.caller.BoundTo != ""}, nil
 	}
-	return next{path: v.home + "/members", flash: sentence("%s is no longer a member.", name(member.User))}, nil
+	return next{path: v.members(), flash: sentence("%s is no longer a member.", name(member.User))}, nil
 }

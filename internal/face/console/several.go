@@ -62,6 +62,7 @@ type Upgrades struct {
 	Frame
 	Rows []upgradeRow
 	Done bool
+	Back string // the path of the list that they were chosen from
 }
 
 // upgradeRow is one of several upgrades.
@@ -137,7 +138,7 @@ func reviewUpgrades(v *visit) (next, error) {
 			row.Fields = fieldChanges(row.App.ConfigSchema, row.To.ConfigSchema)
 		}
 	})
-	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows})
+	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Back: v.here()})
 	return next{page: &page}, errors.Join(failed...)
 }
 
@@ -154,7 +155,7 @@ func upgradeApps(v *visit) (next, error) {
 			return next{}, err
 		}
 	}
-	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Done: true})
+	page := markup.Fill("upgrades.html", Upgrades{Frame: v.frame("apps"), Rows: rows, Done: true, Back: v.here()})
 	return next{page: &page}, nil
 }
 

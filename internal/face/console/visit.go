@@ -302,7 +302,11 @@ func (v *visit) samePage(there access.Caller) string {
 	for !offers.sees(below) {
 		below = below[:strings.LastIndexByte(below, '/')]
 	}
-	return v.console.root() + "/" + there.Organization.ID + below
+	path := v.console.root() + "/" + there.Organization.ID + below
+	if below == "/search" {
+		path += v.query()
+	}
+	return path
 }
 
 func (v *visit) frame(section string) Frame {
