@@ -114,6 +114,7 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 			if may {
 				review := v.post("/console/@current/apps?state=update", "do", "review", "id", itoa(app.ID)+" v1.1.0")
 				v.want(200, `?state=update">Cancel</a>`, review)
+				v.want(200, ">1 file</a>", review)
 				v.want(200, `/apps?ordering=name">Show all</a>`, v.get("/console/@current/apps?search=banner&ordering=name"))
 			}
 			page := v.get("/console/@current/apps/" + itoa(app.ID)).body
