@@ -154,4 +154,17 @@ func TestConsoleOnASmallScreen(t *testing.T) {
 			}
 		}
 	}
+	for what, tc := range map[string]struct{ page, heading, is string }{
+		"the role and the state of an invite share a line": {"invites", "Invites", `(() => {
+			const state = document.querySelector("td.state")
+			state.append(" and a reason that is longer than the line")
+			return state.getClientRects()[0].top === state.previousElementSibling.getClientRects()[0].top
+		})()`},
+		"what is found looks like a link": {"search?q=a", "Search", `getComputedStyle(document.querySelector("#found a")).textDecorationLine === "underline"`},
+	} {
+		look(ctx, t, "small", tc.heading, chromedp.EmulateViewport(390, 900), to(i.url+"/console/@current/"+tc.page))
+		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](tc.is)); err != nil || !is {
+			t.Errorf("%s: %t, %v", what, is, err)
+		}
+	}
 }
