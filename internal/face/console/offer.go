@@ -1,0 +1,106 @@
+package console
+
+import (
+	"foyer/client"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/event"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
+	"foyer/internal/domain/site"
+)
+
+// Offer is what the pages offer somebody to do. It is what the API would let them.
+type Offer struct {
+	Caller                                 access.Caller
+	SeeApps, ChangeApps, ShareApps         bool
+	PlaceApps                              bool // on sites; others' apps too
+	Preview                                bool
+	SeePeople, Invite, SeeLinks, SetLevels bool
+	SeeAudit, SeeKeys, ChangeSettings      bool
+	SeeWebhooks                            bool
+	SeeSessions, EndSessions               bool
+	Levels                                 []client.Level // to invite at
+}
+
+func offer(c access.Caller) Offer {
+	has := c.Scope.Includes
+	o := Offer{
+		Caller:     c,
+		SeeApps:    has(access.PluginRead) && plugin.MayRead(c) == nil,
+		ChangeApps: has(access.PluginWrite) && plugin.MayManage(c) == nil,
+		ShareApps:  plugin.MayShare(c) == nil,
+		Preview:    has(access.All) && site.MayPreview(c) == nil,
+		SeePeople:  has(access.MemberRead),
+		SeeAudit:   has(access.MemberRead) && org.MaySeeActivity(c) == nil,
+		Invite:     has(access.MemberWrite) && invite.MayInvite(c) == nil,
+		SeeLinks:   has(access.MemberWrite) && invite.MaySeeLinks(c) == nil,
+		SetLevels:  has(access.MemberWrite) && org.MayManageMembers(c) == nil,
+		SeeKeys:    access.MayManageKeys(c) == nil && has(access.All),
+	}
+	o.PlaceApps = o.ChangeApps
+	o.SeeWebhooks = has(access.All) && event.MaySee(c) == nil
+	o.ChangeSettings = org.MayChangeSettings(c) == nil
+	o.SeeSessions = access.MaySeeSelf(c) == nil
+	o.EndSessions = o.SeeSessions && has(access.All)
+	o.Levels = levels(func(l access.Level) error { return invite.MayGive(c, l) })
+	return o
+}
+
+// levels are those that may be given.
+func levels(may func(access.Level) error) (all []client.Level) {
+	for _, level := range []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner} {
+		if may(access.Level(level)) == nil {
+			all = append(all, level)
+		}
+	}
+	return all
+}
+
+// LevelsFor are those that a member of a level may be given, with that one.
+func (o Offer) LevelsFor(present client.Level) []client.Level {
+	own := o.Caller.Level
+	return levels(func(l access.Level) error { return org.MayGive(o.Caller, own, access.Level(present), l) })
+}
+
+// sees reports whether a page is for somebody, by its path below that of their organization.
+func (o Offer) sees(page string) bool {
+	switch page {
+	case "/apps", "/apps/unused", "/sites", "/activity":
+		return o.SeeApps
+	case "/apps/new":
+		return o.ChangeApps
+	case "/apps/catalog": // the app is in the query
+		return false
+	case "/members", "/invites":
+		return o.SeePeople
+	case "/invites/new":
+		return o.Invite
+	case "/audit":
+		return o.SeeAudit
+	case "/keys":
+		return o.SeeKeys
+	case "/webhooks":
+		return o.SeeWebhooks
+	}
+	return true
+}
+
+// Reaches reports whether somebody may change members of a level.
+func (o Offer) Reaches(level client.Level) bool {
+	return org.MayChange(o.Caller.Level, access.Level(level)) == nil
+}
+
+// Is reports whether a user is who looks at the page.
+func (o Offer) Is(u client.User) bool { return u.ID == o.Caller.UserID }
+
+// Leave reports whether their key lets somebody leave.
+func (o Offer) Leave() bool { return o.Caller.Scope.Includes(access.MemberWrite) }
+
+// Withdraw reports whether somebody may take an invite back, or send it again.
+func (o Offer) Withdraw(i client.Invite) bool { return i.Status != accepted && o.Forget(i) }
+
+// Forget reports whether somebody may delete an invite, which may have been accepted.
+func (o Offer) Forget(i client.Invite) bool {
+	return o.Caller.Scope.Includes(access.MemberWrite) && invite.MayDelete(o.Caller, i.CreatedBy.ID) == nil
+}
