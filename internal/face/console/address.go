@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 
 	"foyer/internal/domain/addresschange"
@@ -27,7 +28,13 @@ func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) error {
 	if err := c.FromHere(r); err != nil {
 		return err
 	}
-	change, err := c.Addresses.Use(r.Context(), r.PathValue("token"), c.Keys.By(c.draft(w, r), 0))
+	if err := read(w, r, maxSessionForm); err != nil {
+		return err
+	}
+	token, by := r.PathValue("token"), c.Keys.By(c.draft(w, r), 0)
+	change, err := c.changed.Do(r.Context(), token, r.PostForm.Get("form"), "", func(ctx context.Context) (addresschange.Change, error) {
+		return c.Addresses.Use(ctx, token, by)
+	})
 	if err != nil {
 		return err
 	}

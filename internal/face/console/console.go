@@ -45,10 +45,12 @@ type Console struct {
 	// Compare lists the differences between two sets of files.
 	Compare func(ctx context.Context, c access.Caller, before, after map[string]string) ([]plugin.FileDiff, error)
 
-	api    http.Handler
-	prefix string // the base url's path, which browsers see before ours
-	secure bool   // they come by https
-	forms  *dedup.Forms[next]
+	api     http.Handler
+	prefix  string // the base url's path, which browsers see before ours
+	secure  bool   // they come by https
+	forms   *dedup.Forms[next]
+	entered *dedup.Forms[signin.Entered]       // by links
+	changed *dedup.Forms[addresschange.Change] // likewise
 }
 
 // ErrorPage is the page for what goes wrong.
@@ -146,7 +148,7 @@ const (
 func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
-	c.forms = dedup.New[next]()
+	c.forms, c.entered, c.changed = dedup.New[next](), dedup.New[signin.Entered](), dedup.New[addresschange.Change]()
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"net/http"
 
@@ -119,7 +120,13 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
 	if err := c.mayKeep(r); err != nil {
 		return err
 	}
-	in, err := c.SignIn.Use(r.Context(), r.PathValue("token"), c.draft(w, r))
+	if err := read(w, r, maxSessionForm); err != nil {
+		return err
+	}
+	token, draft := r.PathValue("token"), c.draft(w, r)
+	in, err := c.entered.Do(r.Context(), token, r.PostForm.Get("form"), "", func(ctx context.Context) (signin.Entered, error) {
+		return c.SignIn.Use(ctx, token, draft)
+	})
 	if err != nil {
 		return err
 	}
