@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
 )
 
 // takes is a config_schema whose default takes so many KiB of the room of a site.
@@ -193,13 +195,19 @@ func (r rig) checkRoom(s Site, what string) {
 // app holds nothing of a batch of sites after it, or there would be no room for what others ask for.
 func TestManyLargePlacements(t *testing.T) {
 	each(t, func(r rig) {
-		p := r.app(r.caller, "large", takes(250))
-		const sites = 2*batch + 10
+		p := r.app(r.caller, "large", "[]")
+		const sites, size = batch + 5, 500 << 10
 		for i := range sites {
 			r.place(r.caller, r.site(r.caller, fmt.Sprint("shop ", i)), p)
 		}
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `UPDATE placements SET site_values = $1`, `{"text":"`+strings.Repeat("x", size)+`"}`)
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
 		found, err := r.PlacementsOf(r.Context(), r.caller, p.ID, page.Page{Limit: sites})
-		if n := len(found.Items); err != nil || found.Count != sites || n == 0 || n*250<<10 > page.MaxBytes+1<<20 {
+		if n := len(found.Items); err != nil || found.Count != sites || n == 0 || n*size > page.MaxBytes+size {
 			r.Errorf("a page of %d of %d, %v", n, found.Count, err)
 		}
 		limit := inflight.New(8 << 20)
