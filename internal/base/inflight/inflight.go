@@ -120,6 +120,16 @@ func (r *Request) Of(user int64) {
 	_ = r.limit.move(r.user, 0, r.held, true)
 }
 
+// Part returns a request of the same user for what is given back before r ends, with its own End.
+func (r *Request) Part() *Request {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Request{limit: r.limit, user: r.user}
+}
+
 // End gives back what the request holds.
 func (r *Request) End() {
 	if r == nil {

@@ -85,19 +85,26 @@ func (s Service) followOrganization(ctx context.Context, tx *db.Tx, w *world, or
 }
 
 // inBatches does something with all sites that next finds after an id, a batch at a time. What is read of a
-// batch is dropped after it: the request under way does not hold it, or many sites would leave no room for others' requests.
+// batch is given back after it: many sites would leave no room for others' requests.
 func inBatches(ctx context.Context, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) error {
-	ctx = inflight.With(ctx, nil)
 	for after := int64(0); ; {
-		sites, err := next(ctx, after)
-		if err != nil || len(sites) == 0 {
-			return err
-		}
-		after = sites[len(sites)-1].ID
-		if err := do(ctx, sites); err != nil {
+		var err error
+		if after, err = nextBatch(ctx, after, next, do); err != nil || after == 0 {
 			return err
 		}
 	}
+}
+
+// nextBatch is one batch of inBatches; it returns the last id, 0 if there was none.
+func nextBatch(ctx context.Context, after int64, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) (last int64, err error) {
+	holds := inflight.From(ctx).Part()
+	defer holds.End()
+	ctx = inflight.With(ctx, holds)
+	sites, err := next(ctx, after)
+	if err != nil || len(sites) == 0 {
+		return 0, err
+	}
+	return sites[len(sites)-1].ID, do(ctx, sites)
 }
 
 // refresh finds out what becomes of the placements of an app, or of all if that is 0, on sites that
