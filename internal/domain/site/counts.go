@@ -42,7 +42,7 @@ const (
 	reportedOf    = 10     // of a busier one, one in so many
 	maxSample     = 1000
 	maxPending    = 50_000
-	maxErrors     = 500 // of a site that are not written down yet: none takes the room of others
+	maxErrors     = 500 // of an organization that are not written down yet: none takes the room of others
 	maxErrorsKept = 50  // of an app
 	maxSeenBytes  = 4 << 20
 )
@@ -56,14 +56,14 @@ type Counts struct {
 	mu       sync.Mutex
 	views    map[viewKey]int64
 	errors   map[errorKey]*noted
-	errorsOf map[int64]int                // how many, by site
+	errorsOf map[string]int               // how many, by organization
 	minutes  *cache.Cache[int64, *minute] // by site
 }
 
 // newCounts returns what counts for the sites that d holds.
 func newCounts(d *db.DB) *Counts {
 	return &Counts{
-		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, errorsOf: map[int64]int{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
+		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
 		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
@@ -209,8 +209,8 @@ func (c *Counts) noteError(key errorKey, more noted) {
 		} else {
 			e.last = more.last
 		}
-	case c.errorsOf[key.siteID] < maxErrors && len(c.errors) < maxPending:
-		c.errorsOf[key.siteID]++
+	case c.errorsOf[key.organizationID] < maxErrors && len(c.errors) < maxPending/10:
+		c.errorsOf[key.organizationID]++
 		c.errors[key] = &more
 	}
 }
@@ -228,7 +228,7 @@ func place(n float64) int64 {
 var private = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]*|[^\s"'<>@]+@[^\s"'<>@]+` +
 		`|\B/[^\s"'<>/][^\s"'<>]*|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9A-Fa-f]{1,4}:{1,2}){2,7}[0-9A-Fa-f]{0,4}` +
-		`|\b[0-9A-Fa-f]{1,4}::[0-9A-Fa-f]{0,4}|Mozilla/\d.*`)
+		`|\b[0-9A-Fa-f]{1,4}::(?:[0-9A-Fa-f]{1,4}\b|\B)|Mozilla/\d.*`)
 })
 
 // clean is a text that an app has reported, as it is stored.
@@ -331,7 +331,7 @@ func (c *Counts) writeErrors(ctx context.Context, keys []errorKey, errs map[erro
 func (c *Counts) flushErrors(ctx context.Context) error {
 	c.mu.Lock()
 	errs := c.errors
-	c.errors, c.errorsOf = map[errorKey]*noted{}, map[int64]int{}
+	c.errors, c.errorsOf = map[errorKey]*noted{}, map[string]int{}
 	c.mu.Unlock()
 	if len(errs) == 0 {
 		return nil

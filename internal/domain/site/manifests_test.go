@@ -323,6 +323,7 @@ func TestClean(t *testing.T) {
 		"GET /account/ada?token=1 failed for 203.0.113.9":     "GET (address) failed for (address)",
 		"from 2001:db8::8a2e:370:7334, Mozilla/5.0 (X11; me)": "from (address), (address)",
 		"from fe80::1 or 2001:db8::1":                         "from (address) or (address)",
+		"'a::before' is not dd::after Face::decode":           "'a::before' is not dd::after Face::decode",
 		"for <a@b.example>":                                   "for <(address)>",
 	} {
 		if got := clean(text, 300); got != want {
