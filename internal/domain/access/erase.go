@@ -23,20 +23,20 @@ func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) erro
 
 // eraseAnswers removes the stored answers that show an address.
 func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
-	type kept struct {
-		Claim
-		body string
-	}
-	columns := func(k *kept) []any {
-		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name, &k.body}
+	columns := func(k *Claim) []any {
+		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name}
 	}
 	all, err := db.All(ctx, tx, columns, `
-		SELECT user_id, key_id, session_id, organization_id, name, body FROM idempotency WHERE body LIKE $1 ESCAPE '!'`, "%"+plaintext.LikeAnyCase(email)+"%")
+		SELECT user_id, key_id, session_id, organization_id, name FROM idempotency WHERE body LIKE $1 ESCAPE '!'`, "%"+plaintext.LikeAnyCase(email)+"%")
 	if err != nil {
 		return err
 	}
-	for _, k := range all {
-		if activity.Shows(k.body, email) {
+	for _, k := range all { // each may be large, and there may be many
+		body, err := db.One(ctx, tx, db.Value[string], `SELECT body FROM idempotency`+ofClaim, k.row()...)
+		if err != nil {
+			return err
+		}
+		if activity.Shows(body, email) {
 			if err := db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim, k.row()...); err != nil {
 				return err
 			}
