@@ -20,8 +20,7 @@ type Filter struct {
 	Search string // part of the name or the description
 	Type   Type
 	Global patch.Field[bool]
-	Update bool // a newer tag is known
-	Own    bool // the organization's, none that others share
+	Update bool // those that the organization can upgrade: of its own, a newer tag is known
 	State  State
 	SiteID int64 // on which they are placed
 	IDs    []int64
@@ -35,7 +34,7 @@ const MaxIDs = 100
 
 // plain reports whether the filter leaves what List shows.
 func (f Filter) plain() bool {
-	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && !f.Own && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
+	return f.Search == "" && f.Type == "" && !f.Global.Set && !f.Update && f.State == "" && f.SiteID == 0 && len(f.IDs) == 0 && f.Order == page.Order{}
 }
 
 // State is what may be wrong with a plugin.
@@ -156,10 +155,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		condition += map[bool]string{true: ` AND is_global`, false: ` AND NOT is_global`}[f.Global.Value]
 	}
 	if f.Update {
-		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag`
-	}
-	if f.Own {
-		condition += ` AND organization_id = $1`
+		condition += ` AND url <> '' AND latest_tag <> '' AND latest_tag <> tag AND organization_id = $1`
 	}
 	switch f.State {
 	case IsDisabled:

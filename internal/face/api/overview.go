@@ -55,7 +55,7 @@ func (a *API) overview(ctx context.Context, c access.Caller) (overview, error) {
 	}
 	if c.Scope.Includes(access.PluginRead) && plugin.MayRead(c) == nil {
 		o.apps = &struct{ count, updates, broken, disabled, failing int }{
-			apps(plugin.Filter{}), apps(plugin.Filter{Update: true, Own: true}), apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled}),
+			apps(plugin.Filter{}), apps(plugin.Filter{Update: true}), apps(plugin.Filter{State: plugin.IsBroken}), apps(plugin.Filter{State: plugin.IsDisabled}),
 			apps(plugin.Filter{State: plugin.IsFailing}),
 		}
 		o.sites = new(count(&n, func() (page.Found[site.Site], error) { return a.Sites.Find(ctx, c, site.Filter{}, one) }))
