@@ -178,8 +178,8 @@ func TestNoInvitesAreAList(t *testing.T) {
 func TestAllFollowsNextOnTheSameServer(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"search=ada":       `{"count":3,"next":"https://elsewhere.example.com/x?limit=2&offset=2","previous":null,"results":[{"id":"a"},{"id":"b"}]}`,
-		"limit=2&offset=2": `{"count":3,"next":null,"previous":"https://elsewhere.example.com/x?limit=2","results":[{"id":"c"}]}`,
+		"limit=1000&search=ada": `{"count":3,"next":"https://elsewhere.example.com/x?limit=2&offset=2","previous":null,"results":[{"id":"a"},{"id":"b"}]}`,
+		"limit=2&offset=2":      `{"count":3,"next":null,"previous":"https://elsewhere.example.com/x?limit=2","results":[{"id":"c"}]}`,
 	}
 	o := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, pages[r.URL.RawQuery]) })
 	var got []string
@@ -218,7 +218,7 @@ func TestAllEndsWithTheError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.RawQuery != "" {
+				if r.URL.RawQuery != "limit=1000" {
 					answer(500, "")(w, r)
 					return
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -43,11 +44,13 @@ func (r Range) addTo(query url.Values) url.Values {
 	return query
 }
 
-// all reads the whole list at path, page by page as it is consumed. It ends
+// all reads the whole list at path, in pages as large as they may be, as it is consumed. It ends
 // after the first error.
 func all[T any](ctx context.Context, e endpoint, path string, query url.Values) iter.Seq2[T, error] {
+	first := url.Values{"limit": {"1000"}}
+	maps.Copy(first, query)
 	return func(yield func(T, error) bool) {
-		for next, more := query, true; more; more = next != nil {
+		for next, more := first, true; more; more = next != nil {
 			page, err := ask[Page[T]](ctx, e, http.MethodGet, path, next, nil)
 			for _, result := range page.Results {
 				if !yield(result, nil) {
