@@ -178,6 +178,11 @@ func TestConsoleForgetsInvites(t *testing.T) {
 		if find().Count != 0 {
 			t.Error("not forgotten")
 		}
+		var several []string
+		for _, email := range []string{"bea@x.example", "cleo@x.example"} {
+			several = append(several, "id", must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email})).ID)
+		}
+		v.want(200, "2 accepted invites are forgotten. Nothing else has changed.", v.post(invitesPage, append([]string{"do", "forget"}, several...)...))
 	})
 }
 

@@ -142,7 +142,7 @@ func withdrawInvites(v *visit) (next, error) {
 
 func forgetInvite(v *visit) (next, error) {
 	one := func() string { return "The accepted invite is forgotten. Nothing else has changed." }
-	return v.onInvites(one, "", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
+	return v.onInvites(one, "%s accepted invites are forgotten. Nothing else has changed.", func(id string) error { return v.organization.DeleteInvite(v.ctx(), id) })
 }
 
 func linkInvite(v *visit) (next, error) {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -168,7 +167,10 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 			if fault.Of(err)[0].Field == "" {
 				return err
 			}
-			return cmp.Or(c.Limit(w, r), c.guestPage(w, r, err))
+			if limited := c.Limit(w, r); limited != nil {
+				return limited
+			}
+			return c.guestPage(w, r, err)
 		}
 		c.setFlash(w, "You have accepted the invitation: you are in.")
 		return c.enter(w, r, signin.Entered{Session: session}, "")

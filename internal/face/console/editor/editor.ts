@@ -207,10 +207,9 @@ async function fetched(link: HTMLAnchorElement) {
   const file = document.adoptNode(found)
   const id = 'text-' + (files().length + 1)
   const area = textOf(file)
-  if (area) {
-    file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
-    area.id = id
-  }
+  if (area) file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
+  const marked = area ?? file.querySelector('#text') // the note of a picture
+  if (marked) marked.id = id
   files().at(-1)!.after(file)
   edit(file)
   return file
