@@ -131,7 +131,7 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	since, err := healthSince(r)
 	if err != nil {
-		return err
+		return andOfPage(r, err)
 	}
 	read := func(ctx context.Context, c access.Caller, id int64, p page.Page) (page.Found[site.AppHealth], error) {
 		return a.Sites.HealthOfSite(ctx, c, id, since, p)

@@ -251,6 +251,10 @@ func TestBeaconAPI(t *testing.T) {
 		r.want("GET", apps+app+"/health?since=yesterday", "", 400,
 			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"since"`))
 		r.want("GET", apps+app+"/health?site=999", "", 404, notFound)
+		both := r.send(r.key, "GET", sites+id+"/health?since=yesterday&limit=0", "")
+		if both.status != 400 || !strings.Contains(both.body, `"attr":"since"`) || !strings.Contains(both.body, `"attr":"limit"`) {
+			r.t.Errorf("two faults: %d %s", both.status, both.body)
+		}
 	})
 }
 
