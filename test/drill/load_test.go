@@ -265,7 +265,8 @@ func (c *client) read(r *request) {
 // the change leaves it to others after 30 seconds.
 var replayFor = map[bool]time.Duration{false: 2 * time.Second, true: 40 * time.Second}[long]
 
-// sendOnce sends a request with an Idempotency-Key until it is told what became of it: it happens once.
+// sendOnce sends a request with an Idempotency-Key until it is told what became of it: it happens once. That it is under way
+// is an answer to the first try, too: net/http sends a request with such a key again when its connection breaks.
 func (c *client) sendOnce(r *request, method, path, body string) answer {
 	deadline, unsure := time.Now().Add(replayFor), false
 	for n := r.n; ; n++ {
@@ -273,7 +274,7 @@ func (c *client) sendOnce(r *request, method, path, body string) answer {
 		if got.replayed {
 			c.replayed.Add(1)
 		}
-		unsure = unsure || got.status == 0 || got.status == http.StatusInternalServerError
+		unsure = unsure || got.status == 0 || got.status == http.StatusInternalServerError || got.status == http.StatusConflict
 		if !unsure || got.status > 0 && got.status < 500 && got.status != http.StatusConflict {
 			return got
 		}
