@@ -27,6 +27,9 @@ func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
 // finds the end of a text with the beginning of the next.
 const Separator = "\x01"
 
+// Searched is what is stored of texts to be searched.
+func Searched(texts ...string) string { return Fold(strings.Join(texts, Separator)) }
+
 // EscapeLike makes SQL's LIKE … ESCAPE '!' take a text as it is.
 func EscapeLike(s string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)

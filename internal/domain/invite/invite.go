@@ -51,9 +51,7 @@ const (
 )
 
 // search is what an invite is searched by.
-func (i Invite) search() string {
-	return plaintext.Fold(i.TargetEmail + plaintext.Separator + i.FirstName)
-}
+func (i Invite) search() string { return plaintext.Searched(i.TargetEmail, i.FirstName) }
 
 // Status is what became of an invite.
 type Status string

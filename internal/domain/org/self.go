@@ -197,6 +197,4 @@ func (s Service) RecordSignIn(ctx context.Context, tx *db.Tx, by access.Caller, 
 }
 
 // search is what a member is searched by.
-func (u User) search() string {
-	return plaintext.Fold(u.Email) + plaintext.Separator + plaintext.Fold(u.FirstName+" "+u.LastName)
-}
+func (u User) search() string { return plaintext.Searched(u.Email, u.FirstName+" "+u.LastName) }

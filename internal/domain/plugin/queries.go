@@ -122,9 +122,7 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 }
 
 // search is the text that the plugin is searched for by.
-func (p *Plugin) search() string {
-	return plaintext.Fold(p.Name) + plaintext.Separator + plaintext.Fold(p.Description)
-}
+func (p *Plugin) search() string { return plaintext.Searched(p.Name, p.Description) }
 
 // flagVersion keeps what can be filtered for of the current version of a plugin.
 func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
