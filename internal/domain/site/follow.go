@@ -188,7 +188,7 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 			continue
 		}
 		site.Revision++
-		site.apps = apps
+		site.apps, site.runs = apps, versionsOf(entries[site.ID])
 		changed = append(changed, site)
 	}
 	if len(changed) == 0 {

@@ -25,17 +25,17 @@ type begun struct {
 func insertRevisions(ctx context.Context, tx *db.Tx, revisions []begun, at time.Time) error {
 	var args []any
 	for _, r := range revisions {
-		args = append(args, r.ID, r.Revision, versionsIn(r.apps), r.apps, r.placements, r.by.UserID, r.by.RequestID, at)
+		args = append(args, r.ID, r.Revision, r.runs, r.apps, r.placements, r.by.UserID, r.by.RequestID, at)
 	}
 	return db.Exec(ctx, tx, `
 		INSERT INTO site_revisions (site_id, revision, versions, apps, placements, user_id, request_id, created_at)
 		SELECT * FROM `+rows(len(revisions), "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TIMESTAMPTZ"), args...)
 }
 
-// versionsIn is which versions of which apps stored entries list, as a revision has them.
-func versionsIn(apps string) string {
+// versionsOf is which versions of which apps a manifest lists, as a revision has them.
+func versionsOf(entries []entry) string {
 	var all []string
-	for _, e := range readEntries(apps) {
+	for _, e := range entries {
 		all = append(all, fmt.Sprintf("%d:%d", e.ID, e.Version))
 	}
 	return strings.Join(all, " ")
@@ -45,7 +45,7 @@ func readVersions(text string) []versionKey {
 	var all []versionKey
 	for _, one := range strings.Fields(text) {
 		var v versionKey
-		_, _ = fmt.Sscanf(one, "%d:%d", &v.appID, &v.number) // versionsIn wrote them
+		_, _ = fmt.Sscanf(one, "%d:%d", &v.appID, &v.number) // versionsOf wrote them
 		all = append(all, v)
 	}
 	return all

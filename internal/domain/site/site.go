@@ -31,6 +31,7 @@ type Site struct {
 
 	stamp  int64            // counted up by each change of apps, by a random number, see cache.Step
 	apps   string           // what the manifest lists, see entries
+	runs   string           // the versions among that, as a revision has them; only of one that has begun
 	access access.AppAccess // of its organization
 }
 
