@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -89,7 +90,7 @@ func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
 	if s.Provider == nil || !ok || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
 		return flow{}, errNoFlow
 	}
-	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, hashOf(state), f.Until) })
+	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, digest.SHA256(state), f.Until) })
 	if errors.Is(err, db.ErrUnique) {
 		return flow{}, errNoFlow
 	}

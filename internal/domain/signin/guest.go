@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
@@ -73,7 +74,7 @@ func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest,
 	if !ok || !s.DB.Now().Before(g.Until) {
 		return Guest{}, errNoGuest
 	}
-	if gone, err := stateUsed(ctx, q, hashOf(sealed)); err != nil || gone {
+	if gone, err := stateUsed(ctx, q, digest.SHA256(sealed)); err != nil || gone {
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
 	if _, err := s.Organizations.FindUser(ctx, q, g.Email); !fault.Is(err, fault.NotFound) {
@@ -88,7 +89,9 @@ func (s Service) EndGuest(ctx context.Context, sealed string) error {
 	if err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, hashOf(sealed), g.Until) })
+	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		return insertState(ctx, tx, digest.SHA256(sealed), g.Until)
+	})
 }
 
 // GuestInvites returns who a sealed guest is, and the invites that they can answer, the newest first.
@@ -154,7 +157,7 @@ func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) 
 	if !ok {
 		return Guest{}, access.ErrNotFound
 	}
-	switch used, err := stateUsed(ctx, q, hashOf(token)); {
+	switch used, err := stateUsed(ctx, q, digest.SHA256(token)); {
 	case err != nil:
 		return Guest{}, err
 	case used:
@@ -176,7 +179,7 @@ func (s Service) useGuestLink(ctx context.Context, token string, d access.Sessio
 		if err != nil {
 			return err
 		}
-		if err := insertState(ctx, tx, hashOf(token), g.Until); err != nil {
+		if err := insertState(ctx, tx, digest.SHA256(token), g.Until); err != nil {
 			return err
 		}
 		user, err := s.Organizations.FindUser(ctx, tx, g.Email)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/job"
@@ -101,6 +102,6 @@ func (p Post) write(r request, token string, expires time.Time) (mail.Message, e
 	}
 	return mail.Message{
 		From: p.From, To: r.email, Subject: "Sign in to foyer at " + base.Host, Text: text, HTML: html,
-		MessageID: r.id + "." + hashOf(token)[:8], Date: p.Service.DB.Now(), Secrets: []string{token},
+		MessageID: r.id + "." + digest.SHA256(token)[:8], Date: p.Service.DB.Now(), Secrets: []string{token},
 	}, nil
 }

@@ -105,13 +105,10 @@ func (s Service) Link(ctx context.Context, by access.Caller, email string) (url 
 
 func (s Service) newLink(u org.User, mailed bool) (token string, l link) {
 	token = rand.Text() + rand.Text() // 260 bits
-	return token, link{hash: hashOf(token), userID: u.ID, email: u.Email, mailed: mailed, expiresAt: s.DB.Now().Add(LinkTime)}
+	return token, link{hash: digest.SHA256(token), userID: u.ID, email: u.Email, mailed: mailed, expiresAt: s.DB.Now().Add(LinkTime)}
 }
 
 func (s Service) url(token string) string { return s.BaseURL + "/signin/" + token }
-
-// hashOf is what is stored of a secret text.
-func hashOf(text string) string { return digest.SHA256(text) }
 
 var errExpired = fault.New(fault.Expired, "The link is past its time: it works for 15 minutes. Ask for another one.")
 
@@ -127,7 +124,7 @@ func (s Service) Open(ctx context.Context, token string) (email string, err erro
 
 // open finds a link; one that is past its time comes with the fault.
 func (s Service) open(ctx context.Context, q db.Querier, token, forUpdate string) (link, error) {
-	l, err := findLink(ctx, q, hashOf(token), forUpdate)
+	l, err := findLink(ctx, q, digest.SHA256(token), forUpdate)
 	if err != nil {
 		return link{}, access.OrNotFound(err)
 	}

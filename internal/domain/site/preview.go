@@ -57,9 +57,6 @@ type preview struct {
 	expires time.Time
 }
 
-// hashOf is what is stored of the token of a preview.
-func hashOf(token string) string { return digest.SHA256(token) }
-
 // Preview makes a link to a page of a site that, in that tab alone, runs a version of an app with
 // values, placed or not. Values that are not given are the version's defaults.
 func (s Service) Preview(ctx context.Context, c access.Caller, id, appID int64, d PreviewDraft) (made Preview, err error) {
@@ -101,7 +98,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if n >= maxPreviews {
 		return Preview{}, fault.New(fault.Invalid, "A site has at most %d previews at a time: wait until one is over, an hour after it was made.", maxPreviews)
 	}
-	p.hash, p.userID, p.expires = hashOf(token), c.UserID, now.Add(previewTime)
+	p.hash, p.userID, p.expires = digest.SHA256(token), c.UserID, now.Add(previewTime)
 	page.RawQuery = withParameter(page.RawQuery, "foyer_preview", token)
 	if err := insertPreview(ctx, tx, p); err != nil {
 		return Preview{}, err
@@ -227,7 +224,7 @@ func (w *world) mayPreview(ctx context.Context, site Site, a plugin.Runnable, nu
 // must not run, or if whoever made it may not any more.
 func (s Service) previewed(ctx context.Context, siteToken, token string) (apps string, site Site, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		p, err := findPreview(ctx, q, siteToken, hashOf(token), s.DB.Now())
+		p, err := findPreview(ctx, q, siteToken, digest.SHA256(token), s.DB.Now())
 		if err != nil {
 			return access.OrNotFound(err)
 		}
