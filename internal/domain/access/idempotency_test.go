@@ -50,13 +50,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 // A stored answer that shows an address in capitals is found in any locale: in a Turkish one, I is no capital of i.
 func TestEraseAnswersInTurkish(t *testing.T) {
 	t.Parallel()
-	d := dbtest.Open(t, dbtest.Postgres(t))
-	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `ALTER TABLE idempotency ALTER COLUMN body TYPE TEXT COLLATE "tr-x-icu"`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := dbtest.InTurkish(t, "idempotency", "body")
 	k := NewKeys(d)
 	userID, _ := withKeys(t, k)
 	claim, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "once", "", nil)

@@ -2,6 +2,7 @@
 package dbtest
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -39,5 +40,18 @@ func Open(tb testing.TB, url string) *db.DB {
 			tb.Error(err)
 		}
 	})
+	return d
+}
+
+// InTurkish opens an empty PostgreSQL database in which a column has a Turkish collation: I is no capital of i there.
+func InTurkish(tb testing.TB, table, column string) *db.DB {
+	tb.Helper()
+	d := Open(tb, Postgres(tb))
+	err := d.InTx(tb.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `ALTER TABLE `+table+` ALTER COLUMN `+column+` TYPE TEXT COLLATE "tr-x-icu"`)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
 	return d
 }
