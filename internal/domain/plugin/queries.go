@@ -111,14 +111,20 @@ func listExporting(ctx context.Context, q db.Querier, organizationID string, p p
 	return plugins, err
 }
 
-// notPlaced is the condition that a plugin is on no enabled placement.
-const notPlaced = ` AND NOT EXISTS (SELECT 1 FROM placements WHERE placements.app_id = plugins.id AND placements.enabled)`
+// unused are the plugins that are on no enabled placement and that nobody has asked for since a time. NOT EXISTS would
+// have SQLite begin anew with the placements for each.
+const unused = `
+	FROM plugins LEFT JOIN (SELECT app_id FROM placements WHERE enabled) AS placed ON placed.app_id = plugins.id
+	WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2) AND placed.app_id IS NULL`
 
 func listUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time, p page.Page) ([]Plugin, error) {
-	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `
-		SELECT `+columns+` FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $4)`+notPlaced+`
-		ORDER BY id LIMIT $2 OFFSET $3`, organizationID, p.Limit, p.Offset, since)
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, `SELECT `+columns+unused+` ORDER BY id LIMIT $3 OFFSET $4`,
+		organizationID, since, p.Limit, p.Offset)
 	return plugins, err
+}
+
+func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+unused, organizationID, since)
 }
 
 // search is the text that the plugin is searched for by.
@@ -168,11 +174,6 @@ const exporting = `
 
 func countExporting(ctx context.Context, q db.Querier, organizationID string) (int, error) {
 	return db.One(ctx, q, db.Value[int], exporting, organizationID)
-}
-
-func countUnused(ctx context.Context, q db.Querier, organizationID string, since time.Time) (int, error) {
-	return db.One(ctx, q, db.Value[int], `
-		SELECT COUNT(*) FROM plugins WHERE organization_id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`+notPlaced, organizationID, since)
 }
 
 // count keeps plugin_counts exact: a plugin was added, changed or removed. Few

@@ -193,9 +193,10 @@ CREATE INDEX plugins_broken ON plugins (organization_id, id) WHERE is_broken;
 CREATE INDEX plugins_edited ON plugins (organization_id, id) WHERE is_edited;
 -- After plugins_updated: of two that promise the same, SQLite takes the one that is newer.
 CREATE INDEX plugins_shared ON plugins (organization_id, id) WHERE is_global;
--- SQLite searches what the index holds, without the rows; PostgreSQL, whose indexes hold no
--- long texts, reads the rows as quickly.
-{{sqlite}}CREATE INDEX plugins_search ON plugins (organization_id, id, search);
+CREATE INDEX plugins_exports ON plugins (organization_id, id) WHERE exports;
+-- SQLite looks for texts and for what nobody uses in what the index holds, without the rows; PostgreSQL, whose indexes
+-- hold no long texts, reads the rows as quickly.
+{{sqlite}}CREATE INDEX plugins_search ON plugins (organization_id, id, last_used_at, search);
 {{postgres}}CREATE INDEX plugins_own ON plugins (organization_id, id);
 
 -- COUNT(*) would read every row of a large organization for each page. The version is
@@ -392,8 +393,10 @@ CREATE TABLE invites (
 	expiry_announced      BOOLEAN NOT NULL DEFAULT FALSE, -- there was an event
 	UNIQUE (target_email, organization_id) -- finds those to an address, in one organization and in all
 ) {{clustered}};
--- Those that have expired are counted in the index alone, those whose mail failed in one that has no others.
-CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at);
+-- Those that have expired are counted in the index alone, on SQLite also those in which a text is found, as in plugins_search;
+-- those whose mail failed in one that has no others.
+{{sqlite}}CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at, search);
+{{postgres}}CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at);
 CREATE INDEX invites_failed ON invites (organization_id, created_at, id) WHERE mail_state = 'failed';
 CREATE INDEX invites_expiry ON invites (expires_at) WHERE NOT expiry_announced;
 
@@ -428,7 +431,8 @@ CREATE TABLE accepted_invites (
 	accepted_at           {{timestamp}} NOT NULL,
 	accepted_by           BIGINT NOT NULL -- whose address it was sent to, whatever they have now
 ) {{clustered}};
-CREATE INDEX accepted_invites_newest ON accepted_invites (organization_id, created_at, id);
+{{sqlite}}CREATE INDEX accepted_invites_newest ON accepted_invites (organization_id, created_at, id, search);
+{{postgres}}CREATE INDEX accepted_invites_newest ON accepted_invites (organization_id, created_at, id);
 CREATE INDEX accepted_invites_oldest ON accepted_invites (accepted_at);
 CREATE INDEX accepted_invites_target ON accepted_invites (target_email);
 
