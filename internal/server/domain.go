@@ -141,8 +141,9 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		return nil, err
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
-	orgs.OrganizationErasers = append(orgs.OrganizationErasers, // sites first: their placements go with them
-		sites.EraseOrganization, apps.EraseOrganization, invites.EraseOrganization, keys.EraseOrganization)
+	// Invites before apps lock the organization, for which those who accept wait; sites before apps: their placements go with them.
+	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
+		invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization)
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -120,6 +121,9 @@ func TestEraseUser(t *testing.T) {
 		logged := len(s.log.String())
 		if _, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, email); err != nil {
 			t.Fatal(err)
+		}
+		if i, err := theirs.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"}); err == nil { // their key may still be known
+			t.Errorf("made after that: %+v", i)
 		}
 		for table, rows := range texts(t, raw) {
 			if at := personal.FindStringIndex(strings.Join(rows, "\n")); at != nil {
@@ -255,6 +259,15 @@ func TestEraseOrganization(t *testing.T) {
 		wantFilled(t, raw, id, []string{"activity_unnumbered"}, "organization_id")
 		if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
 			t.Fatal(err)
+		}
+		// The server may still know the key.
+		_, appErr := s.CreateApp(t.Context(), client.AppDraft{Name: "Late", IsGlobal: true})
+		_, inviteErr := s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "late@x.example"})
+		_, hookErr := s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://hooks.acme.example/late"), Events: []string{"webhook.test"}})
+		for _, err := range []error{appErr, inviteErr, hookErr} {
+			if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status >= 500 {
+				t.Errorf("made after that: %v", err)
+			}
 		}
 		want := []string{"activity", "activity_chains", "activity_counts", "activity_numbers", "activity_unnumbered", "invite_counts", "plugin_counts"}
 		found := slices.DeleteFunc(holding(t, raw, id), func(table string) bool { return slices.Contains(want, table) })

@@ -12,6 +12,15 @@ import (
 // ErrChanged is the answer to a caller who lost a right while their request was under way.
 var ErrChanged = fault.New(fault.Denied, "Your permissions changed while the request was under way, and nothing was stored.")
 
+// OrChanged is an error of the database, ErrChanged if what a new row refers to is gone, such as its organization: others
+// may have deleted that since the caller was admitted.
+func OrChanged(err error) error {
+	if errors.Is(err, db.ErrReference) {
+		return ErrChanged
+	}
+	return err
+}
+
 // Confirm returns a caller as they are at the time now, read in the transaction that stores
 // what they asked for, or ErrChanged if they no longer may. A request that waits for an
 // upstream or a compiler takes long enough to outlive the right it was admitted with.

@@ -109,7 +109,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, w *Webhook
 		return err
 	}
 	if w.ID, err = insert(ctx, tx, *w); err != nil {
-		return err
+		return access.OrChanged(err)
 	}
 	if err := access.KeepSecret(ctx, tx); err != nil {
 		return err

@@ -80,9 +80,12 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 		if outcomes[i].Err != nil {
 			continue
 		}
-		t, err := findTarget(ctx, tx, c.Organization.ID, o.email)
+		t, err := findTarget(ctx, tx, c.Organization.ID, o.email, c.UserID)
 		if err != nil {
 			return nil, err
+		}
+		if !t.admitted {
+			return nil, access.ErrChanged
 		}
 		if err := s.mayReplace(c, by.Organization, o, t); err != nil {
 			if err := orders.refused(&outcomes[i], i, err); err != nil {
@@ -139,7 +142,7 @@ func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) 
 	if err == nil {
 		s.Cache.hosts.Put(key, version, hosts)
 	}
-	return hosts, err
+	return hosts, access.OrNotFound(err)
 }
 
 // lockTargets makes other transactions that invite the same people, or change their
@@ -209,7 +212,7 @@ func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by o
 		Issue: 1, Mail: s.newMail(o.mail),
 	}
 	if err := insert(ctx, tx, i); err != nil {
-		return Invite{}, err
+		return Invite{}, access.OrChanged(err)
 	}
 	if err := s.post(ctx, tx, i); err != nil {
 		return Invite{}, err

@@ -23,7 +23,7 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
 			return err
 		}
-		t, err := findTarget(ctx, tx, organizationID, email)
+		t, err := findTarget(ctx, tx, organizationID, email, by.UserID)
 		if err != nil {
 			return err
 		}

@@ -115,6 +115,7 @@ func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) er
 
 // target is what an address is to an organization already: a member, or whom an invite is for.
 type target struct {
+	admitted  bool // whoever invites is a member still, or an operator
 	member    bool
 	inviteID  string // "": there is none
 	createdBy int64
@@ -122,15 +123,18 @@ type target struct {
 }
 
 func (t *target) fields() []any {
-	return []any{&t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
+	return []any{&t.admitted, &t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
-func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string) (target, error) {
+// findTarget also keeps the membership of the user who invites, 0 for an operator: who is erased loses it first, so that
+// nothing with their name is stored after that.
+func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
 	return db.One(ctx, tx, (*target).fields, `
-		SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
+		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.ForKeyShare+`),
+			EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
 			COALESCE(i.id, ''), COALESCE(i.created_by, 0), i.expires_at
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
-		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email)
+		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email, by)
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {

@@ -56,6 +56,9 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	if err := lockContents(ctx, tx); err != nil {
 		return err
 	}
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1`+tx.ForUpdate, organizationID); err != nil { // no app is added meanwhile
+		return err
+	}
 	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE organization_id = $1 ORDER BY id`, organizationID)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (s Service) ownedToChange(ctx context.Context, tx *db.Tx, c access.Caller, 
 // insert stores a new plugin, which gets its id, and the activity that tells of it.
 func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) (err error) {
 	if p.ID, err = insert(ctx, tx, *p); err != nil {
-		return err
+		return access.OrChanged(err)
 	}
 	count(tx, *p, 1, one(p.IsGlobal))
 	if err := access.KeepAnswer(ctx, tx, *p); err != nil {

@@ -19,10 +19,17 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		const ours, organizations, sites = "organization 7", 20, 200
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			for i := range organizations {
+				organization := "organization " + strconv.Itoa(i)
 				err := db.Exec(ctx, tx, `
+					INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at)
+					VALUES ($1, 'Acme', 9, TRUE, FALSE, '', $2)`, organization, d.Now())
+				if err != nil {
+					return err
+				}
+				err = db.Exec(ctx, tx, `
 					WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < $2)
 					INSERT INTO sites (organization_id, name, name_key, token, enabled, is_demo, origins, revision, stamp, apps, created_at, updated_at)
-					SELECT $1, 'Site ' || n, 'site ' || n, $1 || ' ' || n, TRUE, FALSE, '[]', 1, 1, '[]', $3, $3 FROM s`, "organization "+strconv.Itoa(i), sites, d.Now())
+					SELECT $1, 'Site ' || n, 'site ' || n, $1 || ' ' || n, TRUE, FALSE, '[]', 1, 1, '[]', $3, $3 FROM s`, organization, sites, d.Now())
 				if err != nil {
 					return err
 				}

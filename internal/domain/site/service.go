@@ -76,7 +76,7 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 		}
 		made = site
 		if made.ID, err = insertSite(ctx, tx, site); err != nil {
-			return err
+			return access.OrChanged(err)
 		}
 		if err := s.remember(ctx, tx, c, []Site{made}); err != nil {
 			return err

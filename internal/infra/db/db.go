@@ -23,8 +23,9 @@ import (
 
 // Errors that mean the same on both engines.
 var (
-	ErrNoRow  = sql.ErrNoRows
-	ErrUnique = errors.New("unique constraint violated")
+	ErrNoRow     = sql.ErrNoRows
+	ErrUnique    = errors.New("unique constraint violated")
+	ErrReference = errors.New("foreign key constraint violated")
 )
 
 // Querier runs queries: a DB on any connection, a Tx inside its transaction, a View at
@@ -174,7 +175,7 @@ func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 	if d.sqlite != nil {
 		return classify(d.sqlite.writer.do(ctx, func() error { return fn(within, &Tx{db: d, session: d.sqlite.writer.conn}) }))
 	}
-	tx := &Tx{db: d, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED"}
+	tx := &Tx{db: d, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED", ForKeyShare: " FOR KEY SHARE"}
 	return classify(d.postgres.do(ctx, tx, func() error { return fn(within, tx) }))
 }
 
@@ -199,6 +200,8 @@ type Tx struct {
 	// SkipLocked is ForUpdate for a SELECT that skips rows which another transaction
 	// has locked, instead of waiting for them.
 	SkipLocked string
+	// ForKeyShare ends a SELECT whose rows must not be removed before this transaction ends, as a reference would.
+	ForKeyShare string
 
 	// Shard is where this transaction counts, in tables of counts that have shards. On
 	// PostgreSQL no other transaction of this server uses the shard meanwhile, so none
@@ -361,18 +364,14 @@ func isDamaged(err error) bool { return saysSQLite(err, sqliteCorrupt, sqliteNot
 // errLate says what context and net do not: who did not answer.
 var errLate = errors.New("the database did not answer in time")
 
-// classify turns each engine's unique violation into ErrUnique, says of an answer that did
-// not come in time that it was the database's, and marks what is unavailable.
+// classify turns what each engine says of a violated constraint into ErrUnique or ErrReference, says of an answer
+// that did not come in time that it was the database's, and marks what is unavailable.
 func classify(err error) error {
-	const sqliteUnique, sqlitePrimaryKey, postgresUnique = 2067, 1555, "23505"
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && (e.Code == sqliteUnique || e.Code == sqlitePrimaryKey) {
-		return fmt.Errorf("%w: %w", ErrUnique, err)
-	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == postgresUnique {
-		return fmt.Errorf("%w: %w", ErrUnique, err)
+	if violated := violated(err); violated != nil {
+		return fmt.Errorf("%w: %w", violated, err)
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !errors.Is(err, errLate) {
 		err = fmt.Errorf("%w: %w", errLate, err)
@@ -382,4 +381,25 @@ func classify(err error) error {
 		return err
 	}
 	return unavailable{err}
+}
+
+func violated(err error) error {
+	const sqliteUnique, sqlitePrimaryKey, sqliteForeignKey = 2067, 1555, 787
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code {
+		case sqliteUnique, sqlitePrimaryKey:
+			return ErrUnique
+		case sqliteForeignKey:
+			return ErrReference
+		}
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "23505":
+			return ErrUnique
+		case "23503":
+			return ErrReference
+		}
+	}
+	return nil
 }

@@ -1,5 +1,5 @@
--- Organizations and users outlive what names them: apps, invites and activity have no
--- references to them, which each insert would look up and, on PostgreSQL, lock.
+-- Users outlive what names them, and activity what it names: neither has references, which each insert would look up and, on
+-- PostgreSQL, lock.
 
 CREATE TABLE organizations (
 	id                      TEXT PRIMARY KEY,
@@ -155,7 +155,7 @@ CREATE INDEX signin_failures_since ON signin_failures (since);
 -- a name, cut so that an index takes it, and all text that is searched.
 CREATE TABLE plugins (
 	id              {{identity}},
-	organization_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	revision        BIGINT NOT NULL DEFAULT 1, -- counted up by each change
 	plugin_type     TEXT NOT NULL,
 	name            TEXT NOT NULL,
@@ -280,7 +280,7 @@ CREATE INDEX plugin_files_content ON plugin_files (sha256);
 
 CREATE TABLE sites (
 	id              {{identity}},
-	organization_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	name            TEXT NOT NULL,
 	name_key        TEXT {{bytes}} NOT NULL DEFAULT '', -- as in plugins
 	token           TEXT NOT NULL UNIQUE, -- in the urls that pages have
@@ -374,7 +374,7 @@ CREATE INDEX site_errors_last ON site_errors (organization_id, last_at, app_id);
 
 CREATE TABLE invites (
 	id                    TEXT PRIMARY KEY,
-	organization_id       TEXT NOT NULL,
+	organization_id       TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
 	target_email          TEXT NOT NULL,
 	first_name            TEXT NOT NULL,
 	emailing_attempt_made BOOLEAN NOT NULL DEFAULT FALSE,
