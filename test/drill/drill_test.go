@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 func onSQLite(t *testing.T) *fleet { return newFleet(t, right(), "", 1) }
 
 func onPostgres(servers int) func(t *testing.T) *fleet {
-	return func(t *testing.T) *fleet { return newFleet(t, right(), dbtest.Postgres(t), servers) }
+	return func(t *testing.T) *fleet { return newFleet(t, right(), dbtest.Empty(t), servers) }
 }
 
 // onCluster has servers on a PostgreSQL of their own, behind a relay.
@@ -348,7 +348,7 @@ func TestBackups(t *testing.T) {
 func TestMigrateKilled(t *testing.T) {
 	t.Parallel()
 	for name, database := range map[string]func(t *testing.T) string{
-		"SQLite": func(*testing.T) string { return "" }, "PostgreSQL": func(t *testing.T) string { return dbtest.Postgres(t) },
+		"SQLite": func(*testing.T) string { return "" }, "PostgreSQL": func(t *testing.T) string { return dbtest.Empty(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

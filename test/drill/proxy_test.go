@@ -68,7 +68,7 @@ func TestProxies(t *testing.T) {
 	for name, p := range proxies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, right(), dbtest.Postgres(t), 3)
+			f := newFleet(t, right(), dbtest.Empty(t), 3)
 			ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

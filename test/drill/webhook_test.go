@@ -93,7 +93,7 @@ func fine(string, int) int { return http.StatusOK }
 // beside others that hang, are down or gone, while servers are killed.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, right(), dbtest.Postgres(t), t.TempDir(), access.NewKey(), 2)
+	f := prepare(t, right(), dbtest.Empty(t), t.TempDir(), access.NewKey(), 2)
 	f.env = append(f.env, "FOYER_WEBHOOK_ALLOW=127.0.0.0/8")
 	f.start(t, 0)
 	f.start(t, 1)

@@ -77,7 +77,7 @@ func setUp(e *testscript.Env, engine string) error {
 	e.Setenv("FOYER_LISTEN", "127.0.0.1:0")
 	e.Setenv("NEWKEY", access.NewKey())
 	if engine == "postgres" {
-		e.Setenv("FOYER_DATABASE", dbtest.Postgres(e.T().(testing.TB)))
+		e.Setenv("FOYER_DATABASE", dbtest.Empty(e.T().(testing.TB)))
 		e.Setenv("FOYER_SECRET", "0123456789abcdef0123456789abcdef")
 	}
 	e.Values[runningKey{}] = running{}

@@ -28,7 +28,7 @@ func newSettings(t *testing.T, engine, smtp string) settings {
 		"BOOTSTRAP_KEY": access.NewKey(), "BOOTSTRAP_EMAIL": "grace@acme.example", "INVITE_LIMIT": "off", "RATE_LIMIT": "off",
 	}
 	if engine == "postgres" {
-		s["DATABASE"], s["SECRET"] = dbtest.Postgres(t), "0123456789abcdef0123456789abcdef"
+		s["DATABASE"], s["SECRET"] = dbtest.Empty(t), "0123456789abcdef0123456789abcdef"
 	}
 	return s
 }

@@ -49,7 +49,7 @@ func conns(t *testing.T, address, most string) string {
 // What an administrator has set for others does not change what foyer does.
 func TestSettingsOfTheSession(t *testing.T) {
 	t.Parallel()
-	address := dbtest.Postgres(t)
+	address := dbtest.Empty(t)
 	administer(t, address,
 		`ALTER DATABASE $name SET default_transaction_isolation = 'serializable'`,
 		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`)

@@ -21,7 +21,7 @@ import (
 // pooled returns the url of a database behind PgBouncer.
 func pooled(t *testing.T, mode string) string {
 	t.Helper()
-	u, err := url.Parse(dbtest.Postgres(t))
+	u, err := url.Parse(dbtest.Empty(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package dbtest opens empty databases for tests, on both engines.
+// Package dbtest opens databases for tests, on both engines.
 package dbtest
 
 import (
@@ -15,7 +15,7 @@ func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
 }
 
-// EachURL is Each for tests that open the empty database themselves.
+// EachURL is Each for tests that open the database themselves: SQLite's is not made yet, and PostgreSQL's has the schema alone.
 func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -43,7 +43,7 @@ func Open(tb testing.TB, url string) *db.DB {
 	return d
 }
 
-// InTurkish opens an empty PostgreSQL database in which a column has a Turkish collation: I is no capital of i there.
+// InTurkish opens a PostgreSQL database in which a column has a Turkish collation: I is no capital of i there.
 func InTurkish(tb testing.TB, table, column string) *db.DB {
 	tb.Helper()
 	d := Open(tb, Postgres(tb))

@@ -4,6 +4,7 @@ package dbtest
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -20,29 +21,58 @@ import (
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"foyer/internal/infra/db"
 )
 
-// Postgres returns the url of an empty PostgreSQL database that lives as long
-// as the test. Its server is started by the first call in a test binary and
-// ends with that binary, however that ends.
+// Postgres returns the url of a PostgreSQL database that lives as long as the test, and holds
+// nothing but foyer's schema, which each test would wait for otherwise. Its server is started
+// by the first call in a test binary and ends with that binary, however that ends.
 //
 // The server forgoes fsync: it tests logic, not what survives a power failure.
 // Without PostgreSQL's server programs the test fails; it is never skipped.
 func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return database(tb, migrated)
+}
+
+// Empty is Postgres without the schema.
+func Empty(tb testing.TB) string {
+	tb.Helper()
+	return database(tb, "template0")
+}
+
+func database(tb testing.TB, template string) string {
 	tb.Helper()
 	c, err := sharedCluster()
 	if err != nil {
 		tb.Fatalf("starting PostgreSQL: %v", err)
 	}
 	name := fmt.Sprintf("test_%d", c.databases.Add(1))
-	c.Exec(tb, "CREATE DATABASE "+name+" TEMPLATE template0")
+	c.Exec(tb, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
 	return c.url(name)
 }
 
+// migrated is the database that those with the schema are copies of.
+const migrated = "migrated"
+
 // sharedCluster is one per test binary. Sharing it between the binaries of a run
 // would save a second each, and cost a count of users that survives kill -9.
-var sharedCluster = sync.OnceValues(func() (*Cluster, error) { return startCluster(initdb, forgetful) })
+var sharedCluster = sync.OnceValues(func() (*Cluster, error) {
+	c, err := startCluster(initdb, forgetful)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.admin.Exec("CREATE DATABASE " + migrated + " TEMPLATE template0"); err != nil {
+		return nil, err
+	}
+	d, err := db.Open(context.Background(), c.url(migrated))
+	if err != nil {
+		return nil, err
+	}
+	return c, d.Close()
+})
 
 // Cluster is a PostgreSQL server and the folder that holds all it has.
 type Cluster struct {
