@@ -104,16 +104,20 @@ var links = regexp.MustCompile(`href="([/?][^"#]*)"`)
 // isPage reports whether it is HTML, not a file.
 func (s shown) isPage() bool { return strings.HasPrefix(s.header.Get("Content-Type"), "text/html") }
 
-// wander follows every link from a page to those below it, and returns all.
+var ids = regexp.MustCompile(`/[0-9]+`)
+
+// wander follows the links from a page to those below it, five of each kind, and returns all pages.
 func (v *visitor) wander(from string) map[string]shown {
 	v.Helper()
-	pages, ahead := map[string]shown{}, []string{from}
+	pages, kinds, ahead := map[string]shown{}, map[string]int{}, []string{from}
 	for len(ahead) > 0 {
 		path := ahead[0]
 		ahead = ahead[1:]
-		if _, seen := pages[path]; seen {
+		kind := ids.ReplaceAllString(path, "/#")
+		if _, seen := pages[path]; seen || kinds[kind] == 5 {
 			continue
 		}
+		kinds[kind]++
 		page := v.get(path)
 		pages[path] = page
 		here, _, _ := strings.Cut(path, "?")

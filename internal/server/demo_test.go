@@ -28,7 +28,7 @@ func TestDemo(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		go func() {
-			stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out}.Run(ctx)
+			stopped <- server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out, Leave: 10 * time.Millisecond}.Run(ctx)
 		}()
 		<-log.baseURL // it has said what it made
 		address := regexp.MustCompile(`http://\S+/sites/[A-Z2-7]{26}/try`).FindString(out.String())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"foyer/client"
@@ -37,7 +38,7 @@ func startProcess(t *testing.T) (s *running, pid int) {
 		"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_UPSTREAM_ALLOW=127.0.0.0/8", "FOYER_RATE_LIMIT=off",
 	}
 	cmd.Stderr = s.log
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // SIGINT may be ignored by whoever runs the tests
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

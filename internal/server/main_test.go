@@ -86,7 +86,7 @@ func startTraced(t *testing.T, cfg config.Config, tracer *trace.Tracer) *running
 	stopped := make(chan error, 1)
 	go func() {
 		log := slog.New(slog.NewJSONHandler(s.log, nil))
-		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard, Tracer: tracer}.Run(ctx)
+		stopped <- server.Server{Config: cfg, Log: log, Stdout: io.Discard, Tracer: tracer, Leave: 10 * time.Millisecond}.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -51,6 +51,9 @@ type Server struct {
 	Log     *slog.Logger
 	Stdout  io.Writer // where the first start shows its key
 	Tracer  *trace.Tracer
+	// Leave is how long a server that is told to stop goes on with what comes, so that proxies hear
+	// of it before connections are closed.
+	Leave time.Duration
 }
 
 // Run serves until ctx is done. It stops the listener first, then what requests
@@ -236,10 +239,6 @@ func status(w http.ResponseWriter, code int, text string) {
 	_, _ = io.WriteString(w, text+"\n") // fails if the client has gone
 }
 
-// leave is how long a server that is told to stop goes on with what comes, so that proxies
-// hear of it before connections are closed.
-const leave = time.Second
-
 // closing has answers say that their connections will be closed, once running is done.
 func closing(running context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +259,7 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		time.Sleep(leave)
+		time.Sleep(s.Leave)
 		graceCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		stopped <- srv.Shutdown(graceCtx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 	"reflect"
 	"strings"
 
@@ -71,5 +72,5 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Outp
 	if err != nil {
 		return terminal.Misused(err)
 	}
-	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer}.Run(ctx)
+	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
 }
