@@ -2,12 +2,9 @@ package api
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
@@ -45,17 +42,10 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func
 	if err != nil {
 		return err
 	}
-	carryOut := a.carryOut
 	if r.Header[idempotencyKey] != nil && route.isOnce() && !dryrun.Is(r.Context()) {
-		carryOut = a.once
+		return a.once(w, r, route, caller)
 	}
-	if route.may == nil || r.ContentLength == 0 {
-		return carryOut(w, r, route, caller)
-	}
-	body := &arriving{ReadCloser: r.Body, api: a, request: r, route: route, caller: caller, since: a.Keys.Now()}
-	r.Body = body
-	err = carryOut(w, r, route, caller)
-	return cmp.Or(body.refused, err)
+	return a.carryOut(w, r, route, caller)
 }
 
 // carryOut answers a request, if the object is as the request expects.
@@ -117,46 +107,6 @@ func (a *API) allow(r *http.Request, route Route, identity *access.Identity) (ac
 		}
 	}
 	return caller, route.may(caller)
-}
-
-// arriving is the body of a request whose caller was admitted before it is read. At its
-// end they must still be allowed: by holding a byte back, somebody could use a right for
-// a minute after losing it.
-type arriving struct {
-	io.ReadCloser
-	api     *API
-	request *http.Request
-	route   Route
-	caller  access.Caller
-	since   time.Time // when the caller was admitted
-	refused error     // why they no longer are
-}
-
-// Read implements io.Reader.
-func (b *arriving) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		if b.refused = b.admitAgain(); b.refused != nil {
-			return n, b.refused
-		}
-	}
-	return n, err
-}
-
-// admitAgain does nothing if the admission is as fresh as other servers' would be.
-func (b *arriving) admitAgain() error {
-	if b.api.Keys.Now().Sub(b.since) < access.MaxAge {
-		return nil
-	}
-	identity, err := b.api.identify(b.request)
-	if err != nil {
-		return err
-	}
-	again, err := b.api.allow(b.request, b.route, identity)
-	if err == nil && (again.Level != b.caller.Level || again.Organization != b.caller.Organization) {
-		err = access.ErrChanged
-	}
-	return err
 }
 
 func (a *API) identify(r *http.Request) (*access.Identity, error) {

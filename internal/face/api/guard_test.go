@@ -48,7 +48,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			want   int
 		}{
 			{"nothing", admin, func(int64) {}, 201},
-			{"revoked", admin, func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 401},
+			{"revoked", admin, func(id int64) { must(r.keys.Revoke(r.t.Context(), id)) }, 403},
 			{"lowered", admin, func(int64) {
 				_, err := r.orgs.SetLevel(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email, access.Member)
 				must(err)
@@ -56,10 +56,10 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			{"removed", admin, func(int64) {
 				_, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, admin.User.Email)
 				must(err)
-			}, 404},
+			}, 403},
 			{"the database fails", r.owner, func(int64) {
 				must(r.db.InTx(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
-					return db.Exec(r.t.Context(), tx, `ALTER TABLE access_version RENAME TO gone`)
+					return db.Exec(r.t.Context(), tx, `ALTER TABLE memberships RENAME TO gone`)
 				}))
 			}, 500},
 		} {
@@ -67,7 +67,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			got := r.sendLate(secret, "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com"}`, func() {
+			got := r.sendLate(secret, "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com","level":8}`, func() {
 				c.before(key.ID)
 				passed.Add(int64(3 * time.Second))
 			})

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,13 +39,13 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	if kept != nil {
 		return a.replay(w, r, route, c, *kept)
 	}
-	to := &keeper{Holder: wire.NewHolder(r), header: http.Header{}, status: http.StatusOK}
+	to := wire.NewAnswer(r)
 	to.Gzip = false
 	stop := claim.Renew(r.Context())
 	defer stop() // after a panic
 	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
 	stop()
-	to.copyHeader(w.Header())
+	copyHeader(w.Header(), to.Header())
 	ctx := context.WithoutCancel(r.Context()) // the client may have gone
 	if err != nil {
 		if err := claim.GiveUp(ctx); err != nil {
@@ -54,15 +53,15 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 		}
 		return err
 	}
-	answer := to.answer()
+	answer := answerOf(to)
 	if err := claim.Done(ctx, answer); err != nil {
 		a.Report(w, r, err)
 	}
-	if answer.Body == "" && to.body.Len() == 0 {
-		w.WriteHeader(to.status)
+	if answer.Body == "" && to.Body.Len() == 0 {
+		w.WriteHeader(to.Status)
 		return nil
 	}
-	return writeKept(w, to.status, to.header.Get("Etag"), strings.TrimSuffix(to.body.String(), "\n"))
+	return writeKept(w, to.Status, to.Header().Get("Etag"), strings.TrimSuffix(to.Body.String(), "\n"))
 }
 
 // replay sends an answer once more. One that is too large to be kept is made of the object as it
@@ -85,13 +84,13 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, route Route, c acce
 		read = a.getSource
 	}
 	r.SetPathValue(id, kept.Item)
-	to := &keeper{Holder: wire.NewHolder(r), header: http.Header{}}
+	to := wire.NewAnswer(r)
 	to.Gzip = false
 	if err := read(to, r, c); err != nil {
 		return err
 	}
 	w.Header().Set("Idempotent-Replayed", "true")
-	return writeKept(w, kept.Status, to.header.Get("Etag"), strings.TrimSuffix(to.body.String(), "\n"))
+	return writeKept(w, kept.Status, to.Header().Get("Etag"), strings.TrimSuffix(to.Body.String(), "\n"))
 }
 
 func writeKept(w http.ResponseWriter, status int, etag, body string) error {
@@ -169,26 +168,9 @@ func readIdempotencyKey(values []string) (string, error) {
 	return name, nil
 }
 
-// keeper keeps what a handler answers until that is stored.
-type keeper struct {
-	wire.Holder
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (k *keeper) Header() http.Header { return k.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (k *keeper) WriteHeader(status int) { k.status = status }
-
-// Write implements http.ResponseWriter.
-func (k *keeper) Write(b []byte) (int, error) { return k.body.Write(b) }
-
 // copyHeader copies what the handler said, but not what whoever writes the answer says.
-func (k *keeper) copyHeader(to http.Header) {
-	for name, values := range k.header {
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
 		switch name {
 		case "Etag", "Vary", "Content-Length", "Content-Type", "X-Content-Type-Options":
 			continue
@@ -201,11 +183,11 @@ func (k *keeper) copyHeader(to http.Header) {
 	}
 }
 
-// answer is what is kept: nothing of what no cache may keep.
-func (k *keeper) answer() access.Answer {
-	answer := access.Answer{Status: k.status, ETag: k.header.Get("Etag")}
-	if k.header.Get("Cache-Control") != "no-store" {
-		answer.Body = strings.TrimSuffix(k.body.String(), "\n")
+// answerOf is what is kept of an answer: nothing of what no cache may keep.
+func answerOf(a *wire.Answer) access.Answer {
+	answer := access.Answer{Status: a.Status, ETag: a.Header().Get("Etag")}
+	if a.Header().Get("Cache-Control") != "no-store" {
+		answer.Body = strings.TrimSuffix(a.Body.String(), "\n")
 	}
 	return answer
 }

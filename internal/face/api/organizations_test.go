@@ -50,7 +50,7 @@ func TestRenamedOrganization(t *testing.T) {
 		shows("Acme", "Renamed")
 		r.set(org.Settings{Name: new(" Renamed\t")})
 		now := r.db.Now
-		r.db.Now = func() time.Time { return now().Add(access.MaxAge) }
+		r.db.Now = func() time.Time { return now().Add(2 * time.Second) }
 		for _, url := range []string{r.url, theirs} {
 			got := r.sendTo(url, r.key, "PATCH", shared, `{"description": "by `+url+`"}`)
 			if got.status != http.StatusOK || !strings.Contains(got.body, `"organization_name":"Renamed"`) {

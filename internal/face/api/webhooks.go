@@ -99,7 +99,7 @@ func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Calle
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	h, err := a.Events.Try(r.Context(), c, webhookID(r))
+	h, err := a.Events.SendTest(r.Context(), c, webhookID(r))
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 

@@ -16,30 +16,35 @@ type Inside struct {
 
 // RoundTrip implements http.RoundTripper.
 func (i Inside) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := answer{header: http.Header{}, status: http.StatusOK, Holder: NewHolder(r)}
+	a := NewAnswer(r)
 	if i.RequestID != "" {
 		a.header["X-Request-Id"] = []string{i.RequestID}
 	}
-	i.Handler.ServeHTTP(&a, r.Clone(i.Context(r.Context()))) // the handler notes in it what it finds
-	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), Request: r}, nil
+	i.Handler.ServeHTTP(a, r.Clone(i.Context(r.Context()))) // the handler notes in it what it finds
+	return &http.Response{StatusCode: a.Status, Header: a.header, Body: io.NopCloser(&a.Body), Request: r}, nil
 }
 
-// answer keeps what a handler writes.
-type answer struct {
+// Answer keeps what a handler writes.
+type Answer struct {
 	Holder
+	Status int
+	Body   bytes.Buffer
 	header http.Header
-	status int
-	body   bytes.Buffer
+}
+
+// NewAnswer returns an empty answer to a request.
+func NewAnswer(r *http.Request) *Answer {
+	return &Answer{Holder: NewHolder(r), Status: http.StatusOK, header: http.Header{}}
 }
 
 // Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
+func (a *Answer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) { a.status = status }
+func (a *Answer) WriteHeader(status int) { a.Status = status }
 
 // Write implements http.ResponseWriter. What it keeps is held, as is what is made of it.
-func (a *answer) Write(b []byte) (int, error) {
+func (a *Answer) Write(b []byte) (int, error) {
 	a.Request.Add(2 * len(b))
-	return a.body.Write(b)
+	return a.Body.Write(b)
 }
