@@ -57,7 +57,7 @@ var libraries = map[string][]string{
 	"database/sql":          {"infra/db"},
 	"github.com/jackc/pgx":  {"infra/db"},
 	"modernc.org/sqlite":    {"infra/db"},
-	"github.com/go-json-":   {"infra/upstream", "face/wire"},
+	"github.com/go-json-":   {"infra/upstream", "face/wire"}, // strict: what comes from outside
 	"github.com/alecthomas": {"face/cli"},
 	"github.com/evanw":      {"infra/bundle"},
 	"github.com/go-git":     {"infra/upstream"},
