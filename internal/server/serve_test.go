@@ -30,7 +30,9 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	s := &served{address: ln.Addr().String()}
-	go func() { stopped <- Server{Log: slog.New(slog.NewJSONHandler(&s.log, nil)), Leave: time.Second}.serve(ctx, ln, h) }()
+	go func() {
+		stopped <- Server{Log: slog.New(slog.NewJSONHandler(&s.log, nil)), Leave: time.Second}.serve(ctx, ln, h)
+	}()
 	s.stop = func() {
 		cancel()
 		if err := <-stopped; err != nil {

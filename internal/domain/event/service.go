@@ -254,8 +254,8 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 	})
 }
 
-// Try sends a webhook an event that tells of nothing but itself.
-func (s Service) Try(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
+// SendTest sends a webhook an event that tells of nothing but itself.
+func (s Service) SendTest(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
 		if err := w.sends(); err != nil {
 			return err
