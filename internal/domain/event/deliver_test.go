@@ -199,7 +199,7 @@ func TestHold(t *testing.T) {
 		if err != nil || !held.Held {
 			r.Errorf("%+v, %v", held, err)
 		}
-		if _, err := r.Try(r.Context(), r.caller, held.ID); err == nil || !strings.Contains(err.Error(), HeldReason) {
+		if _, err := r.SendTest(r.Context(), r.caller, held.ID); err == nil || !strings.Contains(err.Error(), HeldReason) {
 			r.Errorf("tried: %v", err)
 		}
 		if _, err := r.Update(r.Context(), r.caller, held.ID, Draft{Enabled: patch.Of(true)}); err == nil || !strings.Contains(err.Error(), HeldReason) {
@@ -358,7 +358,7 @@ func TestWhatIsSentToWhom(t *testing.T) {
 		tested, sites := r.receiver(), r.receiver()
 		w := r.webhook(tested.URL, "invite.*")
 		r.webhook(sites.URL, "site.*", "webhook.*")
-		if _, err := r.Try(r.Context(), r.caller, w.ID); err != nil {
+		if _, err := r.SendTest(r.Context(), r.caller, w.ID); err != nil {
 			r.Fatal(err)
 		}
 		r.happen(1)

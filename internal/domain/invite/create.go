@@ -84,9 +84,6 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 		if err != nil {
 			return nil, err
 		}
-		if !t.admitted {
-			return nil, access.ErrChanged
-		}
 		if err := s.mayReplace(c, by.Organization, o, t); err != nil {
 			if err := orders.refused(&outcomes[i], i, err); err != nil {
 				return nil, err

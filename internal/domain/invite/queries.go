@@ -126,15 +126,19 @@ func (t *target) fields() []any {
 	return []any{&t.admitted, &t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
-// findTarget also keeps the membership of the user who invites, 0 for an operator: who is erased loses it first, so that
-// nothing with their name is stored after that.
+// findTarget also keeps the membership of the user who invites, 0 for an operator, and fails with access.ErrChanged if they
+// have none: who is erased loses it first, so that nothing with their name is stored after that.
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
-	return db.One(ctx, tx, (*target).fields, `
+	t, err := db.One(ctx, tx, (*target).fields, `
 		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.ForKeyShare+`),
 			EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
 			COALESCE(i.id, ''), COALESCE(i.created_by, 0), i.expires_at
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
 		LEFT JOIN invites i ON i.organization_id = t.organization_id AND i.target_email = t.email`, organizationID, email, by)
+	if err == nil && !t.admitted {
+		err = access.ErrChanged
+	}
+	return t, err
 }
 
 func list(ctx context.Context, q db.Querier, organizationID string, after cursor, p page.Page) ([]Invite, error) {

@@ -353,6 +353,7 @@ func TestOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "foyer.db"), "postgres": dbtest.Empty(t)} {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {

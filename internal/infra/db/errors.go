@@ -1,0 +1,89 @@
+package db
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"foyer/internal/infra/db/sqlite"
+)
+
+// Errors that mean the same on both engines.
+var (
+	ErrNoRow     = sql.ErrNoRows
+	ErrUnique    = errors.New("unique constraint violated")
+	ErrReference = errors.New("foreign key constraint violated")
+)
+
+// What SQLite answers, https://sqlite.org/rescode.html, without the details in the higher bits.
+const (
+	sqliteBusy       = 5
+	sqliteReadOnly   = 8
+	sqliteInterrupt  = 9
+	sqliteIOError    = 10
+	sqliteCorrupt    = 11
+	sqliteFull       = 13
+	sqliteCannotOpen = 14
+	sqliteNotADB     = 26
+)
+
+// saysSQLite reports whether err is SQLite's, with one of some codes.
+func saysSQLite(err error, codes ...int) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && slices.Contains(codes, e.Code&0xff)
+}
+
+func isBusy(err error) bool { return saysSQLite(err, sqliteBusy) }
+
+// isInterrupted reports whether SQLite gave up because the caller's context is done.
+func isInterrupted(err error) bool { return saysSQLite(err, sqliteInterrupt) }
+
+// isDamaged reports whether a file is no SQLite database, or no longer one.
+func isDamaged(err error) bool { return saysSQLite(err, sqliteCorrupt, sqliteNotADB) }
+
+// errLate says what context and net do not: who did not answer.
+var errLate = errors.New("the database did not answer in time")
+
+// classify turns what each engine says of a violated constraint into ErrUnique or ErrReference, says of an answer
+// that did not come in time that it was the database's, and marks what is unavailable.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	if violated := violated(err); violated != nil {
+		return fmt.Errorf("%w: %w", violated, err)
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !errors.Is(err, errLate) {
+		err = fmt.Errorf("%w: %w", errLate, err)
+	}
+	_, marked := errors.AsType[unavailable](err)
+	if _, unsure := errors.AsType[uncertain](err); marked || unsure || !away(err) {
+		return err
+	}
+	return unavailable{err}
+}
+
+func violated(err error) error {
+	const sqliteUnique, sqlitePrimaryKey, sqliteForeignKey = 2067, 1555, 787
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code {
+		case sqliteUnique, sqlitePrimaryKey:
+			return ErrUnique
+		case sqliteForeignKey:
+			return ErrReference
+		}
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch e.Code {
+		case "23505":
+			return ErrUnique
+		case "23503":
+			return ErrReference
+		}
+	}
+	return nil
+}
