@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -72,11 +73,26 @@ func DropIfDisconnected(w http.ResponseWriter, r *http.Request, err error) bool 
 // Code is the code of an answer with the faults inside err.
 func Code(err error) string { return table[fault.Of(err)[0].Kind].code }
 
+// A body may have a million fields, and names of megabytes.
+const (
+	maxFaults = 1000 // that are told
+	maxTold   = 1000 // bytes of a text or name that is
+)
+
+// told is as much of a text as an error has.
+func told(s string) string {
+	if len(s) <= maxTold {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxTold], "") + "…"
+}
+
 // WriteError answers with the faults inside err.
 func WriteError(w http.ResponseWriter, err error) error {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = append(AppendError(buf.b, err), '\n')
+	holderOf(w).Request.Add(len(buf.b))
 	return buf.send(w, SetHeaders(w, err), Tag{})
 }
 
@@ -84,7 +100,7 @@ func WriteError(w http.ResponseWriter, err error) error {
 func AppendError(b []byte, err error) []byte {
 	faults := fault.Of(err)
 	b = appendFault(append(b, '{'), faults[0])
-	b = AppendList(AppendName(b, "errors"), faults, func(b []byte, f *fault.Error) []byte {
+	b = AppendList(AppendName(b, "errors"), faults[:min(len(faults), maxFaults)], func(b []byte, f *fault.Error) []byte {
 		return append(appendFault(append(b, '{'), f), '}')
 	})
 	return append(b, '}')
@@ -121,8 +137,8 @@ func appendFault(b []byte, f *fault.Error) []byte {
 	r := table[f.Kind]
 	b = AppendField(b, "type", r.kind)
 	b = AppendField(b, "code", r.code)
-	b = AppendField(b, "detail", f.Detail)
-	return AppendFieldOrNull(b, "attr", f.Field)
+	b = AppendField(b, "detail", told(f.Detail))
+	return AppendFieldOrNull(b, "attr", told(f.Field))
 }
 
 // seconds rounds up, so that who waits as long has waited enough.

@@ -54,6 +54,10 @@ func refuseUnknown(r *http.Request, many bool, objects ...Object) error {
 // object looks at each field of the object at path, which may have fields.
 func (s *strict) object(path string, fields Fields, o Object) {
 	for _, m := range o {
+		if len(s.faults) >= maxFaults {
+			return
+		}
+		at := path + told(m.Name)
 		inside, ok := fields[m.Name]
 		if !ok && path == "" && s.files != nil && strings.Contains(m.Name, ".") {
 			inside, ok = s.files, true
@@ -63,9 +67,9 @@ func (s *strict) object(path string, fields Fields, o Object) {
 		}
 		switch {
 		case !ok:
-			s.faults.Add(fault.Field(fault.Invalid, path+m.Name, "This operation has no such field."))
+			s.faults.Add(fault.Field(fault.Invalid, at, "This operation has no such field."))
 		case len(inside) > 0:
-			s.value(path+m.Name, inside, m.value)
+			s.value(at, inside, m.value)
 		}
 	}
 }

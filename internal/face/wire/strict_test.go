@@ -1,0 +1,65 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/inflight"
+	"foyer/internal/face/wire"
+)
+
+// refuse has a body read by an operation that knows files alone, and returns what is answered.
+func refuse(tb testing.TB, body string) []byte {
+	tb.Helper()
+	files := wire.Fields{"base64": nil}
+	r := httptest.NewRequest(http.MethodPatch, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r = wire.WithStrict(r, nil, files, nil)
+	_, err := wire.ReadObject(httptest.NewRecorder(), r, wire.MaxSourceBody)
+	if err == nil {
+		return nil
+	}
+	limit := inflight.New(64 << 20)
+	request := limit.Begin()
+	r = r.WithContext(inflight.With(r.Context(), request))
+	recorded := httptest.NewRecorder()
+	w := &struct {
+		http.ResponseWriter
+		wire.Holder
+	}{recorded, wire.NewHolder(r)}
+	if err := wire.WriteError(w, err); err != nil {
+		tb.Error(err)
+	}
+	if held := limit.Held(); held < recorded.Body.Len() {
+		tb.Errorf("%d bytes are held for an answer of %d", held, recorded.Body.Len())
+	}
+	return recorded.Body.Bytes()
+}
+
+// However many names a body has that are wrong, and however long they are, little is answered.
+func TestRefusalsAreShort(t *testing.T) {
+	t.Parallel()
+	file := func(name string) string { return fmt.Sprintf("%q:{%s}", name, manyFields(1000)) }
+	var many []string
+	for i := range 50 {
+		many = append(many, file(fmt.Sprint(i, ".ts")))
+	}
+	long := strings.Repeat("\x7fä", 100_000)
+	for name, body := range map[string]string{
+		"many":          "{" + strings.Join(many, ",") + "}",
+		"in a long one": `{"` + long + `.ts":{` + manyFields(1000) + "}}",
+		"long":          `{"` + long + `":1}`,
+		"twice":         `{"` + long + `":1,"` + long + `":1}`,
+	} {
+		answer := refuse(t, body)
+		errors := bytes.Count(answer, []byte(`"attr"`)) - 1
+		if !json.Valid(answer) || errors < 1 || errors > 1000 || len(answer) > 3000*(errors+1) {
+			t.Errorf("%s: %d errors, %d bytes: %.200s", name, errors, len(answer), answer)
+		}
+	}
+}
