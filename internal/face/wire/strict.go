@@ -74,20 +74,27 @@ func (s *strict) object(path string, fields Fields, o Object) {
 	}
 }
 
-// value looks at the objects that the value at path is, or has.
+// value looks at the object that the value at path is, or at those in its array.
 func (s *strict) value(path string, fields Fields, v value) {
-	switch v.kind() {
-	case '[':
-		for i, item := range v.items() {
-			s.value(path+"."+strconv.Itoa(i), fields, item)
-		}
-	case '{':
-		o, err := v.members()
-		if err != nil {
-			s.faults.Add(fault.Field(fault.Invalid, path, "%s", fault.Of(err)[0].Detail))
-		}
-		s.object(path+".", fields, o)
+	if v.kind() != '[' {
+		s.members(path, fields, v)
+		return
 	}
+	for i, item := range v.items() {
+		s.members(path+"."+strconv.Itoa(i), fields, item)
+	}
+}
+
+// members looks at the object that the value at path is; if it is none, at nothing.
+func (s *strict) members(path string, fields Fields, v value) {
+	if v.kind() != '{' {
+		return
+	}
+	o, err := v.members()
+	if err != nil {
+		s.faults.Add(fault.Field(fault.Invalid, path, "%s", fault.Of(err)[0].Detail))
+	}
+	s.object(path+".", fields, o)
 }
 
 // refuseUnknownOf is refuseUnknown of the items of a list.

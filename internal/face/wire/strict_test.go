@@ -63,3 +63,21 @@ func TestRefusalsAreShort(t *testing.T) {
 		}
 	}
 }
+
+// Arrays in arrays have no fields, however deep they are: with each level looked at, a body of 1 MB took 9 s.
+func TestStrictLeavesArraysInArrays(t *testing.T) {
+	t.Parallel()
+	if used := testing.Benchmark(BenchmarkStrictArraysInArrays).AllocedBytesPerOp(); used == 0 || used > 1<<20 {
+		t.Errorf("%d bytes are used for a body of 10 kB", used)
+	}
+}
+
+func BenchmarkStrictArraysInArrays(b *testing.B) {
+	const deep = 5000
+	body := `{"a.ts":` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}`
+	for b.Loop() {
+		if answer := refuse(b, body); answer != nil {
+			b.Fatalf("%.200s", answer)
+		}
+	}
+}
