@@ -52,11 +52,14 @@ func (o operation) unknown(query string) iter.Seq2[string, string] {
 
 // known returns a query without the unknown pairs.
 func (o operation) known(query string) string {
+	unknown := map[string]bool{}
 	for pair := range o.unknown(query) {
-		pairs := slices.DeleteFunc(strings.Split(query, "&"), func(p string) bool { return p == pair })
-		query = strings.Join(pairs, "&")
+		unknown[pair] = true
 	}
-	return query
+	if len(unknown) == 0 {
+		return query
+	}
+	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool { return unknown[pair] }), "&")
 }
 
 // ask reads what a request asks for beside its operation, and leaves out parameters that the
