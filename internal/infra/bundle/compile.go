@@ -26,6 +26,7 @@ type request struct {
 	order
 	Files    map[string]string
 	imported *sync.Map // names of files, in the child
+	nameless *sync.Map // what namelessLines returns, by the name of the importer, in the child
 }
 
 // order opens a request on its way to the child; a source for each file follows,
@@ -90,7 +91,7 @@ func receive(r io.Reader) (request, error) {
 // React.createElement, or of what a file's @jsx comment names: the way that
 // imports nothing.
 func (req request) compile() answer {
-	req.imported = new(sync.Map)
+	req.imported, req.nameless = new(sync.Map), new(sync.Map)
 	built := api.Build(req.options(req.Entry, api.LoaderText))
 	if len(built.Errors) > 0 {
 		return answer{Errors: req.blame(built.Errors)}
@@ -221,12 +222,24 @@ func isExternal(url string) bool {
 }
 
 // namesNothing reports whether a module imports spec without a name, or exports all its names, of which what is not
-// code has none. The compiler does not tell, but writes each import in one form, without comments.
+// code has none.
 func (req request) namesNothing(importer, spec string) bool {
+	lines, _ := req.nameless.LoadOrStore(importer, sync.OnceValue(func() map[string]bool { return req.namelessLines(importer) }))
+	nameless := lines.(func() map[string]bool)()
+	return nameless[fmt.Sprintf("import %q;", spec)] || nameless[fmt.Sprintf("export * from %q;", spec)]
+}
+
+// namelessLines are the lines of a module that import without a name or export all names. The compiler does not tell,
+// but writes each import in one form, without comments.
+func (req request) namelessLines(importer string) map[string]bool {
 	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}"})
-	return slices.ContainsFunc(strings.Split(string(made.Code), "\n"), func(line string) bool {
-		return line == fmt.Sprintf("import %q;", spec) || line == fmt.Sprintf("export * from %q;", spec)
-	})
+	lines := map[string]bool{}
+	for line := range strings.SplitSeq(string(made.Code), "\n") {
+		if strings.HasPrefix(line, `import "`) || strings.HasPrefix(line, `export * from "`) {
+			lines[line] = true
+		}
+	}
+	return lines
 }
 
 // loader says what a file is by its name; what is neither code nor a picture or font is

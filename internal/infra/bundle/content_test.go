@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,6 +197,25 @@ func TestWarnings(t *testing.T) {
 		if f.Warning != want[f.Name] {
 			t.Errorf("%s: warning %q, want %q", f.Name, f.Warning, want[f.Name])
 		}
+	}
+}
+
+// A large file imports many pictures: with each one, all of it was compiled once more, for more time than a child has.
+func TestManyPictures(t *testing.T) {
+	t.Parallel()
+	files := sources{}
+	var site strings.Builder
+	for i := range 100 {
+		name := fmt.Sprintf("a%d.svg", i)
+		files[name] = "<svg/>"
+		fmt.Fprintf(&site, "import a%d from './%s'\nconsole.log(a%[1]d)\n", i, name)
+	}
+	for i := 0; site.Len() < 900<<10; i++ {
+		fmt.Fprintf(&site, "export function f%d(a, b) { return [a, b, %[1]d].map((x) => x + 1) }\n", i)
+	}
+	files["site.ts"] = site.String()
+	if got := mustCompile(t, files); got.Bundle == nil {
+		t.Errorf("no bundle: %+v", got.Files[len(got.Files)-1])
 	}
 }
 
