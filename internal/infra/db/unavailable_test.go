@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -126,4 +127,20 @@ func TestRefusedBySQLite(t *testing.T) {
 		return err
 	})
 	wantUnavailable(t, err, "readonly")
+}
+
+// A database that cannot be asked in time is unavailable, whatever it is asked in.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		one, inTx := ask(late, d)
+		count := func(q db.Querier) (int, error) { return db.One(late, q, db.Value[int], `SELECT 1`) }
+		list := func(q db.Querier) ([]int, error) { return db.All(late, q, db.Value[int], `SELECT 1`) }
+		_, paged := db.Page(late, d, page.First, count, list)
+		for _, err := range []error{one, inTx, paged} {
+			wantUnavailable(t, err, "deadline exceeded")
+		}
+	})
 }

@@ -18,7 +18,7 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 	within := context.WithValue(ctx, inside{}, true)
 	counted := func(q Querier) error { return fn(within, moment{q, d}) }
 	if d.sqlite != nil {
-		return d.sqlite.readers.view(ctx, counted)
+		return classify(d.sqlite.readers.view(ctx, counted))
 	}
 	return classify(d.postgres.view(ctx, counted))
 }
