@@ -71,6 +71,7 @@ func (l *Limit) Held() int {
 // Request is what one request holds. A nil Request is not bounded.
 type Request struct {
 	limit *Limit
+	whole *Request // what it is a part of; nil: it is no part
 
 	mu    sync.Mutex
 	user  int64
@@ -99,7 +100,7 @@ func (r *Request) take(n int, must bool) error {
 	}
 	if more := r.used + n - r.held; more > 0 {
 		more = (more + step - 1) / step * step
-		if err := r.limit.move(r.user, r.held, more, must); err != nil {
+		if err := r.limit.move(r.user, r.held+r.whole.holds(), more, must); err != nil {
 			return err
 		}
 		r.held += more
@@ -127,7 +128,17 @@ func (r *Request) Part() *Request {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Request{limit: r.limit, user: r.user}
+	return &Request{limit: r.limit, whole: r, user: r.user}
+}
+
+// holds is how many bytes a request holds, without its parts.
+func (r *Request) holds() int {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
 }
 
 // End gives back what the request holds.

@@ -53,6 +53,28 @@ func TestAloneHoldsMore(t *testing.T) {
 	}
 }
 
+// So it is with a part of the only request.
+func TestPartAloneHoldsMore(t *testing.T) {
+	t.Parallel()
+	limit := New(3 * unit)
+	r, other := limit.Begin(), limit.Begin()
+	r.Of(7)
+	if err := r.Take(1); err != nil {
+		t.Error(err)
+	}
+	part := r.Part()
+	if err := part.Take(10 * unit); err != nil {
+		t.Error(err)
+	}
+	if part.End(); limit.Held() != unit {
+		t.Errorf("%d bytes are held after it", limit.Held())
+	}
+	other.Add(1)
+	if err := r.Part().Take(10 * unit); !fault.Is(err, fault.Busy) {
+		t.Errorf("beside another request: %v", err)
+	}
+}
+
 // The bytes that a request held before it was known whose it is become its user's.
 func TestOf(t *testing.T) {
 	t.Parallel()
