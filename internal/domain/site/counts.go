@@ -42,8 +42,9 @@ const (
 	reportedOf    = 10     // of a busier one, one in so many
 	maxSample     = 1000
 	maxPending    = 50_000
-	maxErrors     = 500 // of an organization that are not written down yet: none takes the room of others
-	maxErrorsKept = 50  // of an app
+	maxViews      = maxPending / 5 // keys of an organization that are not written down yet: none takes the room of others
+	maxErrors     = 500            // of an organization, likewise
+	maxErrorsKept = 50             // of an app
 	maxSeenBytes  = 4 << 20
 )
 
@@ -55,6 +56,7 @@ type Counts struct {
 
 	mu       sync.Mutex
 	views    map[viewKey]int64
+	viewsOf  map[string]int // how many keys, by organization
 	errors   map[errorKey]*noted
 	errorsOf map[string]int               // how many, by organization
 	minutes  *cache.Cache[int64, *minute] // by site
@@ -63,8 +65,9 @@ type Counts struct {
 // newCounts returns what counts for the sites that d holds.
 func newCounts(d *db.DB) *Counts {
 	return &Counts{
-		DB: d, views: map[viewKey]int64{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{}, minutes: &cache.Cache[int64, *minute]{Max: maxPending},
-		seen: &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
+		DB: d, views: map[viewKey]int64{}, viewsOf: map[string]int{}, errors: map[errorKey]*noted{}, errorsOf: map[string]int{},
+		minutes: &cache.Cache[int64, *minute]{Max: maxPending},
+		seen:    &cache.Cache[int64, *seen]{Max: maxSeenBytes, Size: func(s *seen) int { return 200 + 24*len(s.versions) }},
 	}
 }
 
@@ -181,9 +184,9 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 		default:
 			continue
 		}
-		if ran[key] && !told[a.ID] && len(c.views) < maxPending {
+		if ran[key] && !told[a.ID] {
 			told[a.ID] = true // twice in one view is junk
-			c.views[viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}] += views
+			c.noteViews(viewKey{s.ID, s.OrganizationID, key, now.Unix() / 60, bucket}, views)
 		}
 	}
 	if len(told) > 0 {
@@ -196,6 +199,17 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 			}, noted{views, now, now})
 		}
 	}
+}
+
+// noteViews adds to how many views are noted.
+func (c *Counts) noteViews(key viewKey, n int64) {
+	if _, ok := c.views[key]; !ok {
+		if c.viewsOf[key.organizationID] >= maxViews || len(c.views) >= maxPending {
+			return
+		}
+		c.viewsOf[key.organizationID]++
+	}
+	c.views[key] += n
 }
 
 // noteError adds to what is noted of an error.
@@ -281,7 +295,7 @@ func (c *Counts) Flush(ctx context.Context) error {
 func (c *Counts) flushViews(ctx context.Context) error {
 	c.mu.Lock()
 	views := c.views
-	c.views = map[viewKey]int64{}
+	c.views, c.viewsOf = map[viewKey]int64{}, map[string]int{}
 	c.mu.Unlock()
 	if len(views) == 0 {
 		return nil
@@ -299,7 +313,7 @@ func (c *Counts) flushViews(ctx context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for key, n := range views {
-			c.views[key] += n
+			c.noteViews(key, n)
 		}
 	}
 	return err

@@ -182,6 +182,47 @@ func TestErrorsOfOneSite(t *testing.T) {
 	})
 }
 
+// So it is with views; and those that are like others, which are noted already, go on counting.
+func TestViewsOfOneSite(t *testing.T) {
+	each(t, func(r rig) {
+		began := r.DB.Now()
+		now := began
+		r.DB.Now = func() time.Time { return now }
+		noisy, quiet := r.site(r.caller, "noisy"), r.site(r.other, "quiet")
+		other := r.app(r.other, "other", "")
+		r.place(r.other, quiet, other)
+		const many = 20
+		var apps []string
+		for i := range many {
+			p := r.app(r.caller, fmt.Sprint("app ", i), "")
+			r.place(r.caller, noisy, p)
+			apps = append(apps, fmt.Sprintf(`{"id":%d,"version":1,"state":"running","ms":%%[1]d}`, p.ID))
+		}
+		all := `{"apps":[` + strings.Join(apps, ",") + `]}`
+		noted := func(s Site) (views int64) {
+			for key, n := range r.Manifests.Counts.views {
+				if key.siteID == s.ID {
+					views += n
+				}
+			}
+			return views
+		}
+		for now.Sub(began) < maxPending/many/(maxBucket/2)*time.Minute {
+			for bucket := range maxBucket {
+				r.beacon(noisy, "", all, timeOf(bucket))
+			}
+			now = now.Add(time.Minute)
+		}
+		r.beacon(quiet, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, other.ID)
+		now = began
+		before := noted(noisy)
+		r.beacon(noisy, "", all, 5)
+		if noted(quiet) != 1 || noted(noisy) != before+many {
+			r.Errorf("%d views of one site; %d of the other, then %d", noted(quiet), before, noted(noisy))
+		}
+	})
+}
+
 // Junk counts nothing, nor does what the site has not run lately, or comes from elsewhere.
 func TestBeaconsThatDoNotCount(t *testing.T) {
 	each(t, func(r rig) {
