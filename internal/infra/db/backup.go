@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +38,10 @@ func Backup(ctx context.Context, url, path string) error {
 	defer os.Remove(partial)              // no effect once renamed
 	defer os.Remove(partial + "-journal") // SQLite leaves it where there is no room
 	if err := vacuumInto(ctx, source, partial, path); err != nil {
-		return err
+		return cmp.Or(ctx.Err(), err)
 	}
-	if err := addDigest(partial); err != nil {
-		return fmt.Errorf("copy to %s: %w", path, err)
+	if err := addDigest(ctx, partial); err != nil {
+		return cmp.Or(ctx.Err(), fmt.Errorf("copy to %s: %w", path, err))
 	}
 	return install(partial, path)
 }
@@ -51,7 +52,11 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 	if err != nil {
 		return err
 	}
-	err = c.run(`VACUUM INTO $1`, partial)
+	release := c.interruptWith(ctx)
+	if err = ctx.Err(); err == nil {
+		err = c.run(`VACUUM INTO $1`, partial)
+	}
+	release()
 	if err != nil && !isDamaged(err) { // either disk may be full
 		err = fmt.Errorf("copy to %s: %w", path, err)
 	}
@@ -70,13 +75,13 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	partial, err := copyBeside(target, from)
+	partial, err := copyBeside(ctx, target, from)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(partial) // no effect once renamed
 	if err := checkBackup(ctx, partial); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
+		return fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err))
 	}
 	switch _, err := os.Lstat(target); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -149,7 +154,7 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-func copyBeside(target, from string) (partial string, err error) {
+func copyBeside(ctx context.Context, target, from string) (partial string, err error) {
 	if info, err := os.Stat(from + "-wal"); err == nil && info.Size() > 0 {
 		return "", fmt.Errorf("%s: %w: it is a database in use, or was one; `foyer admin backup` makes a copy that is whole", from, errNoBackup)
 	}
@@ -158,6 +163,7 @@ func copyBeside(target, from string) (partial string, err error) {
 		return "", err
 	}
 	defer src.Close()
+	defer context.AfterFunc(ctx, func() { src.Close() })() // which ends the copying
 	if partial, err = reserve(target); err != nil {
 		return "", err
 	}
@@ -166,7 +172,7 @@ func copyBeside(target, from string) (partial string, err error) {
 		err = errors.Join(copyChecked(dst, src), dst.Close())
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("%s: %w", from, err), os.Remove(partial))
+		return "", errors.Join(fmt.Errorf("%s: %w", from, cmp.Or(ctx.Err(), err)), os.Remove(partial))
 	}
 	return partial, nil
 }
@@ -177,6 +183,7 @@ func checkBackup(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoBackup, err)
 	}
+	c.reads = true
 	return errors.Join(inspect(ctx, c), c.Close())
 }
 

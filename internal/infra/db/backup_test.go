@@ -337,6 +337,30 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
+// Whoever is interrupted has no copy and keeps the database that there was.
+func TestInterruptedBackup(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Backup(interrupted, url, path+".later"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a backup: %v", err)
+	}
+	if err := db.Restore(interrupted, path+".copy", url, true, asItWas); !errors.Is(err, context.Canceled) || errors.Is(err, db.ErrNoBackup) {
+		t.Errorf("a restore: %v", err)
+	}
+	if left, err := filepath.Glob(path + ".*"); err != nil || !slices.Equal(left, []string{path + ".copy"}) {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // A backup that finds no room leaves nothing behind, and says where it was to go. Not
 // parallel: the limit is the whole process's.
 func TestBackupWithoutRoom(t *testing.T) {

@@ -2,6 +2,7 @@ package db
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,11 +21,12 @@ const (
 func digestLine(sum []byte) []byte { return []byte(digestLabel + hex.EncodeToString(sum) + "\n") }
 
 // addDigest appends the line with its digest to a file.
-func addDigest(path string) error {
+func addDigest(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { f.Close() })() // which ends the reading
 	sum := sha256.New()
 	if _, err = io.Copy(sum, f); err == nil { // which leaves f at its end
 		_, err = f.Write(digestLine(sum.Sum(nil)))
