@@ -85,14 +85,16 @@ func (r *Repo) Newest() (Version, error) { return r.versions.newest() }
 
 // Tags are those of the highest versions, the newest first, so many at most.
 func (r *Repo) Tags(most int) []string {
-	var all []string
+	var best []string
 	for tag := range r.versions.tags {
-		if semantic(tag) != "" {
-			all = append(all, tag)
+		if semantic(tag) == "" || len(best) == most && compareTags(tag, best[most-1]) < 0 {
+			continue
 		}
+		at, _ := slices.BinarySearchFunc(best, tag, func(other, tag string) int { return compareTags(tag, other) })
+		best = slices.Insert(best, at, tag)
+		best = best[:min(len(best), most)]
 	}
-	slices.SortFunc(all, func(a, b string) int { return compareTags(b, a) })
-	return all[:min(len(all), most)]
+	return best
 }
 
 // Resolve returns the version with the tag, or Newest for "". A tag that does

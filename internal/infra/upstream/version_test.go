@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +32,28 @@ func TestNewest(t *testing.T) {
 		if err != nil || got.Tag != c.want {
 			t.Errorf("newest of %q: %q, %v; want %q", c.tags, got.Tag, err, c.want)
 		}
+	}
+}
+
+// The highest of many versions are found without sorting all, which took seconds for what a git host may send.
+func TestTags(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
+	const many = 10_000
+	refs := []smartgit.Ref{{Name: "refs/tags/latest"}}
+	for i := range many {
+		refs = append(refs, smartgit.Ref{Name: fmt.Sprintf("refs/tags/v1.0.%d", i)})
+	}
+	r := Repo{versions: readVersions(refs)}
+	var got []string
+	allocations := testing.AllocsPerRun(1, func() { got = r.Tags(3) })
+	if want := []string{"v1.0.9999", "v1.0.9998", "v1.0.9997"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if allocations > 10*many {
+		t.Errorf("%.0f allocations for %d tags", allocations, many)
+	}
+	few := Repo{versions: readVersions(refs[:3])}
+	if got := few.Tags(3); !slices.Equal(got, []string{"v1.0.1", "v1.0.0"}) {
+		t.Errorf("of two: %q", got)
 	}
 }
 
