@@ -215,7 +215,8 @@ func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64
 	return k.RemoveSessions(ctx, tx, by, userID, 0)
 }
 
-// end ends sessions, and records that in each organization that they opened.
+// end ends sessions, and records that in each organization that they opened. A change of address that was asked for
+// in one, and is not confirmed, ends with it, unless whoever is signed in signs out: they may read their mail elsewhere.
 func (k *Keys) end(ctx context.Context, tx *db.Tx, by Caller, sessions []begun) error {
 	for _, s := range sessions {
 		if err := deleteSession(ctx, tx, s.id); err != nil {
@@ -224,6 +225,8 @@ func (k *Keys) end(ctx context.Context, tx *db.Tx, by Caller, sessions []begun) 
 		verb := activity.Ended
 		if s.id == by.SessionID {
 			verb = activity.SignedOut
+		} else if err := deleteAddressChange(ctx, tx, s); err != nil {
+			return err
 		}
 		if err := k.recordSession(ctx, tx, by, s, verb); err != nil {
 			return err

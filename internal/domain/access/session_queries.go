@@ -78,6 +78,11 @@ func findSession(ctx context.Context, q db.Querier, userID, id int64, now time.T
 	return db.One(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` AND s.id = $5`, append(liveAt(userID, now), id)...)
 }
 
+// deleteAddressChange removes the change of address that was asked for in a session, unless it is done.
+func deleteAddressChange(ctx context.Context, tx *db.Tx, s begun) error {
+	return db.Exec(ctx, tx, `DELETE FROM address_changes WHERE user_id = $1 AND session_id = $2 AND changed_at IS NULL`, s.userID, s.id)
+}
+
 func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 }

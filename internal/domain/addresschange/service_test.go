@@ -420,6 +420,47 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 	})
 }
 
+// What was asked for in a session ends when that is ended from elsewhere, and not when whoever asked signs out.
+func TestChangeOfAddressEndsWithItsSession(t *testing.T) {
+	each(t, func(r *rig) {
+		ada := r.join(r.org, "ada@x.example")
+		ask := func(session string) (by access.Caller, link string) {
+			t.Helper()
+			by = must[*access.Identity](t)(r.Keys.IdentifySession(t.Context(), session)).Caller()
+			if err := r.ask(by, "new@x.example"); err != nil {
+				t.Fatal(err)
+			}
+			return by, r.deliver()["new@x.example"]
+		}
+		session, _ := r.begin(ada)
+		lost, link := ask(session)
+		if err := r.Keys.EndSession(t.Context(), ada, lost.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+
+		in := must[signin.Entered](t)(r.SignIn.ByProvider(t.Context(), oidc.Claims{
+			Issuer: "https://login.example", Subject: "thief", Email: "ada@x.example", EmailVerified: true,
+		}, access.SessionDraft{}))
+		_, link = ask(in.Session)
+		if _, err := r.SignIn.Unlink(t.Context(), access.Caller{}, "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		r.want(fault.NotFound, r.use(link))
+		r.wantEmail(ada, "ada@x.example")
+
+		session, _ = r.begin(ada)
+		asking, link := ask(session)
+		if err := r.Keys.EndSession(t.Context(), asking, asking.SessionID); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.use(link); err != nil {
+			t.Error(err)
+		}
+		r.wantEmail(ada, "new@x.example")
+	})
+}
+
 // A user has mails sent about no more than five changes an hour.
 func TestChangesOfAddressAreLimited(t *testing.T) {
 	each(t, func(r *rig) {
