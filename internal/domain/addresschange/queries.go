@@ -18,13 +18,15 @@ func (c *Change) fields() []any {
 	return []any{&c.id, &c.userID, &c.OldEmail, &c.NewEmail, &c.sessionID, &c.createdAt, db.Null(&c.changedAt), &c.current}
 }
 
-// find finds a change, whose user may have got another address from an operator meanwhile.
-func find(ctx context.Context, q db.Querier, id string) (Change, error) {
+// find finds a change, whose user may have got another address from an operator meanwhile, and whose key may have expired.
+func find(ctx context.Context, q db.Querier, id string, now time.Time) (Change, error) {
 	return db.One(ctx, q, (*Change).fields, `
 		SELECT c.id, c.user_id, c.old_email, c.new_email, c.session_id, c.created_at, c.changed_at,
-			CASE WHEN c.changed_at IS NULL THEN u.email = c.old_email ELSE EXISTS (
+			CASE WHEN c.changed_at IS NULL THEN
+				u.email = c.old_email AND NOT EXISTS (SELECT 1 FROM keys WHERE id = c.key_id AND expires_at <= $2)
+			ELSE EXISTS (
 				SELECT 1 FROM address_changes l WHERE l.user_id = c.user_id AND l.new_email = u.email AND l.changed_at >= c.changed_at) END
-		FROM address_changes c JOIN users u ON u.id = c.user_id WHERE c.id = $1`, id)
+		FROM address_changes c JOIN users u ON u.id = c.user_id WHERE c.id = $1`, id, now)
 }
 
 // sharesOrganization reports whether an address belongs to somebody in an organization of a user.

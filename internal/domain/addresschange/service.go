@@ -64,7 +64,7 @@ type Change struct {
 	sessionID int64
 	createdAt time.Time
 	changedAt time.Time
-	current   bool // the user's address is still one that this change, or a later one, led to
+	current   bool // it may still come; of one that is done: the user's address is one that it, or a later one, led to
 }
 
 // ChangeSelf changes the names of the user who is a caller. Another address is mailed a link, and
@@ -157,7 +157,7 @@ func (s Service) open(ctx context.Context, q db.Querier, token string) (Change, 
 	if !ok {
 		return Change{}, access.ErrNotFound
 	}
-	c, err := find(ctx, q, id)
+	c, err := find(ctx, q, id, s.DB.Now())
 	if err != nil {
 		return Change{}, access.OrNotFound(err)
 	}

@@ -386,6 +386,14 @@ func TestChangeOfAddressEndsWithItsKey(t *testing.T) {
 		wantEnded(links)
 		r.want(fault.Denied, r.ask(stolen, "thief@x.example")) // as on a server that does not know yet
 
+		short, _, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.UserID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = ask(access.Caller{UserID: ada.UserID, KeyID: short.ID, Scope: access.All})
+		r.now = r.now.Add(time.Hour)
+		wantEnded(links)
+
 		inSession, other := access.Caller{UserID: ada.UserID, Scope: access.All}, access.Caller{UserID: ada.UserID}
 		_, inSession.SessionID = r.begin(ada)
 		_, other.SessionID = r.begin(ada)
