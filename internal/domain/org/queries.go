@@ -119,7 +119,7 @@ func findStanding(ctx context.Context, q db.Querier, userID int64) (standing, er
 }
 
 func markVerified(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE WHERE id = $1`, userID)
+	return db.Exec(ctx, tx, `UPDATE users SET is_email_verified = TRUE, by_handed_link = FALSE WHERE id = $1`, userID)
 }
 
 func updateNames(ctx context.Context, tx *db.Tx, u User) error {
@@ -127,7 +127,8 @@ func updateNames(ctx context.Context, tx *db.Tx, u User) error {
 }
 
 func updateEmail(ctx context.Context, tx *db.Tx, u User) error {
-	return db.Exec(ctx, tx, `UPDATE users SET email = $2, is_email_verified = $3, search = $4 WHERE id = $1`,
+	return db.Exec(ctx, tx, `
+		UPDATE users SET email = $2, is_email_verified = $3, by_handed_link = by_handed_link AND NOT $3, search = $4 WHERE id = $1`,
 		u.ID, u.Email, u.IsEmailVerified, u.search())
 }
 

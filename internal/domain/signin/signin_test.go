@@ -404,3 +404,44 @@ func TestInvitesProveAddresses(t *testing.T) {
 		}
 	})
 }
+
+// Once an address of theirs was proven, another one that an operator gives them ends nothing.
+func TestHandedLinkIsOverWithTheFirstProof(t *testing.T) {
+	each(t, func(r *rig) {
+		change := func(fn func(context.Context, *db.Tx) error) {
+			r.t.Helper()
+			if err := r.Keys.Change(r.t.Context(), fn); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		for email, proof := range map[string]func(context.Context, *db.Tx, org.User) error{
+			"eve@x.example": func(ctx context.Context, tx *db.Tx, u org.User) error {
+				return r.Organizations.Prove(ctx, tx, access.Caller{}, u.ID)
+			},
+			"bea@x.example": func(ctx context.Context, tx *db.Tx, u org.User) error {
+				_, err := r.Organizations.ChangeAddress(ctx, tx, access.Caller{}, u, "new-"+u.Email, true)
+				return err
+			},
+		} {
+			u := r.join(email, true, false)
+			change(func(ctx context.Context, tx *db.Tx) error { return proof(ctx, tx, u) })
+			u, err := r.Organizations.User(t.Context(), r.DB, u.ID)
+			if err != nil || !u.IsEmailVerified {
+				t.Fatal(u, err)
+			}
+			_, key, err := r.Keys.Create(t.Context(), access.Draft{UserID: u.ID, Scope: access.All})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Organizations.SetUser(t.Context(), access.Caller{}, u.Email, org.SelfPatch{Email: patch.Of("married-" + email)}); err != nil {
+				t.Fatal(err)
+			}
+			change(func(ctx context.Context, tx *db.Tx) error {
+				return r.Organizations.Prove(ctx, tx, access.Caller{}, u.ID)
+			})
+			if _, err := r.Keys.Identify(t.Context(), key); err != nil {
+				t.Errorf("%s: %v", email, err)
+			}
+		}
+	})
+}

@@ -20,7 +20,7 @@ CREATE TABLE users (
 	first_name        TEXT NOT NULL,
 	last_name         TEXT NOT NULL,
 	is_email_verified BOOLEAN NOT NULL,
-	by_handed_link    BOOLEAN NOT NULL DEFAULT FALSE, -- made by a link passed on by hand, which proves nothing about who they are
+	by_handed_link    BOOLEAN NOT NULL DEFAULT FALSE, -- made by a link passed on by hand, and no address proved since: nothing shows who they are
 	search            TEXT NOT NULL DEFAULT '', -- address and names, normalised
 	created_at        {{timestamp}} NOT NULL,
 	erased_at         {{timestamp}} -- NULL: not erased; the row keeps the id, for what refers to it
