@@ -2,8 +2,10 @@ package org
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"strconv"
+	"fmt"
+	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
@@ -60,8 +62,9 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 	if err := activity.Erase(ctx, tx, p); err != nil {
 		return err
 	}
-	// No address that anybody has, since no mail goes to the domain (RFC 2606).
-	return blankUser(ctx, tx, u.ID, "erased-"+strconv.FormatInt(u.ID, 10)+"@foyer.invalid", s.DB.Now())
+	// No mail goes to the domain (RFC 2606), and nobody can have been invited to what is chosen at random.
+	email := fmt.Sprintf("erased-%d-%s@foyer.invalid", u.ID, strings.ToLower(rand.Text()))
+	return blankUser(ctx, tx, u.ID, email, s.DB.Now())
 }
 
 // addressesOf lists the addresses that a user has or had, but for those that are another's now.
