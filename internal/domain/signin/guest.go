@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"foyer/internal/base/digest"
@@ -78,6 +79,10 @@ func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest,
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
 	if _, err := s.Organizations.FindUser(ctx, q, g.Email); !fault.Is(err, fault.NotFound) {
+		return Guest{}, cmp.Or(err, errNoGuest)
+	}
+	// The provider may have known them under another address, with which they have accepted meanwhile.
+	if _, err := findIdentity(ctx, q, g.By); !errors.Is(err, db.ErrNoRow) {
 		return Guest{}, cmp.Or(err, errNoGuest)
 	}
 	return g, nil

@@ -98,6 +98,35 @@ func TestGuestSignsOut(t *testing.T) {
 	})
 }
 
+// Whose account at the provider is a user's meanwhile, under another address, signs in as that user.
+func TestGuestTwice(t *testing.T) {
+	each(t, func(r *rig) {
+		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
+		accept := func(email string) func() error {
+			t.Helper()
+			i, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of(email)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := r.ByProvider(t.Context(), person("2", email), access.SessionDraft{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() error {
+				_, err := r.AcceptAsGuest(t.Context(), in.Guest, i.ID, invite.Names{}, access.SessionDraft{})
+				return err
+			}
+		}
+		first, second := accept("eve@x.example"), accept("eve@married.example")
+		if err := first(); err != nil {
+			t.Fatal(err)
+		}
+		if err := second(); !fault.Is(err, fault.NotAuthenticated) {
+			t.Error(err)
+		}
+	})
+}
+
 // A user answers the invites to their verified address, and no others.
 func TestOwnInvites(t *testing.T) {
 	each(t, func(r *rig) {

@@ -54,8 +54,8 @@ func deleteLink(ctx context.Context, tx *db.Tx, hash string) error {
 	return db.Exec(ctx, tx, `DELETE FROM signin_links WHERE hash = $1`, hash)
 }
 
-func findIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims) (userID int64, err error) {
-	return db.One(ctx, tx, db.Value[int64], `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
+func findIdentity(ctx context.Context, q db.Querier, p oidc.Claims) (userID int64, err error) {
+	return db.One(ctx, q, db.Value[int64], `SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2`, p.Issuer, p.Subject)
 }
 
 func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64, at time.Time) error {
