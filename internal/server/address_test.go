@@ -89,6 +89,30 @@ func TestAddressChange(t *testing.T) {
 	})
 }
 
+// An invite to an address that a member gets could be accepted by nobody: it is withdrawn.
+func TestAddressChangeWithdrawsInvites(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		mails := mailtest.Start(t, mailtest.Config{})
+		s := start(t, config.Config{
+			Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", InviteLimit: 10, MailLimit: 10, Bootstrap: config.Bootstrap{Email: "ada@x.example"},
+		})
+		for _, email := range []string{"ada@new.example", "eve@x.example"} {
+			must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: email, SendEmail: new(false)}))
+		}
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		must[client.User](t)(c.ChangeSelf(t.Context(), client.SelfPatch{Email: new("ada@new.example")}))
+		confirm := addressLinks(t, mails, 2)["ada@new.example"]
+		if got := visit(t, s, "").post(confirm); got.status != 200 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		left := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{}))
+		if left.Count != 1 || left.Results[0].TargetEmail != "eve@x.example" {
+			t.Errorf("%+v", left)
+		}
+	})
+}
+
 func wantSelf(t *testing.T, s *running, email string) {
 	t.Helper()
 	c := must[*client.Client](t)(client.New(s.URL, s.key))

@@ -128,6 +128,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Limits: invite.Limits{Invites: c.InviteLimit, Mails: c.MailLimit}, Cache: invite.NewCache(),
 		Shown: api.InviteAppender, ShownMember: api.AppendMember,
 	}
+	orgs.Withdraw = invites.Withdraw
 	signIn, err := signin.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
 	}.WithSecret(secret)

@@ -20,17 +20,23 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 		if _, err := s.orgs().Find(ctx, tx, organizationID); err != nil {
 			return access.OrNotFound(err)
 		}
-		if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+		if err := s.Withdraw(ctx, tx, by, organizationID, email); err != nil {
 			return err
 		}
-		t, err := findTarget(ctx, tx, organizationID, email, by.UserID)
-		if err != nil {
-			return err
-		}
-		if m, err = s.orgs().InsertMember(ctx, tx, by, org.Joining{OrganizationID: organizationID, User: org.User{Email: email}, Level: level}); err != nil {
-			return err
-		}
-		return s.replace(ctx, tx, by, organizationID, t)
+		m, err = s.orgs().InsertMember(ctx, tx, by, org.Joining{OrganizationID: organizationID, User: org.User{Email: email}, Level: level})
+		return err
 	})
 	return m, err
+}
+
+// Withdraw deletes the invite to an address that is going to be a member's, before the transaction locks anything of theirs.
+func (s Service) Withdraw(ctx context.Context, tx *db.Tx, by access.Caller, organizationID, email string) error {
+	if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+		return err
+	}
+	t, err := findTarget(ctx, tx, organizationID, email, 0)
+	if err != nil {
+		return err
+	}
+	return s.replace(ctx, tx, by, organizationID, t)
 }

@@ -7,9 +7,11 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
 )
 
 func TestAddMemberTakesTheInviteBack(t *testing.T) {
@@ -79,6 +81,35 @@ func TestAddMemberBesideInvite(t *testing.T) {
 				}
 			})
 			both.Wait()
+		}
+		left, err := r.invites.List(r.Context(), r.owner, page.First)
+		if err != nil || left.Count != 0 || len(left.Items) != 0 {
+			r.Errorf("left: %+v, %v", left, err)
+		}
+	})
+}
+
+// Nor is somebody whose address changes while they invite the one that they get.
+func TestChangeOfAddressBesideInvite(t *testing.T) {
+	t.Parallel()
+	eachBeside(t, func(r *rig, other invite.Service) {
+		orgs := org.Service{DB: other.DB, Keys: other.Keys, Withdraw: other.Withdraw}
+		email := "owner@acme.example"
+		for i := range 20 {
+			next := "ada" + strconv.Itoa(i) + "@x.example"
+			var both sync.WaitGroup
+			both.Go(func() {
+				if _, err := r.invites.Create(r.Context(), r.owner, draft(next)); err != nil && !fault.Is(err, fault.AlreadyMember) {
+					r.Error(err)
+				}
+			})
+			both.Go(func() {
+				if _, err := orgs.SetUser(r.Context(), access.Caller{}, email, org.SelfPatch{Email: patch.Of(next)}); err != nil {
+					r.Error(err)
+				}
+			})
+			both.Wait()
+			email = next
 		}
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != 0 || len(left.Items) != 0 {

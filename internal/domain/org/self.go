@@ -161,10 +161,30 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	case taken:
 		return User{}, fault.Field(fault.NotUnique, "email", "There is another user with this address.")
 	}
+	if err := s.withdraw(ctx, tx, by, u); err != nil {
+		return User{}, err
+	}
 	if err := updateEmail(ctx, tx, u); err != nil {
 		return User{}, err
 	}
 	return u, s.recordUser(ctx, tx, by, u, changes)
+}
+
+// withdraw deletes the invites to a user's address in their organizations: nobody could accept them.
+func (s Service) withdraw(ctx context.Context, tx *db.Tx, by access.Caller, u User) error {
+	if s.Withdraw == nil {
+		return nil
+	}
+	all, err := organizationsOf(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if err := s.Withdraw(ctx, tx, by, o.ID, u.Email); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordUser records changes of a user in each of their organizations.

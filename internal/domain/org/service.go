@@ -24,6 +24,8 @@ type Service struct {
 	// Follow is called in each transaction that changes what an organization may do with apps,
 	// after the change; nil: no sites follow it.
 	Follow func(ctx context.Context, tx *db.Tx, organizationID string) error
+	// Withdraw deletes the invite to an address that a member is about to get; nil: there are no invites.
+	Withdraw func(ctx context.Context, tx *db.Tx, by access.Caller, organizationID, email string) error
 	// Shown appends a member as the API shows one, for events; nil: there are none.
 	Shown func([]byte, Membership) []byte
 
