@@ -63,6 +63,9 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		if err := s.useUp(ctx, tx, o); err != nil {
 			return err
 		}
+		if err := s.prove(ctx, tx, c, o); err != nil {
+			return err
+		}
 		m, err := s.orgs().InsertMember(ctx, tx, c, joining(o, org.User{Email: o.TargetEmail}))
 		if err != nil {
 			return err
@@ -74,6 +77,14 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 		return s.accepted(ctx, tx, c, o)
 	})
 	return joined, err
+}
+
+// prove notes that an address is the caller's, if they have the link that was mailed to it.
+func (s Service) prove(ctx context.Context, tx *db.Tx, c access.Caller, o Opened) error {
+	if o.way != mailed {
+		return nil
+	}
+	return s.orgs().ProveSelf(ctx, tx, c.UserID)
 }
 
 // DeclineMine removes an invite to the caller's own address, which may take its token as AcceptMine does.
@@ -99,15 +110,19 @@ func (s Service) findMine(ctx context.Context, tx *db.Tx, c access.Caller, id, t
 	if err != nil {
 		return Opened{}, err
 	}
-	if !u.IsEmailVerified {
-		if t, ok := readToken(token); !ok || t.id.String() != id {
-			return Opened{}, access.ErrNotFound
-		}
-		if o, err := s.open(ctx, tx, token); o.ID == "" || err != nil && !IsKnownUser(err) {
-			return Opened{}, err
-		}
+	if u.IsEmailVerified {
+		return s.findTo(ctx, tx, u.Email, id)
 	}
-	return s.findTo(ctx, tx, u.Email, id)
+	if t, ok := readToken(token); !ok || t.id.String() != id {
+		return Opened{}, access.ErrNotFound
+	}
+	byLink, err := s.open(ctx, tx, token)
+	if byLink.ID == "" || err != nil && !IsKnownUser(err) {
+		return Opened{}, err
+	}
+	o, err := s.findTo(ctx, tx, u.Email, id)
+	o.way = byLink.way
+	return o, err
 }
 
 // findTo finds an invite to an address.

@@ -170,6 +170,31 @@ func (s Service) ChangeAddress(ctx context.Context, tx *db.Tx, by access.Caller,
 	return u, s.recordUser(ctx, tx, by, u, changes)
 }
 
+// Prove notes inside Keys.Change that the address of a user is theirs. The first time, if they were made by
+// a link that anybody may have had, all that was got with that link ends.
+func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
+	u, err := findStanding(ctx, tx, userID)
+	if err != nil || u.verified {
+		return err
+	}
+	if u.handed {
+		if err := s.Keys.RevokeAll(ctx, tx, by, userID); err != nil {
+			return err
+		}
+	}
+	return markVerified(ctx, tx, userID)
+}
+
+// ProveSelf is Prove for a user who is signed in and shall stay so: of one whom a link that anybody may have had has made,
+// it notes nothing.
+func (s Service) ProveSelf(ctx context.Context, tx *db.Tx, userID int64) error {
+	u, err := findStanding(ctx, tx, userID)
+	if err != nil || u.handed {
+		return err
+	}
+	return markVerified(ctx, tx, userID)
+}
+
 // withdraw deletes the invites to a user's address in their organizations: nobody could accept them.
 func (s Service) withdraw(ctx context.Context, tx *db.Tx, by access.Caller, u User) error {
 	if s.Withdraw == nil {

@@ -249,21 +249,6 @@ func (s Service) Join(ctx context.Context, tx *db.Tx, by access.Caller, j Joinin
 	return s.join(ctx, tx, by, j)
 }
 
-// Prove notes inside Keys.Change that the address of a user is theirs. The first time, if they were made by
-// a link that anybody may have had, all that was got with that link ends.
-func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID int64) error {
-	u, err := findStanding(ctx, tx, userID)
-	if err != nil || u.verified {
-		return err
-	}
-	if u.handed {
-		if err := s.Keys.RevokeAll(ctx, tx, by, userID); err != nil {
-			return err
-		}
-	}
-	return markVerified(ctx, tx, userID)
-}
-
 // ensureUser returns the user who has the draft's address; if there is none, it makes
 // one of the draft.
 func (s Service) ensureUser(ctx context.Context, tx *db.Tx, draft User) (User, error) {

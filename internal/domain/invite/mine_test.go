@@ -1,0 +1,52 @@
+package invite_test
+
+import (
+	"testing"
+
+	"foyer/internal/domain/access"
+)
+
+// Whoever is signed in and accepts by a mailed link has shown that the address is theirs. A link that was passed on by hand
+// shows nothing, and somebody whom such a link has made keeps the key that they are signed in with.
+func TestMailedLinkVerifiesWhoIsSignedIn(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		other := r.newOrg("Other")
+		host := r.join(other, "owner@other.example", access.Owner)
+		byOperator := func(email string) access.Caller { return r.join(other, email, access.Member) }
+		byHand := func(email string) access.Caller {
+			a := r.accept(r.handed(r.invite(r.owner, draft(email))))
+			return access.Caller{UserID: a.User.ID, Scope: access.All}
+		}
+		for email, c := range map[string]struct {
+			made             func(email string) access.Caller
+			host             access.Caller
+			mailed, verifies bool
+		}{
+			"ada@x.example": {byOperator, r.owner, true, true},
+			"ben@x.example": {byOperator, r.owner, false, false},
+			"cyd@x.example": {byHand, host, true, false},
+		} {
+			caller := c.made(email)
+			key, secret, err := r.invites.Keys.Create(r.Context(), access.Draft{UserID: caller.UserID, Scope: access.All})
+			if err != nil {
+				r.Fatal(err)
+			}
+			caller.KeyID = key.ID
+			i := r.invite(c.host, draft(email))
+			token := r.mailedToken(i)
+			if !c.mailed {
+				token = r.handed(i)
+			}
+			if _, err := r.invites.AcceptMine(r.Context(), caller, i.ID, token); err != nil {
+				r.Errorf("%s: %v", email, err)
+			}
+			if u, err := r.orgs.Self(r.Context(), caller); err != nil || u.IsEmailVerified != c.verifies {
+				r.Errorf("%s: %+v, %v", email, u, err)
+			}
+			if _, err := r.invites.Keys.Identify(r.Context(), secret); err != nil {
+				r.Errorf("%s: %v", email, err)
+			}
+		}
+	})
+}
