@@ -224,13 +224,13 @@ func (s Service) confirm(ctx context.Context, tx *db.Tx, by access.Caller, u org
 
 // undo gives a user back the address that they had before a change, and any later one. Whoever asked
 // for it was not them, and had a key or a session of theirs: all of these end.
-func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) error {
+func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, c Change) (err error) {
 	if c.Done {
-		if _, err := s.Organizations.ChangeAddress(ctx, tx, by, u, c.OldEmail, true); err != nil {
+		if u, err = s.Organizations.ChangeAddress(ctx, tx, by, u, c.OldEmail, true); err != nil {
 			return err
 		}
 	}
-	if err := s.SignIn.UnlinkSince(ctx, tx, u.ID, c.createdAt); err != nil {
+	if _, err := s.SignIn.UnlinkSince(ctx, tx, by, u, c.createdAt); err != nil {
 		return err
 	}
 	if err := s.Keys.RevokeAll(ctx, tx, by, u.ID); err != nil {

@@ -140,6 +140,17 @@ func (r *rig) want(kind fault.Kind, err error) {
 	}
 }
 
+// wantRecorded wants an entry by somebody about a change.
+func (r *rig) wantRecorded(by access.Caller, scope activity.Scope, change string) {
+	r.t.Helper()
+	all := must[page.Found[activity.Stored]](r.t)(activity.List(r.t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))
+	if !slices.ContainsFunc(all.Items, func(e activity.Stored) bool {
+		return e.Scope == scope && e.Verb == activity.Updated && e.User.ID == by.UserID && strings.Contains(e.Changes, change)
+	}) {
+		r.t.Errorf("not recorded: %+v", all.Items)
+	}
+}
+
 func (r *rig) begin(c access.Caller) (session string, id int64) {
 	r.t.Helper()
 	session = must[string](r.t)(r.Keys.BeginSession(r.t.Context(), access.SessionDraft{UserID: c.UserID, Method: access.ByMail}))
@@ -176,12 +187,7 @@ func TestAddressIsChangedByItsLink(t *testing.T) {
 		for _, wrong := range []string{"", "x", links["ada@new.example"] + "A", links["ada@x.example"][:40]} {
 			r.want(fault.NotFound, r.use(wrong))
 		}
-		all := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, activity.Filter{OrganizationID: r.org.ID}, page.First))
-		if !slices.ContainsFunc(all.Items, func(e activity.Stored) bool {
-			return e.Scope == activity.Membership && e.Verb == activity.Updated && e.User.ID == ada.UserID && strings.Contains(e.Changes, "ada@new.example")
-		}) {
-			t.Errorf("not recorded: %+v", all.Items)
-		}
+		r.wantRecorded(ada, activity.Membership, "ada@new.example")
 	})
 }
 
@@ -313,6 +319,7 @@ func TestAddressIsGivenBack(t *testing.T) {
 		for _, used := range []string{undo, second} {
 			r.want(fault.NotFound, r.use(used))
 		}
+		r.wantRecorded(ada, activity.Session, `"field":"identity_provider","before":"https://login.example","after":null`)
 		_, err = r.SignIn.ByProvider(t.Context(), oidc.Claims{Issuer: "https://login.example", Subject: "thief"}, access.SessionDraft{})
 		r.want(fault.Denied, err)
 

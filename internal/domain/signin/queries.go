@@ -62,13 +62,9 @@ func insertIdentity(ctx context.Context, tx *db.Tx, p oidc.Claims, userID int64,
 	return db.Exec(ctx, tx, `INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)`, p.Issuer, p.Subject, userID, at)
 }
 
-func deleteIdentitiesSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2`, userID, since)
-}
-
 // deleteIdentities returns the issuers of those that it deletes.
-func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `DELETE FROM identities WHERE user_id = $1 RETURNING issuer`, userID)
+func deleteIdentities(ctx context.Context, tx *db.Tx, userID int64, since time.Time) ([]string, error) {
+	return db.All(ctx, tx, db.Value[string], `DELETE FROM identities WHERE user_id = $1 AND created_at >= $2 RETURNING issuer`, userID, since)
 }
 
 // found is a user with an address.

@@ -281,15 +281,8 @@ func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n 
 		return 0, err
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		issuers, err := deleteIdentities(ctx, tx, user.ID)
-		if err != nil {
+		if n, err = s.UnlinkSince(ctx, tx, by, user, time.Time{}); err != nil {
 			return err
-		}
-		n = len(issuers)
-		for _, issuer := range issuers {
-			if err := s.Organizations.RecordSignIn(ctx, tx, by, user, activity.Updated, activity.Changed(providerField, issuer, nil)); err != nil {
-				return err
-			}
 		}
 		return s.Keys.RemoveSessionsBy(ctx, tx, by, user.ID, access.ByProvider)
 	})
@@ -297,9 +290,15 @@ func (s Service) Unlink(ctx context.Context, by access.Caller, email string) (n 
 }
 
 // UnlinkSince parts a user, inside a transaction, from the accounts at the identity provider that they
-// first signed in by since a time.
-func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) error {
-	return deleteIdentitiesSince(ctx, tx, userID, since)
+// first signed in by since a time, and records that.
+func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, by access.Caller, u org.User, since time.Time) (n int, err error) {
+	issuers, err := deleteIdentities(ctx, tx, u.ID, since)
+	for _, issuer := range issuers {
+		if err := s.Organizations.RecordSignIn(ctx, tx, by, u, activity.Updated, activity.Changed(providerField, issuer, nil)); err != nil {
+			return 0, err
+		}
+	}
+	return len(issuers), err
 }
 
 // speaksFor reports whether the provider is believed about an address.
