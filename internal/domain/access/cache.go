@@ -114,12 +114,13 @@ func (k *Keys) identify(ctx context.Context, c credential) (*Identity, error) {
 	return id, nil
 }
 
-// OwnerOf is whose key it is, even if it has expired; 0: nobody's.
-func (k *Keys) OwnerOf(ctx context.Context, key string) (userID int64, err error) {
-	if userID, err = ownerOf(ctx, k.DB, hashOf(key)); errors.Is(err, db.ErrNoRow) {
-		return 0, nil
+// Find finds a key, even if it has expired; the zero Key: there is none.
+func (k *Keys) Find(ctx context.Context, key string) (Key, error) {
+	found, err := findKeyByHash(ctx, k.DB, hashOf(key))
+	if errors.Is(err, db.ErrNoRow) {
+		err = nil
 	}
-	return userID, err
+	return found, err
 }
 
 var errBadKey = fault.New(fault.AuthenticationFailed, "The API key is not valid: it may be mistyped, expired or revoked.")

@@ -168,9 +168,9 @@ func findCredential(ctx context.Context, tx *db.Tx, c Caller) error {
 	return err
 }
 
-// ownerOf is whose key it is that has a hash, whether it has expired or not.
-func ownerOf(ctx context.Context, q db.Querier, h hash) (userID int64, err error) {
-	return db.One(ctx, q, db.Value[int64], `SELECT user_id FROM keys WHERE hash = $1`, h.String())
+// findKeyByHash finds a key, whether it has expired or not.
+func findKeyByHash(ctx context.Context, q db.Querier, h hash) (Key, error) {
+	return db.One(ctx, q, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE hash = $1`, h.String())
 }
 
 // findKey returns ErrNoRow if there is no such key.

@@ -26,10 +26,11 @@ const (
 	anotherAccount reason = "the address belongs to another account at the identity provider"
 )
 
-// failure is a sign-in that failed, and whose it would have been; 0: nobody's.
+// failure is a sign-in that failed.
 type failure struct {
-	userID int64
-	reason reason
+	userID  int64  // whose it would have been; 0: nobody's
+	boundTo string // the one organization that it would have opened; "": all of the user's
+	reason  reason
 }
 
 // note records the first failure of an hour and user at once, and counts the others.
@@ -56,7 +57,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 			return err
 		}
 		changes := []activity.Change{activity.Changed("method", nil, d.Method), activity.Changed("reason", nil, f.reason)}
-		return s.recordFailure(ctx, tx, d, f.userID, changes)
+		return s.recordFailure(ctx, tx, d, access.Key{UserID: f.userID, OrganizationID: f.boundTo}, changes)
 	})
 }
 
@@ -95,17 +96,18 @@ func (s Service) reportFailures(ctx context.Context, tx *db.Tx, counted failures
 	if err := deleteFailures(ctx, tx, counted.userID); err != nil || counted.others == 0 {
 		return err
 	}
-	return s.recordFailure(ctx, tx, access.SessionDraft{}, counted.userID, []activity.Change{activity.Changed("count", nil, counted.others)})
+	return s.recordFailure(ctx, tx, access.SessionDraft{}, access.Key{UserID: counted.userID}, []activity.Change{activity.Changed("count", nil, counted.others)})
 }
 
-// recordFailure writes an entry under the user whose sign-in it would have been.
-func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionDraft, userID int64, changes []activity.Change) error {
-	u, err := s.Organizations.User(ctx, tx, userID)
+// recordFailure writes an entry under the user whose sign-in it would have been, where the key would have opened
+// something.
+func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionDraft, key access.Key, changes []activity.Change) error {
+	u, err := s.Organizations.User(ctx, tx, key.UserID)
 	if err != nil {
 		return err
 	}
-	d.UserID = userID
-	return s.Keys.Record(ctx, tx, access.Key{UserID: userID}, s.Keys.By(d, 0).Did(activity.Entry{
+	d.UserID = key.UserID
+	return s.Keys.Record(ctx, tx, key, s.Keys.By(d, 0).Did(activity.Entry{
 		Scope: activity.Session, Verb: activity.SignInFailed, Name: u.Email, Changes: changes,
 	}))
 }

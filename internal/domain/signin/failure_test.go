@@ -201,9 +201,27 @@ func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
 		if n := len(r.sessions()); n != 1 {
 			t.Errorf("%d entries", n)
 		}
+		in := r.org
 		r.org = other
 		if n := len(r.sessions()); n != 0 {
 			t.Errorf("%d entries elsewhere", n)
+		}
+
+		ada := r.join("ada@x.example", false, false)
+		_, bound, err := r.Keys.Create(t.Context(), access.Draft{UserID: ada.ID, OrganizationID: other.ID, Scope: access.All, ExpiresIn: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(time.Hour)
+		if _, err := r.ByKey(t.Context(), bound, access.SessionDraft{}); err == nil {
+			t.Fatal("signed in")
+		}
+		if n := len(r.sessions()); n != 1 {
+			t.Errorf("%d entries where the key is bound to", n)
+		}
+		r.org = in
+		if n := len(r.sessions()); n != 1 {
+			t.Errorf("%d entries where it is not", n)
 		}
 	})
 }

@@ -141,7 +141,7 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 		return s.useGuestLink(ctx, token, d)
 	}
 	if l, err := s.open(ctx, s.DB, token, ""); err != nil { // so that a wrong link costs no transaction
-		return Entered{}, cmp.Or(s.note(ctx, failure{l.userID, expiredLink}, d), err)
+		return Entered{}, cmp.Or(s.note(ctx, failure{userID: l.userID, reason: expiredLink}, d), err)
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
 		l, err := s.open(ctx, tx, token, tx.ForUpdate)
@@ -219,8 +219,8 @@ func (s Service) ByKey(ctx context.Context, key string, d access.SessionDraft) (
 	d.Method = access.ByKey
 	id, err := s.Keys.Identify(ctx, key)
 	if fault.Is(err, fault.AuthenticationFailed) {
-		userID, failed := s.Keys.OwnerOf(ctx, key)
-		return "", cmp.Or(failed, s.note(ctx, failure{userID, expiredKey}, d), err)
+		expired, failed := s.Keys.Find(ctx, key)
+		return "", cmp.Or(failed, s.note(ctx, failure{expired.UserID, expired.OrganizationID, expiredKey}, d), err)
 	}
 	if err != nil {
 		return "", err
