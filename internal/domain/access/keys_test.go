@@ -88,6 +88,18 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	})
 }
 
+// waitForAnother returns once another transaction waits for this one, or is done.
+func waitForAnother(t *testing.T, d *db.DB, url string, done chan error) (err error) {
+	t.Helper()
+	for waiting := 0; waiting == 0 && len(done) == 0 && err == nil; {
+		if waiting, _ = d.Waits(); strings.HasPrefix(url, "postgres:") {
+			waiting, err = db.One(t.Context(), d, db.Value[int], `
+				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+	}
+	return err
+}
+
 // A key that is bound to an organization is not made beside the end of its user's membership, which would not revoke it.
 func TestCreateOwnWhileRemoved(t *testing.T) {
 	t.Parallel()
@@ -107,15 +119,8 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 				return err
 			}
 			create()
-			for waiting := 0; waiting == 0 && len(made) == 0; {
-				var err error
-				if waiting, _ = k.DB.Waits(); strings.HasPrefix(url, "postgres:") {
-					waiting, err = db.One(t.Context(), k.DB, db.Value[int], `
-						SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-				}
-				if err != nil {
-					return err
-				}
+			if err := waitForAnother(t, k.DB, url, made); err != nil {
+				return err
 			}
 			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, userID)
 		})

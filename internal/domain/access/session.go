@@ -102,19 +102,15 @@ func (k *Keys) BeginSession(ctx context.Context, d SessionDraft) (token string, 
 
 // InsertSession is BeginSession inside a transaction.
 func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (token string, err error) {
-	if d.KeyID != 0 {
-		if _, err := findKey(ctx, tx, d.KeyID); errors.Is(err, db.ErrNoRow) {
-			return "", errBadKey // revoked since it was looked up
-		} else if err != nil {
-			return "", err
-		}
-	}
 	d.UserAgent = strings.ToValidUTF8(strings.ReplaceAll(d.UserAgent, "\x00", ""), "\uFFFD")
 	if len(d.UserAgent) > maxUserAgent {
 		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
 	}
 	token = newSession()
 	id, err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now())
+	if errors.Is(err, db.ErrReference) {
+		return "", errBadKey // revoked since it was looked up
+	}
 	if err != nil {
 		return "", err
 	}

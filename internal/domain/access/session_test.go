@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +138,32 @@ func TestSessionOfAKey(t *testing.T) {
 		}
 		if _, err := here.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[1]}); !fault.Is(err, fault.AuthenticationFailed) {
 			t.Errorf("a session begins with a revoked key: %v", err)
+		}
+	})
+}
+
+// A key that is being revoked begins no session.
+func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		k := NewKeys(dbtest.Open(t, url))
+		userID, ids := withKeys(t, k, 0)
+		begun := make(chan error, 1)
+		begin := sync.OnceFunc(func() {
+			go func() {
+				_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
+				begun <- err
+			}()
+		})
+		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if err := k.RevokeAll(ctx, tx, Caller{}, userID); err != nil {
+				return err
+			}
+			begin()
+			return waitForAnother(t, k.DB, url, begun)
+		})
+		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
+			t.Errorf("%v, %v", err, refused)
 		}
 	})
 }
