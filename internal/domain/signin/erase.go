@@ -9,6 +9,7 @@ import (
 
 // EraseUser removes how a person signs in: whoever signed in as them no longer can.
 func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
+	lockUser(tx, p.UserID)
 	for _, query := range []string{
 		`DELETE FROM identities WHERE user_id = $1`,
 		`DELETE FROM signin_links WHERE user_id = $1`,

@@ -3,7 +3,6 @@ package signin
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"foyer/internal/domain/access"
@@ -40,7 +39,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 	}
 	now := s.DB.Now()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		db.Lock(tx, "sign-in failures of "+strconv.FormatInt(f.userID, 10))
+		lockUser(tx, f.userID)
 		counted, err := findFailures(ctx, tx, f.userID)
 		switch {
 		case err == nil && now.Before(counted.since.Add(failuresTime)):
@@ -80,7 +79,7 @@ func (s Service) ReportFailures(ctx context.Context) error {
 
 func (s Service) reportDue(ctx context.Context, userID int64, before time.Time) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		db.Lock(tx, "sign-in failures of "+strconv.FormatInt(userID, 10))
+		lockUser(tx, userID)
 		counted, err := findFailures(ctx, tx, userID)
 		if errors.Is(err, db.ErrNoRow) || err == nil && counted.since.After(before) {
 			return nil // another server was first

@@ -2,8 +2,10 @@ package signin
 
 import (
 	"context"
+	"strconv"
 	"time"
 
+	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/oidc"
 )
@@ -38,9 +40,19 @@ type link struct {
 
 func (l *link) fields() []any { return []any{&l.hash, &l.userID, &l.email, &l.mailed, &l.expiresAt} }
 
+// lockUser makes others wait who store something that shows the address of a user, or erase them.
+func lockUser(tx *db.Tx, userID int64) { db.Lock(tx, "sign-in of "+strconv.FormatInt(userID, 10)) }
+
+// insertLink fails with access.ErrNotFound if the user has not the address any more.
 func insertLink(ctx context.Context, tx *db.Tx, l link) error {
-	return db.Exec(ctx, tx, `INSERT INTO signin_links (hash, user_id, email, mailed, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-		l.hash, l.userID, l.email, l.mailed, l.expiresAt)
+	lockUser(tx, l.userID)
+	n, err := db.Changed(ctx, tx, `
+		INSERT INTO signin_links (hash, user_id, email, mailed, expires_at)
+		SELECT $1, id, email, $4, $5 FROM users WHERE id = $2 AND email = $3`, l.hash, l.userID, l.email, l.mailed, l.expiresAt)
+	if err == nil && n == 0 {
+		return access.ErrNotFound
+	}
+	return err
 }
 
 // findLink finds a link to a user whose address is still the one that it was made for.

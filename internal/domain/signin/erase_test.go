@@ -1,0 +1,50 @@
+package signin_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// A link that is made while its user is being erased keeps no address of theirs.
+func TestLinkBesideErasing(t *testing.T) {
+	each(t, func(r *rig) {
+		r.join("ada@x.example", false, false)
+		made := make(chan error, 1)
+		link := sync.OnceFunc(func() {
+			go func() {
+				_, _, err := r.Link(r.t.Context(), access.Caller{}, "ada@x.example")
+				made <- err
+			}()
+		})
+		orgs := r.Organizations
+		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
+			if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // what was to be deleted is by then
+				return err
+			}
+			link()
+			for waiting := 0; waiting == 0 && len(made) == 0; {
+				var sqlite error
+				waiting, sqlite = db.One(r.t.Context(), r.DB, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+				if sqlite != nil {
+					waiting, _ = r.DB.Waits()
+				}
+			}
+			return nil
+		})
+		if _, err := orgs.EraseUser(r.t.Context(), access.Caller{}, "ada@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-made; !fault.Is(err, fault.NotFound) {
+			r.t.Error(err)
+		}
+		if n := r.count("signin_links"); n != 0 {
+			r.t.Errorf("%d links are left", n)
+		}
+	})
+}
