@@ -61,7 +61,7 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 // try sends an event once, and sets how that went.
 func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 	began := s.DB.Now()
-	d.TriedAt = began
+	d.TriedAt, d.wasDue = began, d.DueAt
 	d.Attempts++
 	d.Status, d.Error = s.send(ctx, w, *d)
 	d.Duration = s.DB.Now().Sub(began)

@@ -299,7 +299,7 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 		} else if err != nil {
 			return err
 		}
-		d.State, d.Attempts, d.DueAt = Pending, 0, s.DB.Now()
+		d.State, d.Attempts, d.DueAt, d.wasDue = Pending, 0, s.DB.Now(), d.DueAt
 		if err := access.KeepAnswer(ctx, tx, d); err != nil {
 			return err
 		}

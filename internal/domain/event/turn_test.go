@@ -129,6 +129,32 @@ func TestSwitchedOffInABatch(t *testing.T) {
 	})
 }
 
+// What is redelivered while it is tried is sent again, however the try ends.
+func TestRedeliverInATry(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		to.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) })
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(time.Minute)
+		first := r.deliveries(w.ID)[0]
+		to.set(func(answer http.ResponseWriter, _ *http.Request) {
+			r.pass(time.Second)
+			if _, err := r.Redeliver(r.Context(), r.caller, w.ID, first.ID); err != nil {
+				r.Error(err)
+			}
+			answer.WriteHeader(http.StatusBadGateway)
+		})
+		r.send(r.Service)
+		to.set(nil)
+		r.send(r.Service)
+		if d := r.deliveries(w.ID)[0]; d.State != Delivered || d.Attempts != 1 {
+			r.Errorf("%+v", d)
+		}
+	})
+}
+
 // Many entries that a webhook does not want are passed over, as far as one batch looks at a time.
 func TestManyThatAreNotWanted(t *testing.T) {
 	each(t, func(r rig) {

@@ -202,7 +202,8 @@ type Delivery struct {
 	DueAt     time.Time // zero: there is no further try
 
 	organizationID string
-	event          Event // what is sent; zero: it is read when it is tried
+	wasDue         time.Time // DueAt, before it was changed
+	event          Event     // what is sent; zero: it is read when it is tried
 }
 
 // newDelivery is an event that has not been sent to a webhook yet.
