@@ -72,7 +72,7 @@ func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 		d.State, d.DueAt = Failed, time.Time{}
 	default:
 		pause := pauses[d.Attempts-1]
-		d.DueAt = began.Add(pause + rand.N(pause/10)) // so that what failed together does not come back together
+		d.DueAt = s.DB.Now().Add(pause + rand.N(pause/10)) // so that what failed together does not come back together
 	}
 }
 

@@ -155,6 +155,23 @@ func TestRedeliverInATry(t *testing.T) {
 	})
 }
 
+// The next try comes a pause after the last one has ended, however long that took.
+func TestPauseAfterATimeout(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		to.set(func(answer http.ResponseWriter, _ *http.Request) {
+			r.pass(timeLimit)
+			answer.WriteHeader(http.StatusBadGateway)
+		})
+		w := r.webhook(to.URL, "app.*")
+		r.happen(1)
+		r.send(r.Service)
+		if d := r.deliveries(w.ID)[0]; d.DueAt.Before(r.DB.Now().Add(pauses[0])) {
+			r.Errorf("%+v", d)
+		}
+	})
+}
+
 // Many entries that a webhook does not want are passed over, as far as one batch looks at a time.
 func TestManyThatAreNotWanted(t *testing.T) {
 	each(t, func(r rig) {
