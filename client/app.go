@@ -118,7 +118,7 @@ func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, 
 type Upgrade struct {
 	AppPatch
 	// Version is the number of a version that the server holds.
-	Version int64 `json:"version,omitempty"`
+	Version *int64 `json:"version,omitempty"`
 	// AcceptChanged takes a tag even if it was moved since it was installed.
 	AcceptChanged bool `json:"accept_changed,omitempty"`
 }

@@ -61,7 +61,7 @@ type Webhook struct {
 // WebhookPatch is what to set in a webhook, or to make one with. What is nil is left as it is.
 type WebhookPatch struct {
 	URL         *string  `json:"url,omitempty"`
-	Events      []string `json:"events,omitempty"` // types, or all of a kind as app.*
+	Events      []string `json:"events,omitzero"` // types, or all of a kind as app.*
 	Description *string  `json:"description,omitempty"`
 	Enabled     *bool    `json:"enabled,omitempty"`
 }

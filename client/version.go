@@ -57,8 +57,8 @@ func (o *Organization) ReviewUpgrade(ctx context.Context, id int64, to Upgrade) 
 	if to.Tag != nil {
 		set(query, "tag", *to.Tag)
 	}
-	if to.Version != 0 {
-		query.Set("version", strconv.FormatInt(to.Version, 10))
+	if to.Version != nil {
+		query.Set("version", strconv.FormatInt(*to.Version, 10))
 	}
 	if to.AcceptChanged {
 		query.Set("accept_changed", "true")

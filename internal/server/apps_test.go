@@ -142,12 +142,12 @@ func TestSource(t *testing.T) {
 			!strings.Contains(dotted.body, `"description":"D"`) {
 			t.Errorf("keys with a dot: %+v", dotted)
 		}
-		back := must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: 1}))
+		back := must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))}))
 		again := must[client.AppSource](t)(s.GetSource(t.Context(), back.ID))
 		if *again.Bundle != *first.Bundle || len(again.Source) != 2 {
 			t.Errorf("back at %+v", again)
 		}
-		_, err = s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: 99})
+		_, err = s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(99))})
 		refused(t, err, http.StatusBadRequest, "invalid_input", "version")
 	})
 }

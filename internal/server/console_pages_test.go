@@ -100,7 +100,7 @@ func furnishFully(t *testing.T, s *running) {
 		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: client.FileEdits{"readme.md": new(strconv.Itoa(n))}}))
 	}
 	tag(1)
-	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: 1})) // none of the newest versions is the current one
+	must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(1))})) // none of the newest versions is the current one
 	if _, _, err := s.CheckForUpdates(t.Context(), app.ID); err != nil {
 		t.Fatal(err)
 	}

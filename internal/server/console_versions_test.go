@@ -84,7 +84,7 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 			text := "export const x = " + strconv.Itoa(i)
 			must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
 		}
-		must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: 2}))
+		must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{Version: new(int64(2))}))
 		v := visit(t, s, s.key)
 		v.want(200, "leaves those edits behind", v.get("/console/@current/apps/"+itoa(app.ID)))
 	})

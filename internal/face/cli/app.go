@@ -297,13 +297,17 @@ func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal
 // move says which version an app is to go to.
 type move struct {
 	anApp
-	Tag           *string `xor:"to" help:"The tag to go to, if not the newest."`
-	Version       int64   `name:"to" xor:"to" placeholder:"N" help:"The number of a version that the server holds."`
-	AcceptChanged bool    `help:"Take the tag even if it was moved since it was installed."`
+	Tag           string `xor:"to" help:"The tag to go to, if not the newest."`
+	Version       *int64 `name:"to" xor:"to" placeholder:"N" help:"The number of a version that the server holds."`
+	AcceptChanged bool   `help:"Take the tag even if it was moved since it was installed."`
 }
 
 func (m move) upgrade() client.Upgrade {
-	return client.Upgrade{AppPatch: client.AppPatch{Tag: m.Tag}, Version: m.Version, AcceptChanged: m.AcceptChanged}
+	to := client.Upgrade{Version: m.Version, AcceptChanged: m.AcceptChanged}
+	if m.Tag != "" {
+		to.Tag = &m.Tag
+	}
+	return to
 }
 
 type appUpgrade struct {
@@ -320,7 +324,7 @@ func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *termin
 		switch {
 		case err != nil || c.DryRun:
 			return app, err
-		case app.URL == "" && c.Tag == nil && c.Version == 0:
+		case app.URL == "" && c.Tag == "" && c.Version == nil:
 			fmt.Fprintln(to, "foyer: note: nothing has changed: it was not installed from a repository, so there is no newer version to ask for")
 			return app, nil
 		}

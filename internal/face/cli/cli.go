@@ -195,6 +195,9 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	if helped {
 		return nil
 	}
+	if err == nil {
+		err = checkGiven(parsed)
+	}
 	if err != nil {
 		c.JSON = c.JSON || wantsJSON(args)
 		return terminal.Misused(misunderstood(err))

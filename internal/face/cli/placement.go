@@ -49,10 +49,7 @@ type placing struct {
 
 func (p placing) patch() (client.PlacementPatch, error) {
 	config, err := values(p.Config)
-	patch := client.PlacementPatch{Enabled: p.Enabled, Position: p.Position, Config: config}
-	if p.Paths != nil {
-		patch.Paths = append([]string{}, *p.Paths...)
-	}
+	patch := client.PlacementPatch{Enabled: p.Enabled, Position: p.Position, Paths: given(p.Paths), Config: config}
 	if p.Follow {
 		patch.Version = client.Null()
 	}

@@ -1,7 +1,10 @@
 package cli
 
 import (
-	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/alecthomas/kong"
 
 	"foyer/client"
 	"foyer/internal/face/cli/terminal"
@@ -11,12 +14,12 @@ import (
 
 // ifMatch is of commands that change an object which others may have changed meanwhile.
 type ifMatch struct {
-	IfMatch givenText `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it; --etag of the get command shows it."`
+	IfMatch string `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it; --etag of the get command shows it."`
 }
 
 // once is of commands that may be run again.
 type once struct {
-	IdempotencyKey givenText `placeholder:"KEY" help:"Do it once, however often this is run with the same key within 24 hours."`
+	IdempotencyKey string `placeholder:"KEY" help:"Do it once, however often this is run with the same key within 24 hours."`
 }
 
 // dryRun is of commands whose change can be tried.
@@ -24,16 +27,24 @@ type dryRun struct {
 	DryRun bool `help:"Make all checks and show what would come of it, but change nothing."`
 }
 
-// givenText is a text that must not be empty: that of a variable which is not set would ask for nothing.
-type givenText string
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (t *givenText) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return errors.New("must not be empty")
+// checkGiven refuses a flag that is given with an empty text, as that of a variable which is not set: it would stand for
+// everything, or for another place. What is required is checked by who takes it, a text that may be cleared is a pointer,
+// and a setting of the server that is empty is not set.
+func checkGiven(c *kong.Context) error {
+	for _, p := range c.Path {
+		if f := p.Flag; f != nil && !f.Required && f.Target.Kind() == reflect.String && f.Target.String() == "" && c.Command() != "serve" {
+			return fmt.Errorf("--%s: must not be empty", f.Name)
+		}
 	}
-	*t = givenText(text)
 	return nil
+}
+
+// given is a list to set: an empty one is not nil.
+func given(list *[]string) []string {
+	if list == nil {
+		return nil
+	}
+	return append([]string{}, *list...)
 }
 
 // asks is what flags ask of a change.

@@ -147,10 +147,7 @@ func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.
 			return err
 		}
 	}
-	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled}
-	if c.Origins != nil {
-		patch.Origins = append([]string{}, *c.Origins...)
-	}
+	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins)}
 	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
 }
 

@@ -126,10 +126,10 @@ func showSecret(out *terminal.Output, w client.Webhook, what string) error {
 
 type webhookSet struct {
 	aWebhook
-	URL         *string  `name:"to" placeholder:"URL" help:"Where to send events."`
-	Events      []string `placeholder:"TYPE,…" help:"What to send, in place of all it is sent now."`
-	Description *string  `placeholder:"TEXT" help:"What it is for."`
-	Enabled     *bool    `help:"Whether events are sent: true or false."`
+	URL         *string   `name:"to" placeholder:"URL" help:"Where to send events."`
+	Events      *[]string `placeholder:"TYPE,…" help:"What to send, in place of all it is sent now."`
+	Description *string   `placeholder:"TEXT" help:"What it is for."`
+	Enabled     *bool     `help:"Whether events are sent: true or false."`
 
 	ifMatch
 	once
@@ -137,7 +137,7 @@ type webhookSet struct {
 
 // Run changes a webhook.
 func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	patch := client.WebhookPatch{URL: c.URL, Events: c.Events, Description: c.Description, Enabled: c.Enabled}
+	patch := client.WebhookPatch{URL: c.URL, Events: given(c.Events), Description: c.Description, Enabled: c.Enabled}
 	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
 }
 

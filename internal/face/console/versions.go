@@ -236,7 +236,7 @@ func (v *visit) onVersion(do func(id, version int64) (flash string, err error)) 
 
 func returnToVersion(v *visit) (next, error) {
 	then, err := v.onVersion(func(id, version int64) (string, error) {
-		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: version})
+		app, err := v.organization.UpgradeApp(v.ctx(), id, client.Upgrade{Version: &version})
 		return sentence("%s is now at version "+strconv.FormatInt(version, 10)+".", app.Name), err
 	})
 	then.path = v.appPath()
