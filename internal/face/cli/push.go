@@ -12,10 +12,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/cli/terminal"
 )
@@ -83,12 +83,17 @@ var pushes = terminal.View[pushed]{
 
 // send makes the folder's files those of the app, in one version.
 func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files, to io.Writer) (client.AppSource, error) {
+	c.Name = strings.TrimSpace(c.Name) // as the server does
 	declared := declaredName(files)
 	if c.Name != "" && declared != "" && c.Name != declared {
 		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
 	}
-	wanted := c.wanted(declared)
+	wanted := strings.TrimSpace(c.wanted(declared))
 	id, err := c.find(ctx, o, wanted)
+	if err == nil && id == 0 && c.Name != "" { // the last push gave it this name
+		wanted = c.Name
+		id, err = c.find(ctx, o, wanted)
+	}
 	if err != nil {
 		return client.AppSource{}, err
 	}
@@ -108,7 +113,7 @@ func (c appPush) create(ctx context.Context, o *client.Organization, wanted, dec
 	if declared != "" && declared != wanted {
 		return client.AppSource{}, fmt.Errorf("there is no app %s, and plugin.json would call a new one %s: name that with --app, or the id of an app", wanted, declared)
 	}
-	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: cmp.Or(c.Name, wanted), Source: files, Message: c.Message})
+	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: wanted, Source: files, Message: c.Message})
 	if err != nil {
 		return client.AppSource{}, err
 	}
@@ -167,7 +172,7 @@ func (c appPush) wanted(declared string) string {
 
 // find returns the id of the app; 0: the organization has none of that name.
 func (c appPush) find(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	if id, err := strconv.ParseInt(c.App, 10, 64); err == nil {
+	if id := patch.ID(c.App); id != 0 {
 		return id, nil
 	}
 	info, err := o.Get(ctx)

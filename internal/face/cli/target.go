@@ -8,6 +8,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/face/cli/admin"
 )
 
@@ -42,7 +43,7 @@ type found struct {
 
 // find returns the id of the thing that a person names: a number is an id.
 func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (int64, error) {
-	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
+	if id := patch.ID(name); id != 0 {
 		return id, nil
 	}
 	var ids []string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/cli/terminal"
 	"foyer/internal/face/wire"
@@ -121,7 +122,7 @@ func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 
 // id returns the id of the key: a number is one.
 func (c keyRevoke) id(ctx context.Context, d *server.Domain) (int64, error) {
-	if id, err := strconv.ParseInt(c.Key, 10, 64); err == nil {
+	if id := patch.ID(c.Key); id != 0 {
 		return id, nil
 	}
 	all, err := d.Keys.List(ctx)
