@@ -17,10 +17,11 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appTag names a state of an app: the same for the app alone and with its source.
-func appTag(p plugin.Plugin) wire.Tag {
+// appTag names a state of an app: the same for the app alone and with its source, which has a url.
+func (a *API) appTag(p plugin.Plugin) wire.Tag {
 	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
 	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
+	text = append(append(text, ' '), a.BaseURL...)
 	return wire.TagOf(append(append(text, ' '), p.OrganizationName...))
 }
 
@@ -68,9 +69,9 @@ func (a *API) appendObject(b []byte, object any, c access.Caller) []byte {
 func (a *API) tagOf(object any) wire.Tag {
 	switch o := object.(type) {
 	case plugin.Plugin:
-		return appTag(o)
+		return a.appTag(o)
 	case plugin.Sources:
-		return appTag(o.Plugin)
+		return a.appTag(o.Plugin)
 	case org.Organization:
 		return organizationTag(o)
 	case org.Mine:

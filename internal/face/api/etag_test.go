@@ -98,6 +98,20 @@ func TestETagIsShared(t *testing.T) {
 
 // A change of what is not as it was read is refused, after 403 and 404 and before the body is
 // looked at; what is as it was read is changed.
+// The url of a bundle is another one on a server with another base url.
+func TestETagOfABaseURL(t *testing.T) {
+	each(t, func(r *rig) {
+		id := r.app(`{"name":"Banner","plugin_type":"source"}`)
+		source := apps + id + "/source"
+		etag := r.etag(source)
+		moved := *r.api
+		moved.BaseURL = "https://moved.example.com"
+		if got := r.sendTo(r.serve(&moved), r.key, "GET", source, "", "If-None-Match", etag); got.status != 200 {
+			r.t.Errorf("%d for %s", got.status, etag)
+		}
+	})
+}
+
 func TestIfMatch(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, patches := r.objects()

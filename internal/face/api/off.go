@@ -19,7 +19,7 @@ func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -30,7 +30,7 @@ func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {

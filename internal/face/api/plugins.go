@@ -64,11 +64,11 @@ func (a *API) createPlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if dryrun.Is(r.Context()) {
 		p.ID = 0
 	}
-	return writePlugin(w, http.StatusCreated, p)
+	return a.writePlugin(w, http.StatusCreated, p)
 }
 
-func writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
-	return wire.WriteTagged(w, status, appTag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
+func (a *API) writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) error {
+	return wire.WriteTagged(w, status, a.appTag(p), func(b []byte) []byte { return AppendPlugin(b, p) })
 }
 
 func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -76,7 +76,7 @@ func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -88,7 +88,7 @@ func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {

@@ -20,7 +20,7 @@ func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.C
 	if age > 0 {
 		w.Header().Set("Age", strconv.Itoa(int(math.Ceil(age.Seconds()))))
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
@@ -34,7 +34,7 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	return writePlugin(w, http.StatusOK, p)
+	return a.writePlugin(w, http.StatusOK, p)
 }
 
 func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Caller) error {
