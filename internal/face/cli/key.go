@@ -103,8 +103,6 @@ func memberKeyID(ctx context.Context, o *client.Organization, name string) (int6
 type keyRevoke struct {
 	Key    string `arg:"" help:"Its id or name."`
 	Member bool   `help:"It is a member's key that is bound to the organization, for admins."`
-
-	ifMatch
 }
 
 // Run revokes a key.

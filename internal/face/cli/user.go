@@ -98,7 +98,6 @@ func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Out
 type userAccept struct {
 	Invite string `arg:"" help:"Its id."`
 
-	ifMatch
 	once
 }
 
@@ -113,8 +112,6 @@ func (c userAccept) Run(ctx context.Context, to *client.Client, out *terminal.Ou
 
 type userDecline struct {
 	Invite string `arg:"" help:"Its id."`
-
-	ifMatch
 }
 
 // Run declines an invite.
