@@ -25,6 +25,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ type Option func(*Client)
 // WithHTTPClient makes calls through h instead of a client that gives up after
 // two minutes.
 func WithHTTPClient(h *http.Client) Option {
-	return func(c *Client) { c.http = h }
+	return func(c *Client) { c.http = cmp.Or(h, c.http) }
 }
 
 // WithUserAgent sets the User-Agent header of every request.
