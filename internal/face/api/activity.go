@@ -39,6 +39,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 func activityFilter(r *http.Request) (app, user string, err error) {
 	q := r.URL.Query()
 	var faults fault.List
+	faults.Add(notEmpty(q, "app", "user"))
 	if app = q.Get("app"); app != "" && patch.ID(app) == 0 {
 		faults.Add(fault.Field(fault.Invalid, "app", "Must be the id of an app, a whole number."))
 	}

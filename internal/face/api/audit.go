@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,23 +38,32 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller)
 	return wire.WritePage(w, r, a.BaseURL, p, found, appendAudit)
 }
 
-// accepts reports whether a request names a media type as one that it takes.
+// accepts reports whether a request names a media type as one that it takes: q=0 is that it does not.
 func accepts(r *http.Request, mediaType string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		if name, _, err := mime.ParseMediaType(part); err == nil && name == mediaType {
+		name, params, err := mime.ParseMediaType(part)
+		q, errQ := strconv.ParseFloat(params["q"], 64)
+		if err == nil && name == mediaType && (errQ != nil || q > 0) {
 			return true
 		}
 	}
 	return false
 }
 
-func auditFilter(q url.Values) (f activity.Filter, err error) {
+// notEmpty refuses filters without a value.
+func notEmpty(q url.Values, names ...string) error {
 	var faults fault.List
-	for _, name := range []string{"scope", "activity", "user", "item_id", "key_id", "after", "since", "until"} {
+	for _, name := range names {
 		if q.Has(name) && q.Get(name) == "" {
 			faults.Add(fault.Field(fault.Invalid, name, "Must not be empty."))
 		}
 	}
+	return faults.Err()
+}
+
+func auditFilter(q url.Values) (f activity.Filter, err error) {
+	var faults fault.List
+	faults.Add(notEmpty(q, "scope", "activity", "user", "item_id", "key_id", "after", "since", "until"))
 	if text := q.Get("scope"); text != "" {
 		scope, err := activity.ParseScope("scope", text)
 		faults.Add(err)

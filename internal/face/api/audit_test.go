@@ -179,6 +179,9 @@ func TestAuditStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.app(`{"name":"Last"}`)
+		if got := r.send(r.key, "GET", "/activity", "", "Accept", "application/json, application/x-ndjson;q=0"); !strings.HasPrefix(got.body, `{"count":`) {
+			t.Errorf("lines are not wanted: %s", got.body)
+		}
 		lines := r.stream(r.key, "")
 		for i, line := range lines {
 			r.checker.CheckValue(t, "#/components/schemas/Audit", []byte(line))

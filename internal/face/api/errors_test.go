@@ -69,6 +69,8 @@ func TestErrors(t *testing.T) {
 			{"key by another spelling", r.key, "DELETE", "/api/users/@me/keys/01", "", 404, notFound},
 			{"key by a sign", r.key, "DELETE", "/api/users/@me/keys/%2B1", "", 404, notFound},
 			{"activity of an app by another spelling", r.key, "GET", apps + "activity?app=01", "", 400, validation("invalid_input", "Must be the id of an app, a whole number.", "app")},
+			{"activity of no app", r.key, "GET", apps + "activity?app=", "", 400, validation("invalid_input", "Must not be empty.", "app")},
+			{"activity of no user", r.key, "GET", apps + "activity?user=", "", 400, validation("invalid_input", "Must not be empty.", "user")},
 			{"activity of an app by a sign", r.key, "GET", apps + "activity?app=%2B1", "", 400, validation("invalid_input", "Must be the id of an app, a whole number.", "app")},
 			{"version that is empty", r.key, "POST", apps + "1/upgrade", `{"version":""}`, 400, validation("invalid_input", "Must be the number of a version.", "version")},
 			{"end before all times", r.key, "POST", "/api/users/@me/keys", `{"scopes":["*"],"expires_at":"0001-01-01T00:00:00Z"}`, 400, validation("invalid_input", "Must be a time like 2030-01-31T12:00:00Z.", "expires_at")},
