@@ -212,7 +212,7 @@ func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *te
 type appInstall struct {
 	From   string `arg:"" help:"The address of a git repository, or the name of an app of the catalog; - reads it from standard input."`
 	Tag    string `help:"The version, if not the newest."`
-	Name   string `help:"Its name here."`
+	Name   string `help:"Its name here, if it comes from a git repository."`
 	Global bool   `help:"Share it with all organizations."`
 
 	once
@@ -227,6 +227,9 @@ func (c appInstall) Run(ctx context.Context, o *client.Organization, out *termin
 	}
 	draft := client.AppDraft{PluginType: client.PluginCustom, URL: from, Name: c.Name, Tag: c.Tag, IsGlobal: c.Global}
 	if !strings.Contains(from, "://") {
+		if c.Name != "" {
+			return terminal.Misused(errors.New("--name is for a git repository: an app of the catalog has its name there"))
+		}
 		draft.PluginType, draft.URL, draft.Name = client.PluginRepository, "", from
 	}
 	app, err := o.CreateApp(ctx, draft)

@@ -17,6 +17,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/face/cli/terminal"
+	"foyer/internal/face/wire"
 )
 
 type inviteBulk struct {
@@ -175,6 +176,9 @@ func (c inviteBulk) readJSON(content []byte) (people team, err error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&all); err != nil {
 		return team{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if !wire.IsValue(content) {
+		return team{}, fmt.Errorf("%s: must be one list, in which no object has a name twice", c.File)
 	}
 	for _, one := range all {
 		one.InviteDraft.Level = client.Level(one.Level)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,6 +56,9 @@ type keyCreate struct {
 
 // Run makes a key.
 func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
+	if c.ExpiresIn > 0 && c.IdempotencyKey != "" {
+		return terminal.Misused(errors.New("--expires-in and --idempotency-key do not go together: run again, it would ask for a later end"))
+	}
 	draft := client.KeyDraft{Scopes: c.Scope, Name: c.Name}
 	if c.ExpiresIn > 0 {
 		draft.ExpiresAt = new(time.Now().Add(time.Duration(c.ExpiresIn)).UTC()) //nolint:forbidigo // the server, which has a clock of its own, refuses what has passed

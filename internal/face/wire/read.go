@@ -239,6 +239,9 @@ func parse(body []byte) (value, error) {
 	return value(bytes.Trim(body, space)), nil
 }
 
+// IsValue reports whether a text is one JSON value, in which no object has a name twice.
+func IsValue(text []byte) bool { return jsontext.Value(text).IsValid() }
+
 // readValue reads a value, an object member by member, as far as it is right.
 func readValue(d *jsontext.Decoder) error {
 	if d.PeekKind() != '{' {
