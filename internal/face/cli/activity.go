@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"strconv"
@@ -197,6 +198,9 @@ func showAfter(ctx context.Context, o *client.Organization, f client.AuditFilter
 func passes(err error) bool {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Status >= http.StatusInternalServerError || refused.Type == "server_error" || client.IsThrottled(err)
+	}
+	if _, unwritten := errors.AsType[*fs.PathError](err); unwritten { // its cause is a net.Error, too
+		return false
 	}
 	_, broken := errors.AsType[net.Error](err)
 	return broken || errors.Is(err, io.ErrUnexpectedEOF)
