@@ -75,13 +75,21 @@ func placeHere(v *visit) (next, error) {
 
 // place puts an app on a site: off, if it needs values that have no default.
 func (v *visit) place(site, app int64) (next, error) {
-	then := next{path: v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10), flash: "%s is on the site, and runs."}
 	draft := client.PlacementDraft{AppID: app}
 	placed, err := v.organization.PlaceApp(v.ctx(), site, draft)
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "required" {
-		draft.Enabled, then.flash = new(false), "%s is on the site, but off: give it the values that it needs."
+		draft.Enabled = new(false)
 		placed, err = v.organization.PlaceApp(v.ctx(), site, draft)
 	}
-	then.flash = sentence(then.flash, placed.Name)
-	return then, err
+	how := "and runs."
+	switch {
+	case !placed.Enabled:
+		how = "but off: give it the values that it needs."
+	case placed.Running == nil:
+		how = "but does not run."
+	}
+	return next{
+		path:  v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10),
+		flash: sentence("%s is on the site, "+how, placed.Name),
+	}, err
 }
