@@ -106,6 +106,15 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
 }
 
+// confirmed is what a browser sends of the review of several upgrades.
+func confirmed(review shown) []string {
+	form := []string{"do", "upgrade"}
+	for _, id := range regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(review.body, -1) {
+		form = append(form, "id", html.UnescapeString(id[1]))
+	}
+	return form
+}
+
 // Several apps are upgraded once it was shown what that changes; what is refused keeps none of the others back.
 func TestConsoleUpgradesSeveral(t *testing.T) {
 	t.Parallel()
@@ -147,11 +156,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 		if got := tags(); slices.Contains(got, "v2.0.0") {
 			t.Errorf("upgraded by a review: %v", got)
 		}
-		form = []string{"do", "upgrade"}
-		for _, id := range regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(review.body, -1) {
-			form = append(form, "id", id[1])
-		}
-		v.want(200, "2 upgraded</h1>", v.post(apps, form...))
+		v.want(200, "2 upgraded</h1>", v.post(apps, confirmed(review)...))
 		if got := tags(); !slices.Equal(got, []string{"v2.0.0", "v2.0.0", "v1.0.0"}) {
 			t.Errorf("upgraded to %v", got)
 		}
@@ -163,5 +168,35 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 			t.Errorf("then to %v", got)
 		}
 		v.want(400, "Choose at least one.", v.post(apps, "do", "review"))
+	})
+}
+
+// An upgrade that was reviewed is made of what was reviewed: if the app has changed meanwhile, the page says so.
+func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, upstreamtest.NewHost(t), "reviewed", "v1.0.0", "v1.1.0", "v1.2.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
+		v := visit(t, s, s.key)
+		const apps = "/console/@current/apps"
+		page := apps + "/" + itoa(app.ID) + "/upgrade"
+		alone := v.get(page+"?tag=v1.1.0").fill(t, "upgrade")
+		several := confirmed(v.post(apps, "do", "review", "id", itoa(app.ID)+" v1.1.0"))
+		to := func(tag string) {
+			t.Helper()
+			must[client.App](t)(s.UpgradeApp(t.Context(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &tag}}))
+		}
+		to("v1.2.0")
+		refused := v.post(page+"?tag=v1.1.0", alone...)
+		v.want(412, "Somebody else has changed the app since this page was opened.", refused)
+		v.want(412, "<bdi>v1.2.0</bdi> → <bdi>v1.1.0</bdi>", refused)
+		v.want(200, "Somebody else has changed the app since this page was opened.", v.post(apps, several...))
+		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != "v1.2.0" {
+			t.Errorf("at %s, which nobody has reviewed", got.Tag)
+		}
+		v.want(200, "Banner is now at v1.1.0.", v.post(page+"?tag=v1.1.0", refused.fill(t, "upgrade")...))
+		to("v1.0.0")
+		several = confirmed(v.post(apps, "do", "review", "id", itoa(app.ID)+" v1.1.0"))
+		v.want(200, "1 upgraded</h1>", v.post(apps, several...))
 	})
 }

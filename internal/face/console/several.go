@@ -68,6 +68,7 @@ type Upgrades struct {
 // upgradeRow is one of several upgrades.
 type upgradeRow struct {
 	App    client.App // as it was before
+	ETag   string     // as it was reviewed; "": it was not
 	Tag    string     // that it goes to
 	To     client.UpgradeReview
 	Fields []fieldChange
@@ -92,7 +93,7 @@ func (p Upgrades) Refused() (n int) {
 // Others is how many can be, or were.
 func (p Upgrades) Others() int { return len(p.Rows) - p.Refused() }
 
-// chosenUpgrades are those that the form names, each to the newest tag that was shown.
+// chosenUpgrades are those that the form names, each to the newest tag that was shown and, once reviewed, with its ETag.
 func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 	chosen := v.request.PostForm["id"]
 	if len(chosen) == 0 {
@@ -102,25 +103,16 @@ func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 		return nil, wrong("", "Choose at most "+strconv.Itoa(perPage)+" at a time.")
 	}
 	var rows []upgradeRow
-	filter := client.AppFilter{}
 	for _, item := range chosen {
 		text, tag, _ := strings.Cut(item, " ")
+		tag, etag, _ := strings.Cut(tag, " ")
 		id, err := number(text)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag})
-		filter.IDs = append(filter.IDs, id)
+		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag, ETag: etag})
 	}
-	found, err := v.organization.ListApps(v.ctx(), filter, client.Range{Limit: perPage})
-	for _, app := range found.Results {
-		for i := range rows {
-			if rows[i].App.ID == app.ID {
-				rows[i].App = app
-			}
-		}
-	}
-	return rows, err
+	return rows, nil
 }
 
 // reviewUpgrades shows what upgrades of the chosen apps would change, before they are confirmed.
@@ -132,8 +124,11 @@ func reviewUpgrades(v *visit) (next, error) {
 	failed := make([]error, len(rows))
 	forEach(len(rows), func(i int) {
 		row := &rows[i]
-		var err error
-		row.To, err = v.organization.ReviewUpgrade(v.ctx(), row.App.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		app, err := v.organization.With(client.ETag(&row.ETag)).GetApp(v.ctx(), row.App.ID)
+		if err == nil {
+			row.App = app
+			row.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		}
 		if row.Fault, failed[i] = refusalOf(err); err == nil {
 			row.Fields = fieldChanges(row.App.ConfigSchema, row.To.ConfigSchema)
 		}
@@ -150,7 +145,11 @@ func upgradeApps(v *visit) (next, error) {
 	}
 	for i := range rows {
 		row := &rows[i]
-		_, err := v.organization.UpgradeApp(v.ctx(), row.App.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		app, err := v.organization.GetApp(v.ctx(), row.App.ID)
+		if err == nil {
+			row.App = app
+			_, err = v.reviewed(row.ETag).UpgradeApp(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+		}
 		if row.Fault, err = refusalOf(err); err != nil {
 			return next{}, err
 		}
@@ -162,8 +161,11 @@ func upgradeApps(v *visit) (next, error) {
 // refusalOf is why the API did not do one of several things; an error if it would do none of them.
 func refusalOf(err error) (string, error) {
 	refused, ok := errors.AsType[*client.Error](err)
-	if ok && refused.Status != http.StatusUnauthorized {
-		return refused.Detail, nil
+	switch {
+	case !ok || refused.Status == http.StatusUnauthorized:
+		return "", err
+	case refused.Status == http.StatusPreconditionFailed:
+		return changedMeanwhile + ".", nil
 	}
-	return "", err
+	return refused.Detail, nil
 }

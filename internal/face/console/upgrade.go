@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 
 	"foyer/client"
@@ -14,6 +15,7 @@ import (
 type Upgrade struct {
 	Frame
 	App    client.App
+	ETag   string // of the app as it is reviewed
 	To     client.UpgradeReview
 	Tag    string // that was asked for; "": the newest
 	Wrong  bool   // it cannot be reviewed
@@ -68,12 +70,17 @@ func keysOf(fields []plugin.SchemaField) map[string]bool {
 }
 
 func showUpgrade(v *visit) (markup.Page, error) {
-	source, err := v.source()
+	id, err := v.appID()
+	if err != nil {
+		return markup.Page{}, err
+	}
+	shown := Upgrade{Tag: v.request.URL.Query().Get("tag")}
+	source, err := v.organization.With(client.ETag(&shown.ETag)).GetSource(v.ctx(), id)
 	if err != nil {
 		return markup.Page{}, err
 	}
 	app := source.App
-	shown := Upgrade{Frame: v.frameOf(app), App: app, Tag: v.request.URL.Query().Get("tag")}
+	shown.Frame, shown.App = v.frameOf(app), app
 	shown.Moved = v.request.URL.Query().Get("accept_changed") == "on"
 	shown.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &shown.Tag}, AcceptChanged: shown.Moved})
 	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
@@ -88,15 +95,30 @@ func showUpgrade(v *visit) (markup.Page, error) {
 	return markup.Fill("upgrade.html", shown), err
 }
 
+// changedMeanwhile is said of an app that is no longer as it was reviewed.
+const changedMeanwhile = "Somebody else has changed the app since this page was opened"
+
+// reviewed asks for changes of an app only as long as it is as an ETag names it; "": however it is.
+func (v *visit) reviewed(etag string) *client.Organization {
+	if etag == "" {
+		return v.organization
+	}
+	return v.organization.With(client.IfMatch(etag))
+}
+
 func upgradeApp(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
 		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
 		if tag := v.line("tag"); tag != "" {
 			to.Tag = &tag
 		}
-		app, err := v.organization.UpgradeApp(v.ctx(), id, to)
-		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == "content_changed" {
+		app, err := v.reviewed(v.line("etag")).UpgradeApp(v.ctx(), id, to)
+		refused, ok := errors.AsType[*client.Error](err)
+		switch {
+		case ok && refused.Code == "content_changed":
 			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it.")
+		case ok && refused.Status == http.StatusPreconditionFailed:
+			return "", refusal(refused.Status, "", changedMeanwhile+". Below is what an upgrade changes now.")
 		}
 		return sentence("%s is now at %s.", app.Name, app.Tag), err
 	})
