@@ -40,6 +40,8 @@ func TestConsoleChecksWithoutTheHost(t *testing.T) {
 		v := visit(t, start(t, cfg), s.key) // it has not asked yet
 		checked := v.post("/console/@current/apps/"+itoa(app.ID), "do", "check")
 		v.want(502, "The git host does not answer. The newest known tag is from "+at.UTC().Format("2 January 2006, 15:"), checked)
+		several := v.post("/console/@current/apps", "do", "check", "app", itoa(app.ID), "app", itoa(app.ID+1))
+		v.want(200, "1 checked; 0 can be upgraded. Of 1 the host did not answer.", several)
 	})
 }
 
@@ -161,7 +163,7 @@ func TestConsoleUpgradesSeveral(t *testing.T) {
 			t.Errorf("upgraded to %v", got)
 		}
 		done := v.post(apps, "do", "upgrade", "id", ids[2]+" v2.0.0", "id", ids[0]+" v1.0.0", "id", "12345 v1.0.0")
-		for _, text := range []string{"1 upgraded, 2 not</h1>", ">not upgraded<", ">App 12345<"} {
+		for _, text := range []string{"1 upgraded, 2 not</h1>", ">not upgraded<", ">App 12345<", "It is gone"} {
 			v.want(200, text, done)
 		}
 		if got := tags(); !slices.Equal(got, []string{"v1.0.0", "v2.0.0", "v1.0.0"}) {

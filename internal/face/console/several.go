@@ -41,16 +41,20 @@ func checkApps(v *visit) (next, error) {
 		ids = append(ids, id)
 	}
 	ids = ids[:min(len(ids), perPage)]
-	var newer, failed atomic.Int64
+	var checked, newer, failed atomic.Int64
 	forEach(len(ids), func(i int) {
-		app, _, err := v.organization.CheckForUpdates(v.ctx(), ids[i])
-		if err != nil {
+		app, age, err := v.organization.CheckForUpdates(v.ctx(), ids[i])
+		if client.IsNotFound(err) { // it was deleted meanwhile
+			return
+		}
+		checked.Add(1)
+		if err != nil || age > checkInterval {
 			failed.Add(1)
 		} else if another(app) {
 			newer.Add(1)
 		}
 	})
-	flash := strconv.Itoa(len(ids)) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
+	flash := strconv.FormatInt(checked.Load(), 10) + " checked; " + strconv.FormatInt(newer.Load(), 10) + " can be upgraded."
 	if n := failed.Load(); n > 0 {
 		flash += " Of " + strconv.FormatInt(n, 10) + " the host did not answer."
 	}
@@ -164,6 +168,8 @@ func refusalOf(err error) (string, error) {
 	switch {
 	case !ok || refused.Status == http.StatusUnauthorized:
 		return "", err
+	case refused.Status == http.StatusNotFound:
+		return gone, nil
 	case refused.Status == http.StatusPreconditionFailed:
 		return changedMeanwhile + ".", nil
 	}
