@@ -102,10 +102,27 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	}
 	v := visit(t, s, s.key)
 	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/2"
-	refused := v.post(page, "do", "withdraw", "reason", "It leaks.")
+	refused := v.post(page, v.get(page).fill(t, "withdraw", "reason", "It leaks.")...)
+	v.want(400, `<a href="#version">Version: Must be given`, refused)
 	v.want(400, "Change to version", refused)
 	v.want(400, `<option value="1">1</option>`, refused)
+	v.want(400, `#change">disable the app</a> instead`, refused)
+	if strings.Contains(refused.body, "do not change") {
+		t.Error("offers what is refused")
+	}
+	v.want(400, "Change to version", v.post(page, "do", "withdraw", "reason", "", "version", "1"))
 	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
+}
+
+// The only version of an app cannot be withdrawn: the page says what to do instead.
+func TestConsoleWithdrawsNotTheOnlyVersion(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	page := visit(t, s, s.key).get("/console/@current/apps/" + itoa(app.ID) + "/versions/1")
+	if !strings.Contains(page.body, `#change">disable the app</a> to stop it`) || strings.Contains(page.body, `value="withdraw"`) {
+		t.Errorf("%s", page.body)
+	}
 }
 
 // confirmed is what a browser sends of the review of several upgrades.

@@ -101,7 +101,7 @@ type Version struct {
 	At       int64   // the version that the app is at
 	Against  int64   // what it is compared with; 0: nothing, since none before it is kept
 	Compared bool    // any two are
-	Others   []int64 // that the app can go to, if it is at this one
+	Others   []int64 // that the app may go to instead: of those with the same bundle, the API says so
 	All      []client.Version
 	File     string // the only one that is shown; "": all
 	Files    differences
@@ -110,6 +110,13 @@ type Version struct {
 // Comparison is the form to compare two versions.
 func (p Version) Comparison() comparison {
 	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, p.Against, p.Version.Version)
+}
+
+// Replaced reports whether withdrawing it takes another version in its place: it is the current one or, as the API
+// has said, has the same bundle.
+func (p Version) Replaced() bool {
+	return p.Current || p.Filled("withdraw", "version", "") != "" ||
+		slices.ContainsFunc(p.Faults, func(f client.Fault) bool { return f.Attr == "version" })
 }
 
 // Here is the path of the page of all files.
