@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"foyer/client"
@@ -29,5 +30,29 @@ func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 			v.want(200, tc.why, placed)
 		}
 		v.want(200, "Mine is on the site, and runs.", v.post("/console/@current/sites/"+itoa(on.ID), "do", "place", "app", itoa(runs.ID)))
+	})
+}
+
+// A value that is typed as the version is chosen, which lacks its field, is not lost unseen.
+func TestConsolePinsWithoutLosingValues(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+			ConfigSchema: []byte(`[{"key":"a","type":"string","site":true}]`),
+		}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"a","type":"string","site":true},{"key":"b","type":"string","site":true}]`)}))
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		v := visit(t, s, s.key)
+		page := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
+		for _, do := range []string{"save", "preview"} {
+			refused := v.post(page, v.get(page).fill(t, do, "config.a", "x", "config.b", "y", "version", "1")...)
+			v.want(400, "Version: The one that you chose does not have b", refused)
+			v.want(400, `name="config.b" value="y"`, refused)
+			v.want(200, "Banner runs version 2 on Shop now.", v.post(page, refused.fill(t, "save")...))
+			must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, app.ID, client.PlacementPatch{Config: map[string]json.RawMessage{"b": client.Null()}}))
+		}
+		v.want(200, "Banner runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.a", "x", "version", "1")...))
 	})
 }

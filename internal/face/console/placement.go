@@ -177,7 +177,10 @@ func previewPlacement(v *visit) (next, error) {
 	}
 	var wrong faults
 	draft.Version, draft.Config = v.version(&wrong), v.values(shown.Values, &wrong)
-	if err := wrong.err(); err != nil {
+	if err = wrong.err(); err == nil {
+		err = v.unsaved(shown)
+	}
+	if err != nil {
 		return next{}, err
 	}
 	made, err := v.organization.PreviewApp(v.ctx(), shown.Site.ID, shown.AppID, draft)
@@ -256,12 +259,36 @@ func (v *visit) values(of []setting, wrong *faults) map[string]json.RawMessage {
 	return config
 }
 
+// unsaved refuses values that were typed for a version together with the choice of another, which does not have
+// their fields. The page then has the version that they were typed for.
+func (v *visit) unsaved(p Placed) error {
+	var stored map[string]json.RawMessage
+	_ = json.Unmarshal(p.Config, &stored) // without values there are none
+	var keys []string
+	for name := range v.request.PostForm {
+		key, ok := strings.CutPrefix(name, "config.")
+		has := func(s setting) bool { return s.Key == key }
+		if text := v.edited(name); ok && text != nil && *text != asTyped(stored[key]) && *text != string(stored[key]) && !slices.ContainsFunc(p.Values, has) {
+			keys = append(keys, line(key))
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	slices.Sort(keys)
+	v.request.PostForm.Set("version", v.typed(was("version")))
+	return wrong("version", "The one that you chose does not have "+strings.Join(keys, ", ")+", which you changed: save that first, and then choose it.")
+}
+
 func savePlacement(v *visit) (next, error) {
 	before, err := v.placing()
 	if err != nil {
 		return next{}, err
 	}
 	patch, err := v.placementPatch(before.Values)
+	if err == nil {
+		err = v.unsaved(before)
+	}
 	if err != nil {
 		return next{}, err
 	}
