@@ -159,4 +159,11 @@ func TestKeys(t *testing.T) {
 		t.Errorf("the arrow leads to %q", at)
 	}
 	look(ctx, t, "keys", "Banner", leave(chromedp.KeyEvent(kb.Enter)))
+
+	look(ctx, t, "keys", "Apps", to(i.url+"/console/@current/apps"))
+	k.reach("State")
+	is("what is sent is counted", `(() => { window.sent = 0; addEventListener("submit", () => { sent++ }); return true })()`)
+	k.press(kb.ArrowDown)
+	k.press(kb.ArrowDown)
+	is("arrows choose, and send nothing", `document.activeElement.value === "disabled" && window.sent === 0`)
 }

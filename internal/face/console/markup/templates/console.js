@@ -60,8 +60,13 @@ each('input[data-all]', all => {
   })
 })
 
-// Fields that show their form anew as soon as one is chosen.
-each('select[data-submit]', field => field.addEventListener('change', () => field.form.requestSubmit()))
+// Fields that show their form anew as soon as one is chosen, except by keyboard, where each arrow key chooses: there is a button.
+each('select[data-submit]', field => {
+  let byKey = false
+  field.addEventListener('keydown', () => { byKey = true })
+  field.addEventListener('pointerdown', () => { byKey = false })
+  field.addEventListener('change', () => { if (!byKey) field.form.requestSubmit() })
+})
 
 // Buttons that say that something takes its time.
 addEventListener('submit', event => {
