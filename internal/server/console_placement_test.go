@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/config"
 )
 
 // Whoever puts an app on a site is told whether it runs there, and if not, why.
@@ -55,4 +57,24 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 		}
 		v.want(200, "Banner runs version 1 on Shop now.", v.post(page, v.get(page).fill(t, "save", "config.a", "x", "version", "1")...))
 	})
+}
+
+// The page of an app leads to all sites that it is on.
+func TestConsoleManySitesOfAnApp(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	for i := range 51 {
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + itoa(int64(i)))}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+	}
+	v := visit(t, s, s.key)
+	page := "/console/@current/apps/" + itoa(app.ID)
+	first := v.get(page)
+	v.want(200, "1 to 50 of 51", first)
+	last := v.get(page + "?offset=50")
+	v.want(200, "51 to 51 of 51", last)
+	if !strings.Contains(first.body+last.body, "<bdi>Shop 0</bdi>") || !strings.Contains(first.body+last.body, "<bdi>Shop 50</bdi>") {
+		t.Error("a site is on no page")
+	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -24,13 +25,12 @@ const (
 
 // App shows an app: where it runs and how, its files and its versions.
 type App struct {
-	Frame
+	List[client.SitePlacement] // where it is placed
 	client.AppSource
 	Current       client.Version // that the app is at; zero if it has no upstream
 	Versions      versionTable
 	VersionsCount int
-	Sites         []client.SitePlacement // where it is placed
-	Nowhere       *Nowhere               // it is on no site, and could be
+	Nowhere       *Nowhere // it is on no site, and could be
 	Health        client.Health
 	Shown         client.SiteName // that it runs on, shown in a frame; zero: none
 	ShownPaths    []string        // where it runs there
@@ -117,7 +117,7 @@ func showApp(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown := App{Frame: v.frameOf(app.App), AppSource: app}
+	shown := App{AppSource: app}
 	part := client.Range{Limit: shownVersions}
 	if upstream(app.App) { // SavedHere asks for the current one, which may be old
 		part.Limit = page.MaxLimit
@@ -131,12 +131,14 @@ func showApp(v *visit) (markup.Page, error) {
 	}
 	newest := versions.Results[:min(len(versions.Results), shownVersions)]
 	shown.Versions, shown.VersionsCount = v.rows(app.ID, newest), versions.Count
-	placed, err := v.organization.ListSitesOfApp(v.ctx(), app.ID, client.Range{Limit: perPage})
+	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.SitePlacement], error) {
+		return v.organization.ListSitesOfApp(ctx, app.ID, part)
+	})
 	if err != nil {
 		return markup.Page{}, err
 	}
-	shown.Sites = placed.Results
-	if len(shown.Sites) > 0 {
+	shown.Frame = v.frameOf(app.App)
+	if shown.Count > 0 {
 		shown.Health, err = v.organization.GetHealth(v.ctx(), app.ID, 0, time.Time{})
 	} else {
 		shown.Nowhere, err = v.nowhere(app, 0)
@@ -150,7 +152,7 @@ func showApp(v *visit) (markup.Page, error) {
 
 // choose finds a site to show: one that runs the app on all its pages, or else on some.
 func (p *App) choose(v *visit) {
-	for _, s := range p.Sites {
+	for _, s := range p.Items {
 		if s.Enabled && s.Running != nil && (p.Try == "" || len(p.ShownPaths) > 0 && len(s.Paths) == 0) {
 			p.Shown, p.ShownPaths, p.Try = s.Site, s.Paths, v.tryPath(s.Site.Token)
 		}
