@@ -40,6 +40,16 @@ func TestConsoleOffersWhatOneMay(t *testing.T) {
 		}
 	}
 	member.want(200, "You may not put apps on sites.", member.get(app+"/place"))
+	files := client.FileEdits{}
+	for i := range 20 {
+		files["n"+itoa(int64(i))+".md"] = new("x")
+	}
+	must[client.AppSource](t)(s.UpdateSource(t.Context(), 1, client.SourcePatch{Source: files}))
+	member.want(200, `/source?file=a%20b%26c.txt">All 22 files`, member.get(app))
+	member.want(200, "Choose a file.", member.get(app+"/source"))
+	if page := member.get(app + "/source"); strings.Contains(page.body, "Add a file") {
+		t.Errorf("a member is led to add a file:\n%s", page.body)
+	}
 	ctx := context.WithoutCancel(t.Context())
 	d := must[*server.Domain](t)(server.Open(ctx, cfg, slog.New(slog.DiscardHandler)))
 	defer d.Close()
