@@ -52,7 +52,7 @@ func TestConsoleSites(t *testing.T) {
 
 		v.want(200, "Shop is off", v.post("/console/@current"+site, "do", "switch"))
 		v.want(200, "Shop is on", v.post("/console/@current"+site, "do", "switch", "on", "on"))
-		v.want(200, "Banner is off Shop.", v.post(placed, "do", "remove"))
+		v.want(200, "Banner is taken off Shop: its values are deleted.", v.post(placed, "do", "remove"))
 		v.want(404, "Not found", v.get(placed))
 		v.want(200, "Shop is deleted.", v.post("/console/@current"+site, "do", "delete"))
 		other := visit(t, s, join(t, s))
@@ -272,11 +272,14 @@ func TestConsoleNotShared(t *testing.T) {
 		v := visit(t, s, key)
 		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "no longer shared", v.get(placed))
+		if strings.Contains(v.get(placed).body, `value="preview"`) {
+			t.Error("a preview is offered of what cannot be previewed")
+		}
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		v.want(200, `<option value="">the current one: 1</option>`, v.get(placed))
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
 		v.want(200, "is off on Theirs now.", v.post(placed, v.get(placed).fill(t, "save", "enabled", "")...))
-		v.want(200, "is off Theirs.", v.post(placed, "do", "remove"))
+		v.want(200, "is taken off Theirs", v.post(placed, "do", "remove"))
 	})
 }
 
