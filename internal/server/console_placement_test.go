@@ -13,13 +13,15 @@ import (
 func TestConsolePlacesWhatDoesNotRun(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		disabled, runs := s.withSite(t, "export const a = 1"), s.withSite(t, "export const a = 1")
+		v.want(200, "There are no sites yet.", v.get("/console/@current/apps/"+itoa(runs.ID)+"/place"))
 		on := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("On")}))
 		off := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Off")}))
 		must[client.Site](t)(s.UpdateSite(t.Context(), off.ID, client.SitePatch{Enabled: new(false)}))
-		disabled, runs := s.withSite(t, "export const a = 1"), s.withSite(t, "export const a = 1")
 		must[client.App](t)(s.DisableApp(t.Context(), disabled.ID, "It leaks."))
 		empty := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Mine"}))
-		v := visit(t, s, s.key)
+		v.want(200, "There are no versions yet.", v.get("/console/@current/apps/"+itoa(empty.ID)+"/versions"))
 		for _, tc := range []struct {
 			app, site int64
 			why       string

@@ -14,10 +14,11 @@ import (
 // Place lets somebody choose a site for an app.
 type Place struct {
 	Frame
-	App   client.App
-	Sites []client.Site // that it is not on
-	Find  string        // what they are called
-	More  bool          // there are others
+	App    client.App
+	Sites  []client.Site // that it is not on
+	Placed int           // how many it is on
+	Find   string        // what they are called
+	More   bool          // there are others
 }
 
 func showPlace(v *visit) (markup.Page, error) {
@@ -30,6 +31,7 @@ func showPlace(v *visit) (markup.Page, error) {
 	if err != nil {
 		return markup.Page{}, err
 	}
+	shown.Placed = placed.Count
 	found, err := v.organization.ListSites(v.ctx(), client.SiteFilter{Search: shown.Find}, beside(len(placed.Results)))
 	shown.Sites, shown.More = others(found, func(s client.Site) bool {
 		return slices.ContainsFunc(placed.Results, func(p client.SitePlacement) bool { return p.Site.ID == s.ID })
