@@ -84,7 +84,10 @@ func showUpgrade(v *visit) (markup.Page, error) {
 	shown.Moved = v.request.URL.Query().Get("accept_changed") == "on"
 	shown.To, err = v.organization.ReviewUpgrade(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &shown.Tag}, AcceptChanged: shown.Moved})
 	if refused, ok := errors.AsType[*client.Error](err); ok && correctable(refused.Status) {
-		shown.Wrong, shown.Moved = true, shown.Moved || refused.Code == "content_changed"
+		if shown.Wrong = true; refused.Code == contentChanged {
+			shown.Moved = true
+			refused.Errors = []client.Fault{{Attr: "tag", Detail: tagMoved}}
+		}
 		if v.refused == nil { // of the form, it is known why
 			v.refuse(*refused)
 			shown.Frame = v.frameOf(app)
@@ -94,6 +97,12 @@ func showUpgrade(v *visit) (markup.Page, error) {
 	shown.Files, shown.Fields = readDiffs(shown.To.Files, side{source.Source, true}), fieldChanges(app.ConfigSchema, shown.To.ConfigSchema)
 	return markup.Fill("upgrade.html", shown), err
 }
+
+// contentChanged is the API's code for a tag that was moved, of which pages say tagMoved.
+const (
+	contentChanged = "content_changed"
+	tagMoved       = "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it."
+)
 
 // changedMeanwhile is said of an app that is no longer as it was reviewed.
 const changedMeanwhile = "Somebody else has changed the app since this page was opened"
@@ -115,8 +124,8 @@ func upgradeApp(v *visit) (next, error) {
 		app, err := v.reviewed(v.line("etag")).UpgradeApp(v.ctx(), id, to)
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
-		case ok && refused.Code == "content_changed":
-			return "", wrong("tag", "It leads to another commit than when it was installed. To have it as it is now, tick the box and review it.")
+		case ok && refused.Code == contentChanged:
+			return "", wrong("tag", tagMoved)
 		case ok && refused.Status == http.StatusPreconditionFailed:
 			return "", refusal(refused.Status, "", changedMeanwhile+". Below is what an upgrade changes now.")
 		}
