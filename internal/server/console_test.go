@@ -415,7 +415,9 @@ func TestConsoleSignedOutMeanwhile(t *testing.T) {
 		v.want(200, `<form method="post" action="/console/@current/apps/new">`, again)
 		v.want(200, `name="name" value="A <b>name</b>"`, again)
 		v.want(200, `name="description" value="`+large+`"`, again)
-		for _, page := range []shown{refused, mistyped, again} {
+		hook := visit(t, s, "").post("/console/@current/webhooks", "do", "create", "receiver", "https://user:canary@host/", "was.receiver", "https://host/?canary", "description", "For the shop")
+		v.want(401, "For+the+shop", hook)
+		for _, page := range []shown{refused, mistyped, again, hook} {
 			if strings.Contains(page.body, "canary") {
 				t.Error("a credential is shown")
 			}

@@ -61,13 +61,15 @@ func (c *Console) signIn(r *http.Request, t ErrorPage, err error) SignIn {
 func kept(form url.Values) url.Values {
 	keep := maps.Clone(form)
 	delete(keep, "key")
-	if !harmless(keep.Get("url")) {
-		delete(keep, "url")
+	for _, name := range []string{"url", "receiver", was("receiver")} {
+		if !harmless(keep.Get(name)) {
+			delete(keep, name)
+		}
 	}
 	return keep
 }
 
-// harmless reports whether the address of a repository holds nothing secret.
+// harmless reports whether the address of a repository or a webhook holds nothing secret.
 func harmless(address string) bool {
 	_, err := url.Parse(address)
 	return err == nil && !strings.ContainsAny(address, "@?#") || overSSH.MatchString(address)
