@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"html/template"
 	"slices"
 	"strings"
@@ -59,25 +60,32 @@ type WebhookSecret struct {
 }
 
 func createWebhook(v *visit) (next, error) {
-	draft, err := v.webhookFields()
-	if err != nil {
-		return next{}, err
-	}
+	draft := v.webhookFields()
 	draft.URL = new(v.line("receiver"))
 	made, err := v.organization.CreateWebhook(v.ctx(), draft)
-	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, asField(err, "url", "receiver")
+	return next{page: new(markup.Fill("webhook_secret.html", WebhookSecret{v.frame("webhooks"), made, false}))}, ofWebhook(err)
 }
 
-// webhookFields are those of the form that were edited.
-func (v *visit) webhookFields() (client.WebhookPatch, error) {
+// ofWebhook says what was refused of a webhook in the words of the form.
+func ofWebhook(err error) error {
+	err = asField(err, "url", "receiver")
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		for i, f := range refused.Errors {
+			if f.Attr == "events" { // its boxes send nothing else that can be wrong
+				refused.Errors[i].Detail = "Choose at least one."
+			}
+		}
+	}
+	return err
+}
+
+// webhookFields are those of the form that were edited, and the events if none is ticked, which the API refuses.
+func (v *visit) webhookFields() client.WebhookPatch {
 	patch := client.WebhookPatch{URL: v.edited("receiver"), Description: v.edited("description")}
-	if v.line("events") == "" {
-		return patch, wrong("events", "Choose at least one.")
+	if v.edited("events") != nil || v.line("events") == "" {
+		patch.Events = listed(v.typed("events"))
 	}
-	if text := v.edited("events"); text != nil {
-		patch.Events = strings.Fields(*text)
-	}
-	return patch, nil
+	return patch
 }
 
 // Webhook shows a webhook, and what was sent to it.
@@ -119,15 +127,12 @@ func (v *visit) onWebhook(flash string, do func(id int64) error) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	return next{flash: flash}, asField(do(id), "url", "receiver")
+	return next{flash: flash}, ofWebhook(do(id))
 }
 
 func describeWebhook(v *visit) (next, error) {
 	return v.onWebhook("The webhook "+v.changed("receiver", "events", "description"), func(id int64) error {
-		patch, err := v.webhookFields()
-		if err == nil {
-			_, err = v.organization.UpdateWebhook(v.ctx(), id, patch)
-		}
+		_, err := v.organization.UpdateWebhook(v.ctx(), id, v.webhookFields())
 		return err
 	})
 }
