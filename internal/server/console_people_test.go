@@ -503,6 +503,8 @@ func TestConsoleExport(t *testing.T) {
 		v.want(400, "<li>What: Choose one of the list.</li>", v.get("/console/@current/audit?activity=gone"))
 		v.want(200, `/members?search=ada%40x.example"><bdi>joined</bdi>`, v.get("/console/@current/audit"))
 		v.want(400, "<li>From: Must be a date", v.get("/console/@current/audit?since=x"))
+		v.want(400, "<li>To: Must be a date", v.get("/console/@current/audit?until=9999-12-31"))
+		v.want(200, "Activity", v.get("/console/@current/audit?until=9998-12-31"))
 		v.want(400, "Must be a date", v.get("/console/@current/audit/export?since="+url.QueryEscape("x")))
 	})
 }

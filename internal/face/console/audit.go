@@ -177,8 +177,8 @@ func day(field, text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return time.Time{}, wrong(field, "Must be a date like 2030-01-31.")
+	if err != nil || at.Year() > 9998 { // the day after it must have a year of four digits, too
+		return time.Time{}, wrong(field, "Must be a date like 2030-01-31, before the year 9999.")
 	}
 	return at, nil
 }
