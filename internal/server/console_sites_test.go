@@ -146,7 +146,7 @@ func TestConsoleKeepsValues(t *testing.T) {
 	s := start(t, config.Config{})
 	app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
 		PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
-			`[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true}]`),
+			`[{"markdown":"Texts, see [the guide](https://x.example)"},{"key":"text","type":"string","site":true},{"key":"none","type":"string","default":"some","site":true},{"key":"n","type":"choice","choices":[1,"1"],"site":true},{"key":"of two","type":"number","site":true}]`),
 	}))
 	made := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 	const given = `{"n":1,"none":"","text":"a\r\n<b>\n"}`
@@ -182,6 +182,9 @@ func TestConsoleKeepsValues(t *testing.T) {
 	wrong := v.post(placed, "do", "save", "config.n", "one")
 	v.want(400, `">n: Must be one of the choices.</a></li>`, wrong)
 	v.want(400, `id="fault-config.n">Must be one of the choices.</span>`, wrong)
+	wrong = v.post(placed, "do", "save", "config.of two", "x")
+	v.want(400, `aria-describedby="fault-config.of%20two"`, wrong)
+	v.want(400, `id="fault-config.of%20two">Must be a number.</span>`, wrong)
 }
 
 // The form of an app that is pinned asks for the values of that version, before and after it is sent, and

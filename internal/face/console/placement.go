@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"html/template"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +32,13 @@ type Placed struct {
 // Wrong is what is wrong with a value; "": nothing that is known.
 func (p Placed) Wrong(key string) string { return p.wrong[key] }
 
+// FaultID is the id of what is wrong with a field. It has no blanks, which a key may have.
+func (p Placed) FaultID(name string) string { return "fault-" + url.PathEscape(name) }
+
 // Marks are those of a field, whose fault stands below it.
 func (p Placed) Marks(do, name string, notes ...string) template.HTMLAttr {
 	if key, ok := strings.CutPrefix(name, "config."); ok && p.wrong[key] != "" {
-		return template.HTMLAttr(`aria-invalid="true" aria-describedby="fault-` + template.HTMLEscapeString(name) + `"`) //nolint:gosec // it is escaped
+		return template.HTMLAttr(`aria-invalid="true" aria-describedby="` + template.HTMLEscapeString(p.FaultID(name)) + `"`) //nolint:gosec // it is escaped
 	}
 	return p.Frame.Marks(do, name, notes...)
 }
