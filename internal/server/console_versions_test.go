@@ -92,6 +92,23 @@ func TestConsoleEditsOfAnOldVersion(t *testing.T) {
 	})
 }
 
+// What a change of files made is shown as it was then, also if the same files came back later; once it is not kept, the
+// page says so.
+func TestConsoleComparesByDigest(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	for _, text := range []string{"export const a = 2", "export const a = 1"} {
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+	}
+	all := must[client.Page[client.Version]](t)(s.ListVersions(t.Context(), app.ID, client.Range{})).Results
+	v := visit(t, s, s.key)
+	page := "/console/@current/apps/" + itoa(app.ID) + "/compare?version="
+	v.want(200, "From version 1 to 2", v.get(page+all[1].SHA256+"&against="+all[2].SHA256))
+	v.want(200, "From version 2 to 3", v.get(page+all[0].SHA256+"&against="+all[1].SHA256))
+	v.want(404, "One of the two versions is not kept any more, or not among the newest 1000.", v.get(page+all[0].SHA256+"&against="+strings.Repeat("0", 64)))
+}
+
 // Where the current version has the same bundle as the one to withdraw, the form asks where to go.
 func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	t.Parallel()

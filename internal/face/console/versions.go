@@ -2,10 +2,14 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
 	"slices"
 	"strconv"
 
 	"foyer/client"
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/face/console/markup"
 )
@@ -158,11 +162,11 @@ func showComparison(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	query := v.request.URL.Query()
-	the, err := versionOf(all, query.Get("version"))
+	the, err := versionOf(all, query.Get("version"), math.MaxInt64)
 	if err != nil {
 		return markup.Page{}, err
 	}
-	against, err := versionOf(all, query.Get("against"))
+	against, err := versionOf(all, query.Get("against"), the)
 	if err != nil {
 		return markup.Page{}, err
 	}
@@ -174,12 +178,18 @@ func showComparison(v *visit) (markup.Page, error) {
 	return markup.Fill("compare.html", shown), err
 }
 
-// versionOf is the number of a version, by itself or by the digest of its files, which the activity has.
-func versionOf(all []client.Version, text string) (int64, error) {
-	if at := slices.IndexFunc(all, func(v client.Version) bool { return text != "" && v.SHA256 == text }); at >= 0 {
-		return all[at].Version, nil
+// versionOf is the number of a version, by itself or by the digest of its files, which the activity has: of several with
+// the same files, that of the newest before another one, or else of the newest.
+func versionOf(all []client.Version, text string, before int64) (int64, error) {
+	if len(text) != hex.EncodedLen(sha256.Size) {
+		return number(text)
 	}
-	return number(text)
+	of := slices.DeleteFunc(slices.Clone(all), func(v client.Version) bool { return v.SHA256 != text })
+	if len(of) == 0 {
+		return 0, fault.New(fault.NotFound, "One of the two versions is not kept any more, or not among the newest %d.", page.MaxLimit)
+	}
+	at := slices.IndexFunc(of, func(v client.Version) bool { return v.Version < before })
+	return of[max(at, 0)].Version, nil
 }
 
 // compare reads how a version of an app, which has all these, differs from another; 0: from the one before.
