@@ -178,7 +178,13 @@ func TestConsoleKeepsValues(t *testing.T) {
 	if got := must[client.Placement](t)(s.GetPlacement(t.Context(), made.ID, app.ID)); !strings.Contains(string(got.Config), long) {
 		t.Errorf("a long text is not saved: %.100s", got.Config)
 	}
-	v.want(404, "It is gone", v.post("/console/@current/sites/"+itoa(made.ID)+"/apps/99", "do", "save", "config.text", long))
+	gone := "/console/@current/sites/" + itoa(made.ID) + "/apps/99"
+	v.want(404, "It is gone", v.post(gone, "do", "save", "config.text", long))
+	kept := v.post(gone, "do", "save", "config.text", "Hello\r\n<b>", "config.n", "7", "was.config.n", "7", "position", "1", "was.position", "1")
+	v.want(404, "<label>text <textarea rows=\"4\" readonly spellcheck=\"false\">\nHello\r\n<b></textarea>", kept)
+	if strings.Count(kept.body, "<textarea") != 1 {
+		t.Errorf("shows what nobody typed:\n%s", kept.body)
+	}
 	wrong := v.post(placed, "do", "save", "config.n", "one")
 	v.want(400, `">n: Must be one of the choices.</a></li>`, wrong)
 	v.want(400, `id="fault-config.n">Must be one of the choices.</span>`, wrong)
