@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"foyer/client"
@@ -72,6 +73,49 @@ func TestConsoleManyFiles(t *testing.T) {
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.post(page, "do", "review", "filename", "x.ts", "sha256", "", "text", "x"))
 		v.want(404, "no file of this name", v.get(page+"?file=site.ts&file=none.ts"))
+	})
+}
+
+// Of several who save the same file at the same moment, one is told that it is saved; of several who save each another
+// file, all.
+func TestConsoleSavesAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		names := []string{"a.ts", "b.ts", "c.ts"}
+		source := client.Files{}
+		for _, name := range names {
+			source[name] = "export {}\n"
+		}
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "At once", Source: source})).ID
+		page := "/console/@current/apps/" + itoa(app) + "/source"
+		save := func(text string, fileOf func(i int) string) (saved, told int) {
+			forms := make([]func(), len(names))
+			pages := make([]shown, len(names))
+			for i := range pages {
+				v, file := visit(t, s, s.key), fileOf(i)
+				form := []string{"do", "save", "filename", file, "sha256", v.opened(page + "?file=" + file), "text", text + itoa(int64(i))}
+				forms[i] = func() { pages[i] = v.post(page, form...) }
+			}
+			var all sync.WaitGroup
+			for _, send := range forms {
+				all.Go(send)
+			}
+			all.Wait()
+			for _, p := range pages {
+				if strings.Contains(p.body, "is saved.") {
+					saved++
+				} else if strings.Contains(p.body, "Somebody else has changed a.ts since you opened it.") {
+					told++
+				}
+			}
+			return saved, told
+		}
+		if saved, told := save("// first ", func(int) string { return "a.ts" }); saved != 1 || told != 2 {
+			t.Errorf("%d are told that it is saved, %d that somebody else was first", saved, told)
+		}
+		if saved, _ := save("// then ", func(i int) string { return names[i] }); saved != 3 {
+			t.Errorf("%d of three files are saved", saved)
+		}
 	})
 }
 

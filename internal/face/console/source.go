@@ -2,7 +2,9 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -177,29 +179,50 @@ func saveFiles(v *visit) (next, error) {
 	edits := v.edits()
 	var names []string
 	then, err := v.onApp(func(id int64) (string, error) {
-		app, err := v.organization.GetSource(v.ctx(), id)
-		if err != nil {
-			return "", err
-		}
-		patch, err := patchOf(app, edits)
-		if err != nil {
-			return "", err
-		}
+		var of client.AppSource
+		patch, err := v.changeFiles(id, func(app client.AppSource, _ string) (client.FileEdits, error) {
+			of = app
+			return patchOf(app, edits)
+		})
 		for _, e := range edits {
 			if !e.remove {
 				names = append(names, e.name)
 			}
 		}
-		if len(patch) > 0 {
-			_, err = v.organization.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
-		}
-		return whatWasSaved(patch), ofOne(edits, app, err)
+		return whatWasSaved(patch), ofOne(edits, of, err)
 	})
 	then.path = v.appPath()
 	if len(names) > 0 {
 		then.path += "/source?" + url.Values{"file": names}.Encode()
 	}
 	return then, err
+}
+
+// saveTries is how often a save begins anew since the app has changed meanwhile.
+const saveTries = 5
+
+// changeFiles saves what is to be changed in an app as one version, with the message of the form. If somebody else
+// changes the app meanwhile, it asks again what that is, of the app as it is then, which an ETag names.
+func (v *visit) changeFiles(id int64, change func(app client.AppSource, tag string) (client.FileEdits, error)) (client.FileEdits, error) {
+	for try := 1; ; try++ {
+		var tag string
+		app, err := v.organization.With(client.ETag(&tag)).GetSource(v.ctx(), id)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := change(app, tag)
+		if err != nil || len(patch) == 0 {
+			return nil, err
+		}
+		_, err = v.organization.With(client.IfMatch(tag)).UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
+		refused, again := errors.AsType[*client.Error](err)
+		switch {
+		case !again || refused.Status != http.StatusPreconditionFailed:
+			return patch, err
+		case try == saveTries:
+			return nil, refusal(refused.Status, "", "Others are changing the app at this moment. Save again.")
+		}
+	}
 }
 
 // whatWasSaved says what a patch has changed.

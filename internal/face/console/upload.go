@@ -103,24 +103,14 @@ func (v *visit) upload() (Upload, error) {
 // is still as it was compared with.
 func saveUpload(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
-		app, err := v.organization.GetSource(v.ctx(), id)
-		if err != nil {
-			return "", err
-		}
-		patch, leftOut, err := v.unpacked(app)
-		if err != nil {
-			return "", err
-		}
-		to := v.organization
-		if tag := v.line("etag"); tag != "" {
-			to = to.With(client.IfMatch(tag))
-		}
-		if len(patch) > 0 {
-			_, err = to.UpdateSource(v.ctx(), id, client.SourcePatch{Source: patch, Message: v.line("message")})
-		}
-		if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusPreconditionFailed {
-			return "", refusal(refused.Status, "", "Somebody else has changed the app since this page was opened. Saving again makes the changes below.")
-		}
+		var leftOut []string
+		patch, err := v.changeFiles(id, func(app client.AppSource, tag string) (patch client.FileEdits, err error) {
+			patch, leftOut, err = v.unpacked(app)
+			if reviewed := v.line("etag"); err == nil && len(patch) > 0 && reviewed != "" && reviewed != tag {
+				err = refusal(http.StatusPreconditionFailed, "", "Somebody else has changed the app since this page was opened. Saving again makes the changes below.")
+			}
+			return patch, err
+		})
 		flash := whatWasSaved(patch)
 		if len(leftOut) > 0 {
 			flash += " " + became(leftOut, "left out") + " An app cannot have such files."
