@@ -76,6 +76,35 @@ func TestConsoleManyFiles(t *testing.T) {
 	})
 }
 
+// A file that is open and was not edited stays as somebody else has changed it, or deleted, whatever is saved beside it.
+func TestConsoleOpenFileIsNoEdit(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		const before, theirs = "export const a = 1\r\n", "export const a = 2\r\n"
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Open", Source: client.Files{"site.ts": "1", "lib.ts": before, "old.ts": "3", "a.png": "\x89PNG\x00"}})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(app) + "/source"
+		form := []string{"no_text", "a.png"}
+		for _, file := range []string{"site.ts", "a.png", "lib.ts", "old.ts"} {
+			form = append(form, "filename", file, "sha256", v.opened(page+"?file="+file))
+		}
+		form = append(form, "text", "mine", "text", before, "text", "3")
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app, client.SourcePatch{Source: client.FileEdits{"lib.ts": new(theirs), "old.ts": nil, "a.png": new("\x89PNG\x01")}}))
+		refused := v.post(page, append([]string{"do", "save", "message", strings.Repeat("x", 501)}, form...)...)
+		v.want(400, "mine</textarea>", refused)
+		v.want(400, theirs+"</textarea>", refused)
+		if names := refused.hidden("filename"); !slices.Equal(names, []string{"site.ts", "a.png", "lib.ts"}) {
+			t.Error(names)
+		}
+		saved := v.post(page, append([]string{"do", "save"}, form...)...)
+		v.want(200, "site.ts is saved.", saved)
+		source := must[client.AppSource](t)(s.GetSource(t.Context(), app)).Source
+		if source["site.ts"] != "mine" || source["lib.ts"] != theirs || source["a.png"] != "\x89PNG\x01" || len(source) != 3 {
+			t.Errorf("%q", source)
+		}
+	})
+}
+
 // Of several who save the same file at the same moment, one is told that it is saved; of several who save each another
 // file, all.
 func TestConsoleSavesAtOnce(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/client"
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
@@ -119,13 +120,17 @@ func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
 // sentFiles are those of the form: as they are stored now, with what was typed.
 func (v *visit) sentFiles(app client.AppSource) []openFile {
 	var all []openFile
-	for i, sent := range v.edits() {
-		file := openFile{SourceFile: fileOf(app, sent.name), Number: i + 1, Typed: sent.name, Text: app.Source[sent.name], Delete: sent.remove}
+	for _, sent := range v.edits() {
+		_, there := app.Source[sent.name]
+		if sent.untouched() && !there {
+			continue // it was deleted meanwhile
+		}
+		file := openFile{SourceFile: fileOf(app, sent.name), Number: sent.number, Typed: sent.name, Text: app.Source[sent.name], Delete: sent.remove}
 		if sent.hash == "" { // it is to be added, whatever there is
 			file.SourceFile, file.Text = client.SourceFile{}, ""
 		}
 		file.Stored = file.Text
-		if sent.typed {
+		if sent.typed && !sent.untouched() {
 			file.Text = sent.text
 		}
 		all = append(all, file)
@@ -143,7 +148,13 @@ type edit struct {
 	hash   string // of the content that was shown; "": it is to be added
 	text   string
 	typed  bool // a text was sent
+	noText bool // it is a picture or the like
 	remove bool
+}
+
+// untouched reports whether the content is that which the page was opened with, whatever is stored now.
+func (e edit) untouched() bool {
+	return e.noText || e.typed && (e.hash == digest.SHA256(e.text) || e.hash == digest.SHA256(strings.ReplaceAll(e.text, "\n", "\r\n")))
 }
 
 // edits are those of the form: its fields are repeated for each file, in one order.
@@ -162,7 +173,8 @@ func (v *visit) edits() []edit {
 		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
 			e.name = strings.TrimSpace(name)
 		}
-		if !slices.Contains(form["no_text"], name) {
+		e.noText = slices.Contains(form["no_text"], name)
+		if !e.noText {
 			e.text, e.typed = at("text", texts)
 			e.text = lineEnds.Replace(e.text)
 			texts++
@@ -185,7 +197,7 @@ func saveFiles(v *visit) (next, error) {
 			return patchOf(app, edits)
 		})
 		for _, e := range edits {
-			if !e.remove {
+			if _, there := of.Source[e.name]; !e.remove && (there || patch[e.name] != nil) {
 				names = append(names, e.name)
 			}
 		}
@@ -253,14 +265,13 @@ func became(names []string, what string) string {
 }
 
 // patchOf is what edits change in an app. Browsers send every line end as CR LF: a file that had
-// any keeps them all, and one that was not edited stays as it was.
+// any keeps them all, and one that was not edited stays as it is.
 func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 	patch := client.FileEdits{}
 	var wrong faults
 	for _, e := range edits {
-		stored, there := app.Source[e.name]
-		if e.remove && !there || !e.remove && there && e.text == lineEnds.Replace(stored) {
-			continue // it is done: the form was sent twice, or the file not edited
+		if e.done(app) {
+			continue
 		}
 		switch e.hash {
 		case fileOf(app, e.name).SHA256:
@@ -273,13 +284,22 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		case e.remove:
 			patch[e.name] = nil
 		case e.typed || e.hash == "":
-			if strings.Contains(stored, "\r\n") {
+			if strings.Contains(app.Source[e.name], "\r\n") {
 				e.text = strings.ReplaceAll(e.text, "\n", "\r\n")
 			}
 			patch[e.name] = &e.text
 		}
 	}
 	return patch, wrong.err()
+}
+
+// done reports whether the app is as it is to be: the form was sent twice, or the file not edited.
+func (e edit) done(app client.AppSource) bool {
+	stored, there := app.Source[e.name]
+	if e.remove {
+		return !there
+	}
+	return e.untouched() || there && e.text == lineEnds.Replace(stored)
 }
 
 // field is the id of what stands for a file on the page.
