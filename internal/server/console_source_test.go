@@ -105,6 +105,32 @@ func TestConsoleOpenFileIsNoEdit(t *testing.T) {
 	})
 }
 
+// A new file that is given the name of an open one keeps its text, as do those after it.
+func TestConsoleNewFileOfATakenName(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		source := client.Files{"site.ts": "1", "lib.ts": "2", "a.png": "\x89PNG\x00"}
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Taken", Source: source})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(app) + "/source"
+		hash := func(file string) string { return v.opened(page + "?file=" + file) }
+		for _, name := range []string{"a.png", "lib.ts"} {
+			refused := v.post(page, "do", "save", "filename", name, "sha256", "", "text", "new",
+				"no_text", "a.png", "filename", "a.png", "sha256", hash("a.png"),
+				"delete", "lib.ts", "filename", "lib.ts", "sha256", hash("lib.ts"), "text", "2",
+				"filename", "site.ts", "sha256", hash("site.ts"), "text", "edited")
+			v.want(400, "There is a file "+name+": open it to change it.", refused)
+			var texts []string
+			for _, found := range regexp.MustCompile(`(?s)<textarea[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(refused.body, -1) {
+				texts = append(texts, found[1])
+			}
+			if !slices.Equal(texts, []string{"new", "2", "edited"}) {
+				t.Errorf("%s: %q", name, texts)
+			}
+		}
+	})
+}
+
 // Of several who save the same file at the same moment, one is told that it is saved; of several who save each another
 // file, all.
 func TestConsoleSavesAtOnce(t *testing.T) {

@@ -157,7 +157,8 @@ func (e edit) untouched() bool {
 	return e.noText || e.typed && (e.hash == digest.SHA256(e.text) || e.hash == digest.SHA256(strings.ReplaceAll(e.text, "\n", "\r\n")))
 }
 
-// edits are those of the form: its fields are repeated for each file, in one order.
+// edits are those of the form: its fields are repeated for each file, in one order. One that is to be added may have
+// the name of another.
 func (v *visit) edits() []edit {
 	form := v.request.PostForm
 	at := func(name string, i int) (string, bool) {
@@ -173,13 +174,13 @@ func (v *visit) edits() []edit {
 		if e.hash, _ = at("sha256", i); e.hash == "" { // of a new one, without white space around it
 			e.name = strings.TrimSpace(name)
 		}
-		e.noText = slices.Contains(form["no_text"], name)
+		e.noText = e.hash != "" && slices.Contains(form["no_text"], name)
 		if !e.noText {
 			e.text, e.typed = at("text", texts)
 			e.text = lineEnds.Replace(e.text)
 			texts++
 		}
-		e.remove = slices.Contains(form["delete"], name)
+		e.remove = e.hash != "" && slices.Contains(form["delete"], name)
 		all = append(all, e)
 	}
 	return all
