@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"foyer/client"
@@ -116,4 +117,80 @@ func TestEditorAddsAFile(t *testing.T) {
 	const colored = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-line span") !== null`
 	saved("editor-added", "site.ts", "2 files are saved.", becomes(`false`, colored), chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"), write("const b = 2\n"), becomes(`true`, colored))
 	look(ctx, t, "editor-another", "Add a file", choose(""), becomes(`""`, editorText), becomes(`null`, `document.querySelector(".file [role=status]")`))
+}
+
+// leaving answers yes whenever the browser asks whether what is not saved may be lost.
+func leaving(ctx context.Context) {
+	questions := chromedp.Events(ctx, page.JavascriptDialogOpening)
+	go func() {
+		for _, err := range questions {
+			if err != nil {
+				return
+			}
+			if _, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// kept waits until the draft of a file has a text.
+func kept(file, text string) step {
+	return becomes(`"`+text+`"`, `JSON.parse(sessionStorage.getItem("foyer " + location.pathname + " `+file+`"))?.text`)
+}
+
+// source is the address of the files of the first app, as redirects have it: drafts are kept by it.
+func source(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	home, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return home + "/apps/1/source"
+}
+
+// What is typed is kept while the file that it is of has changed, until it is shown.
+func TestEditorOffersADraft(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	key := s["BOOTSTRAP_KEY"]
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib.ts":"export const b = 1\n"}}`, 201)
+	ctx := browser(t)
+	const offer = `document.querySelector(".file [role=status]")?.textContent.startsWith("You have not saved what you typed here, and the file has changed since.")`
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	files := source(ctx, t)
+	leaving(ctx)
+	look(ctx, t, "draft-typed", "site.ts", to(files+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), write("// an hour of work"), kept("site.ts", "// an hour of work"))
+	i.call(key, "PATCH", "/pipeline_frontend_apps/1/update_source", `{"site.ts":"export const a = 2\n"}`, 200)
+	look(ctx, t, "draft-offered", "site.ts", to(files+"?file=site.ts"), becomes(`true`, offer), becomes(`"export const a = 2"`, editorText), write("// more"))
+	look(ctx, t, "draft-beside", "lib.ts", choose("lib.ts"), becomes(`"export const b = 1"`, editorText), write("export const b = 2"), kept("lib.ts", "export const b = 2"))
+	look(ctx, t, "draft-saved", "site.ts", press("Save"), waitFor(".flash"))
+	look(ctx, t, "draft-kept", "site.ts", to(files+"?file=site.ts"), becomes(`true`, offer), becomes(`"// more"`, editorText), chromedp.Click(`//button[.="Show what you typed"]`), becomes(`"// an hour of work"`, editorText))
+}
+
+// A new file is none of the name that it is given: it is in the way of no other, and keeps its name and its text over a
+// refusal, a review and another page.
+func TestEditorDraftOfANewFile(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1"}}`, 201)
+	ctx := browser(t)
+	const none, name = `document.querySelector(".file [role=status]")`, `document.querySelector(".file:not([hidden]) [name=filename]").value`
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	files := source(ctx, t)
+	leaving(ctx)
+	look(ctx, t, "new-refused", "Add a file", to(files), becomes(`""`, editorText), fill("filename", "site.ts"), write("// new"), press("Save"), waitFor("#faults"))
+	look(ctx, t, "new-in-the-way", "site.ts", choose("site.ts"), becomes(`"export const a = 1"`, editorText))
+	look(ctx, t, "new-renamed", "other.ts", choose(""), becomes(`"// new"`, editorText), fill("filename", "other.ts"), press("Save"), waitFor(".flash"))
+	look(ctx, t, "new-no-draft", "site.ts", to(files+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), becomes(`null`, none))
+
+	look(ctx, t, "new-named", "Add a file", to(files), becomes(`""`, editorText), becomes(`null`, none), chromedp.SendKeys(chromedp.CSS("#filename"), "foo.ts"), kept("", ""))
+	look(ctx, t, "new-reviewed", "Add a file", to(files), becomes(`"foo.ts"`, name), write("// first"), press("Show what changes"), waitFor(".review .diff"))
+	look(ctx, t, "new-again", "Add a file", becomes(`"// first"`, editorText), write("// second"), kept("", "// second"), to(files), becomes(`"// second"`, editorText), becomes(`"foo.ts"`, name))
 }

@@ -59,22 +59,27 @@ const names = new Map<HTMLElement, string>()
 const editors = new Map<HTMLElement, EditorView>()
 
 const textOf = (file: HTMLElement) => file.querySelector<HTMLTextAreaElement>('textarea')
-const nameOf = (file: HTMLElement) => file.querySelector<HTMLInputElement>('[name=filename]')!.value
+const nameField = (file: HTMLElement) => file.querySelector<HTMLInputElement>('[name=filename]')!
+const nameOf = (file: HTMLElement) => nameField(file).value
 const hashOf = (file: HTMLElement) => file.querySelector<HTMLInputElement>('[name=sha256]')!.value
 const tree = document.querySelector<HTMLElement>('.tree')
-const dirty = (file: HTMLElement) => editors.has(file) && editors.get(file)!.state.doc.toString() !== stored(file)
+const typed = (file: HTMLElement) => editors.get(file)!.state.doc.toString()
 const stored = (file: HTMLElement) => textOf(file)!.dataset.stored ?? textOf(file)!.defaultValue
+const dirty = (file: HTMLElement) => editors.has(file) && (typed(file) !== stored(file) || !hashOf(file) && nameOf(file) !== '')
 
 // What is typed is kept until it is saved: it survives another page, the end of the session and
 // a server that does not answer.
-interface Draft { hash: string, text: string, sentAs: string }
+interface Draft { hash: string, text: string, name?: string, sentAs: string }
 
 const keyOf = (name: string) => `foyer ${location.pathname} ${name}`
+const offered = new Set<HTMLElement>() // what is kept of them waits to be shown, or for another time
 let sent = false
 
 function keep(file: HTMLElement) {
+  if (offered.has(file)) return
   const key = keyOf(names.get(file)!)
-  const kept: Draft = { hash: hashOf(file), text: editors.get(file)!.state.doc.toString(), sentAs: sent ? nameOf(file).trim() : '' }
+  const name = nameOf(file).trim()
+  const kept: Draft = { hash: hashOf(file), text: typed(file), name, sentAs: sent ? name : '' }
   try {
     if (dirty(file)) sessionStorage.setItem(key, JSON.stringify(kept))
     else sessionStorage.removeItem(key)
@@ -89,8 +94,9 @@ function draft(name: string): Draft | null {
   }
 }
 
-// A new file, which is kept without a name, is saved once there is one of the name it was sent as.
+// A new file is saved once there is one of the name it was sent as, unless that was refused for being there.
 function dropSaved() {
+  if (document.querySelector('#faults')) return
   const name = draft('')?.sentAs
   if (name && tree?.querySelector(`a[data-file="${CSS.escape(name)}"]`)) sessionStorage.removeItem(keyOf(''))
 }
@@ -120,7 +126,7 @@ function changed(file: HTMLElement) {
 }
 
 function edit(file: HTMLElement) {
-  names.set(file, nameOf(file))
+  names.set(file, hashOf(file) ? nameOf(file) : '') // a new one may have the name of another
   const area = textOf(file)
   if (!area) return
   const host = document.createElement('div')
@@ -142,7 +148,8 @@ function edit(file: HTMLElement) {
     }),
   })
   editors.set(file, view)
-  file.querySelector('[name=filename]')!.addEventListener('change', () => view.dispatch({ effects: language.reconfigure(languageOf(nameOf(file))) }))
+  nameField(file).addEventListener('input', () => changed(file))
+  nameField(file).addEventListener('change', () => view.dispatch({ effects: language.reconfigure(languageOf(nameOf(file))) }))
   area.hidden = true
   area.required = false
   diagnose(view, file)
@@ -152,7 +159,8 @@ function edit(file: HTMLElement) {
 
 function restore(view: EditorView, file: HTMLElement) {
   const kept = draft(names.get(file)!)
-  if (!kept || kept.text === view.state.doc.toString()) return keep(file)
+  if (!kept || kept.text === typed(file) && (hashOf(file) || kept.name === nameOf(file))) return keep(file)
+  const ours = kept.hash === hashOf(file) && (!kept.name || !nameOf(file) || kept.name === nameOf(file))
   const note = document.createElement('p')
   note.className = 'note'
   note.setAttribute('role', 'status')
@@ -162,16 +170,20 @@ function restore(view: EditorView, file: HTMLElement) {
   button.className = 'small quiet'
   note.append(button)
   file.prepend(note)
-  let other = kept.text
+  offered.add(file)
+  let other = { text: kept.text, name: kept.name ?? '' } // a draft of before may have none
   const swap = () => {
-    const now = view.state.doc.toString()
-    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: other } })
+    offered.delete(file)
+    const now = { text: typed(file), name: nameOf(file) }
+    if (!hashOf(file)) nameField(file).value = other.name
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: other.text }, effects: language.reconfigure(languageOf(nameOf(file))) })
     other = now
     button.textContent = button.textContent === 'Show what is saved' ? 'Show what you typed' : 'Show what is saved'
+    changed(file)
   }
   button.textContent = 'Show what you typed'
   button.addEventListener('click', swap)
-  if (kept.hash === hashOf(file)) swap()
+  if (ours) swap()
 }
 
 // The files of the form are shown one at a time; those of the tree come into it when they are
@@ -205,7 +217,7 @@ async function fetched(link: HTMLAnchorElement) {
   const there = opened(link.dataset.file)
   if (there || !found) return there
   const file = document.adoptNode(found)
-  const id = 'text-' + (files().length + 1)
+  const id = 'chosen-' + (files().length + 1)
   const area = textOf(file)
   if (area) file.querySelector('label[for="' + area.id + '"]')?.setAttribute('for', id)
   const marked = area ?? file.querySelector('#text') // the note of a picture
@@ -251,8 +263,8 @@ if (form) {
   }, true)
   form.addEventListener('submit', () => {
     sent = true
-    editors.forEach((view, file) => {
-      textOf(file)!.value = view.state.doc.toString()
+    editors.forEach((_, file) => {
+      textOf(file)!.value = typed(file)
       keep(file)
     })
   })
