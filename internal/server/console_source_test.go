@@ -250,6 +250,19 @@ func TestConsoleFolder(t *testing.T) {
 	})
 }
 
+// What is not taken out of a zip is not deleted for not being in it: a folder that was downloaded changes nothing.
+func TestConsoleFolderOfHiddenFiles(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		source := client.Files{"site.ts": "1", ".envrc": "2", "src/.hid/y.ts": "3", "b.ts": "4", "c.ts": "5"}
+		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Hidden", Source: source})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(id) + "/source"
+		v.want(200, "There are no changes", v.upload(page+"/upload", []byte(v.get(page+"/zip").body), "do", "review", "exact", "on"))
+		v.want(200, "c.ts is deleted. b.ts is left out.", v.upload(page+"/upload", pack(t, "site.ts", "1", "b.ts", "\x00"), "do", "save", "exact", "on"))
+	})
+}
+
 // An upload that is refused is still there, with its message and with what saving it changes then.
 func TestConsoleFolderRefused(t *testing.T) {
 	t.Parallel()

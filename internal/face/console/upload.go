@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"slices"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -65,7 +66,7 @@ func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut 
 	}
 	if v.line("exact") == "on" {
 		for name := range app.Source {
-			if _, has := files[name]; !has {
+			if _, has := files[name]; !has && !folder.Hidden(name) && !slices.Contains(leftOut, name) {
 				patch[name] = nil
 			}
 		}

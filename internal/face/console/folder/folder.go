@@ -33,7 +33,7 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 	if err != nil {
 		return nil, nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
 	}
-	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || hidden(f.Name) })
+	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	top := common(entries)
 	files = map[string]string{}
 	total := 0
@@ -63,8 +63,8 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 	return files, leftOut, nil
 }
 
-// hidden reports whether a file is one of a tool's, not of the app.
-func hidden(name string) bool {
+// Hidden reports whether a file is one of a tool's, which is not taken out of a zip.
+func Hidden(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
 		return part == "node_modules" || part == "__MACOSX" || strings.HasPrefix(part, ".") && part != "." && part != ".."
 	})
