@@ -3,6 +3,7 @@ package server_test
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/rand"
 	"html"
 	"io"
 	"mime/multipart"
@@ -260,6 +261,24 @@ func TestConsoleFolderOfHiddenFiles(t *testing.T) {
 		page := "/console/@current/apps/" + itoa(id) + "/source"
 		v.want(200, "There are no changes", v.upload(page+"/upload", []byte(v.get(page+"/zip").body), "do", "review", "exact", "on"))
 		v.want(200, "c.ts is deleted. b.ts is left out.", v.upload(page+"/upload", pack(t, "site.ts", "1", "b.ts", "\x00"), "do", "save", "exact", "on"))
+	})
+}
+
+// A zip that fits in a form does so once it was reviewed, whatever of it is left out.
+func TestConsoleFolderOfAWholeProject(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		id := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Project"})).ID
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(id) + "/source/upload"
+		modules := make([]byte, 13<<20)
+		_, _ = rand.Read(modules)
+		review := v.upload(page, pack(t, "x/site.ts", "1", "x/a.exe", "\x00", "x/node_modules/y", string(modules)), "do", "review")
+		v.want(200, "a.exe", review)
+		if len(review.body) > 1<<20 {
+			t.Errorf("a page of %d bytes", len(review.body))
+		}
+		v.want(200, "site.ts is saved. a.exe is left out.", v.post(page, "do", "save", "zip", review.hidden("zip")[0], "etag", html.UnescapeString(review.hidden("etag")[0])))
 	})
 }
 

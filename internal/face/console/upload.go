@@ -48,11 +48,29 @@ func showUpload(v *visit) (markup.Page, error) {
 	return markup.Fill("upload.html", Upload{Frame: v.frameOf(app), App: app, Exact: v.request.PostForm.Get("exact") == "on"}), err
 }
 
-// unpacked is what the zip of the form changes in an app.
-func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut []string, err error) {
+// zip is that of the form.
+func (v *visit) zip() ([]byte, error) {
 	packed, err := base64.RawURLEncoding.DecodeString(v.request.PostForm.Get("zip"))
 	if err != nil || len(packed) == 0 {
-		return nil, nil, wrong("zip", "Choose a zip.")
+		return nil, wrong("zip", "Choose a zip.")
+	}
+	return packed, nil
+}
+
+// trimmed is the zip of the form, as the page of its review has it: with files of tools it may be too large for a form.
+func (v *visit) trimmed() (string, error) {
+	packed, err := v.zip()
+	if err == nil {
+		packed, err = folder.Trim(packed)
+	}
+	return base64.RawURLEncoding.EncodeToString(packed), err
+}
+
+// unpacked is what the zip of the form changes in an app.
+func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut []string, err error) {
+	packed, err := v.zip()
+	if err != nil {
+		return nil, nil, err
 	}
 	files, leftOut, err := folder.Unpack(packed)
 	if err != nil {
@@ -81,7 +99,7 @@ func reviewUpload(v *visit) (next, error) {
 
 // upload is the zip of the form, with what saving it would change.
 func (v *visit) upload() (Upload, error) {
-	page := Upload{Reviewed: true, Zip: v.request.PostForm.Get("zip"), Exact: v.line("exact") == "on", Message: v.line("message")}
+	page := Upload{Reviewed: true, Exact: v.line("exact") == "on", Message: v.line("message")}
 	id, err := v.appID()
 	if err != nil {
 		return page, err
@@ -96,6 +114,9 @@ func (v *visit) upload() (Upload, error) {
 		return page, err
 	}
 	page.LeftOut = leftOut
+	if page.Zip, err = v.trimmed(); err != nil {
+		return page, err
+	}
 	page.Changes, page.Broken, err = v.wouldChange(app, patch)
 	return page, err
 }

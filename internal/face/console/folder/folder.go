@@ -26,14 +26,10 @@ const field = "zip"
 // Unpack returns the files of a zip by their names, and the names of those that no app can have. If
 // all are in one folder, that is no part of their names.
 func Unpack(packed []byte) (files map[string]string, leftOut []string, err error) {
-	if bytes.Count(packed, entryMark) > maxEntries {
-		return nil, nil, fault.Field(fault.TooLong, field, "It has more than %d files.", maxEntries)
-	}
-	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	entries, err := entriesOf(packed)
 	if err != nil {
-		return nil, nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
+		return nil, nil, err
 	}
-	entries := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) })
 	top := common(entries)
 	files = map[string]string{}
 	total := 0
@@ -61,6 +57,35 @@ func Unpack(packed []byte) (files map[string]string, leftOut []string, err error
 		return nil, nil, fault.Field(fault.Invalid, field, "It has no files that an app can have.")
 	}
 	return files, leftOut, nil
+}
+
+// Trim is a zip without what Unpack does not take into account.
+func Trim(packed []byte) ([]byte, error) {
+	entries, err := entriesOf(packed)
+	if err != nil {
+		return nil, err
+	}
+	var trimmed bytes.Buffer
+	archive := zip.NewWriter(&trimmed)
+	for _, entry := range entries {
+		if err := archive.Copy(entry); err != nil {
+			return nil, fault.Field(fault.Unparsable, field, "%q cannot be read.", entry.Name)
+		}
+	}
+	err = archive.Close()
+	return trimmed.Bytes(), err
+}
+
+// entriesOf are the files of a zip that are not hidden.
+func entriesOf(packed []byte) ([]*zip.File, error) {
+	if bytes.Count(packed, entryMark) > maxEntries {
+		return nil, fault.Field(fault.TooLong, field, "It has more than %d files.", maxEntries)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		return nil, fault.Field(fault.Unparsable, field, "It is no zip, or not a whole one.")
+	}
+	return slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.FileInfo().IsDir() || Hidden(f.Name) }), nil
 }
 
 // Hidden reports whether a file is one of a tool's, which is not taken out of a zip.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, map[string]string{"a/site.ts": "x", "a/b/c.css": "y"}, nil))
 	f.Add(pack(f, map[string]string{"../x": "", ".git/y": "", "z.png": "\x00"}, nil))
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		files, _, err := folder.Unpack(packed)
+		files, leftOut, err := folder.Unpack(packed)
 		if err != nil && fault.IsOurs(err) {
 			t.Fatal(err)
 		}
@@ -103,6 +104,16 @@ func FuzzUnpack(f *testing.F) {
 		}
 		if len(files) > plugin.MaxFiles || total > plugin.MaxSourceBytes {
 			t.Errorf("%d files, %d bytes", len(files), total)
+		}
+		if err != nil {
+			return
+		}
+		trimmed, err := folder.Trim(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, left, err := folder.Unpack(trimmed); err != nil || !maps.Equal(again, files) || !slices.Equal(left, leftOut) {
+			t.Errorf("of what was trimmed %q, %q, %v, want %q, %q", again, left, err, files, leftOut)
 		}
 	})
 }
