@@ -30,6 +30,7 @@ type fileDiff struct {
 	Parts          []diffPart
 	Added, Removed int
 	Cut            bool // there is more than is shown
+	mixed          bool // some of its lines end with CR LF, and some do not
 	lines          int
 	room           *int
 }
@@ -78,7 +79,7 @@ func readDiffs(diffs []client.FileDiff, known side) differences {
 	for i, d := range diffs {
 		all[i].Filename, all[i].room = d.Filename, &room
 		file := sideOf{before: known.before}
-		if text, ok := known.texts[d.Filename]; ok && strings.Contains(d.Diff, "\n@@ ") {
+		if text, ok := known.texts[d.Filename]; ok && text != "" && strings.Contains(d.Diff, "\n@@ ") {
 			file.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		}
 		all[i].read(d.Diff, file)
@@ -102,6 +103,9 @@ func (s sideOf) number(before, after int) int {
 
 func (f *fileDiff) read(diff string, known sideOf) {
 	before, after, inside := 1, 1, false
+	_, hunks, _ := strings.Cut(diff, "\n@@ ")
+	crlf := strings.Count(hunks, "\r\n")
+	f.mixed = crlf > 0 && crlf < strings.Count(hunks, "\n ")+strings.Count(hunks, "\n+")+strings.Count(hunks, "\n-")
 	for text := range strings.Lines(diff) {
 		text = strings.TrimSuffix(text, "\n")
 		if at := hunk().FindStringSubmatch(text); at != nil {
@@ -200,6 +204,9 @@ func (f *fileDiff) add(text string, before, after int) (int, int) {
 		line = diffLine{Class: "gap", Text: line.Text}
 	default:
 		before, after = before+1, after+1
+	}
+	if text, cr := strings.CutSuffix(line.Text, "\r"); cr && f.mixed && line.Class != "" { // HTML would not show it
+		line.Text = text + "<U+000D>"
 	}
 	f.show(line)
 	return before, after

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,5 +42,34 @@ func TestFoldedContext(t *testing.T) {
 	}
 	if got := shape(side{}); strings.Contains(got, "line 12") || !strings.Contains(got, "8: 0/0") {
 		t.Errorf("what is not known is shown:\n%s", got)
+	}
+}
+
+// A file that is or was empty has no lines that are the same, and line ends are shown where they are what differs.
+func TestDiffOfLineEnds(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		diff, text string
+		before     bool
+		want       []string
+	}{
+		{"@@ -0,0 +1,1 @@\n+a\n", "", true, []string{"added a"}},
+		{"@@ -1,1 +0,0 @@\n-a\n", "", false, []string{"removed a"}},
+		{"@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n", "a\nb\n", true, []string{" a", "removed b", "added b<U+000D>"}},
+		{"@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n", "a\r\nb\r\n", true, []string{" a\r", "removed b\r", "added c\r"}},
+	} {
+		diffs := []client.FileDiff{{Filename: "x", Diff: "--- a/x\n+++ b/x\n" + tc.diff}}
+		var got []string
+		for _, part := range readDiffs(diffs, side{map[string]string{"x": tc.text}, tc.before}).Files[0].Parts {
+			if part.Folded > 0 {
+				got = append(got, fmt.Sprint(part.Folded, " are the same"))
+			}
+			for _, line := range part.Lines {
+				got = append(got, line.Class+" "+line.Text)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%q: %q, want %q", tc.diff, got, tc.want)
+		}
 	}
 }
