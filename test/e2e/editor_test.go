@@ -39,6 +39,14 @@ func chooseTwice(file string) step {
 	})
 }
 
+// control presses a key in the editor, with Ctrl.
+func control(key string) step {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-content").dispatchEvent(new KeyboardEvent("keydown", { `+key+`, ctrlKey: true, bubbles: true, composed: true, cancelable: true }))`))
+		return err
+	})
+}
+
 // The editor has several files at once, saves them as one version with a key, tells errors in
 // their lines, and loses nothing that was typed. Nothing of it is against the policy of the page.
 func TestEditorInABrowser(t *testing.T) {
@@ -48,10 +56,7 @@ func TestEditorInABrowser(t *testing.T) {
 	i := launch(t, s)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib/b.css":"p { color: red }\n"}}`, 201)
 	ctx := browser(t)
-	save := leave(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-content").dispatchEvent(new KeyboardEvent("keydown", { key: "s", ctrlKey: true, bubbles: true, composed: true, cancelable: true }))`))
-		return err
-	}))
+	save := leave(control(`key: "s"`))
 
 	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
 	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
@@ -116,6 +121,8 @@ func TestEditorAddsAFile(t *testing.T) {
 	look(ctx, t, "editor-nameless", "Add a file", chromedp.Click(`//button[.="Save"]`), becomes(`"const b = 1"`, editorText))
 	const colored = `document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-line span") !== null`
 	saved("editor-added", "site.ts", "2 files are saved.", becomes(`false`, colored), chromedp.SendKeys(chromedp.CSS(".file:not([hidden]) [name=filename]"), "new.ts"), write("const b = 2\n"), becomes(`true`, colored))
+	look(ctx, t, "editor-caps-lock", "site.ts", choose("new.ts"), becomes(`"const b = 2"`, editorText), write("const b = 3"), control(`key: "ś", code: "KeyS", altKey: true`), leave(control(`key: "S", code: "KeyS"`)), waitFor(".flash"))
+	look(ctx, t, "editor-cyrillic", "site.ts", choose("new.ts"), becomes(`"const b = 3"`, editorText), write("const b = 4"), leave(control(`key: "ы", code: "KeyS"`)), waitFor(".flash"))
 	look(ctx, t, "editor-another", "Add a file", choose(""), becomes(`""`, editorText), becomes(`null`, `document.querySelector(".file [role=status]")`))
 }
 

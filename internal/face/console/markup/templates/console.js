@@ -128,9 +128,12 @@ addEventListener('click', event => each(menus, menu => { if (!menu.contains(even
 const keys = document.getElementById('shortcuts')
 const typing = event => event.composedPath()[0].closest?.('input, textarea, select, [contenteditable]')
 
+// With Caps Lock it is another letter; on a keyboard of another script, the key of that place.
+const isS = event => event.key.toLowerCase() === 's' || event.key > '~' && event.code === 'KeyS'
+
 addEventListener('keydown', event => {
   if (event.key === 'Escape') each(menus, menu => { menu.open = false; menu.querySelector('summary').focus() })
-  if ((event.ctrlKey || event.metaKey) && event.key === 's') {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && isS(event)) {
     const save = document.querySelector('button[data-save]')
     if (save) { event.preventDefault(); save.click() }
     return
