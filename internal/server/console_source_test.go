@@ -74,6 +74,7 @@ func TestConsoleManyFiles(t *testing.T) {
 		member := visit(t, s, join(t, s))
 		member.want(403, "", member.post(page, "do", "review", "filename", "x.ts", "sha256", "", "text", "x"))
 		v.want(404, "no file of this name", v.get(page+"?file=site.ts&file=none.ts"))
+		v.want(400, "Choose at most 50 at a time.", v.get(page+"?file=site.ts"+strings.Repeat("&file=site.ts", 50)))
 	})
 }
 

@@ -106,8 +106,11 @@ func (v *visit) chosenFiles(app client.AppSource) ([]openFile, error) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
+	if len(names) > perPage {
+		return nil, wrong("", fmt.Sprintf("Choose at most %d at a time.", perPage))
+	}
 	var all []openFile
-	for i, name := range names[:min(len(names), perPage)] {
+	for i, name := range names {
 		file := openFile{SourceFile: fileOf(app, name), Number: i + 1, Text: app.Source[name], Stored: app.Source[name]}
 		if file.Filename != name {
 			return nil, fault.New(fault.NotFound, "The app has no file of this name.")
@@ -206,7 +209,7 @@ func saveFiles(v *visit) (next, error) {
 	})
 	then.path = v.appPath()
 	if len(names) > 0 {
-		then.path += "/source?" + url.Values{"file": names}.Encode()
+		then.path += "/source?" + url.Values{"file": names[:min(len(names), perPage)]}.Encode()
 	}
 	return then, err
 }
