@@ -152,6 +152,26 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 	})
 }
 
+// Browsers take line breaks out of fields of one line: a name that has some is not edited by that.
+func TestConsoleNameOfTwoLines(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Two\nlines"}))
+		webhook := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: new("https://x.example/"), Description: new("Two\nlines"), Events: []string{"app.*"}}))
+		v := visit(t, s, s.key)
+		page := "/console/@current/apps/" + itoa(app.ID)
+		v.want(200, "The description of", v.post(page, "do", "describe", "name", "Twolines", "was.name", v.get(page).hidden("was.name")[0], "description", "New"))
+		page = "/console/@current/webhooks/" + itoa(webhook.ID)
+		v.want(200, "The webhook is changed: events.", v.post(page, "do", "describe", "events", "site.*", "description", "Twolines", "was.description", v.get(page).hidden("was.description")[0], "receiver", "https://x.example/", "was.receiver", "https://x.example/"))
+		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Name != "Two\nlines" || got.Description != "New" {
+			t.Errorf("%+v", got)
+		}
+		if got := must[client.Webhook](t)(s.GetWebhook(t.Context(), webhook.ID)); got.Description != "Two\nlines" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // What a form does not ask is left as it is: here a box for an organization that may change no apps.
 func TestConsoleFormWithoutABox(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ var templates = markup.New(files, template.FuncMap{
 	"hue":      hue,
 	"agent":    agent,
 	"code":     code,
+	"unbroken": strings.NewReplacer("\r", "", "\n", "").Replace, // as browsers send what a field of one line is filled with
 	"upstream": upstream,
 	"another":  another,
 	"failing":  failing,
