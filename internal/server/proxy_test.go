@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +27,20 @@ func TestNoTrustedProxyIsTold(t *testing.T) {
 	} {
 		if got := strings.Contains(start(t, c.cfg).log.String(), "FOYER_TRUSTED_PROXIES"); got != c.told {
 			t.Errorf("%+v: told %v", c.cfg, got)
+		}
+	}
+}
+
+// Each proxy that is documented says where a request comes from, whatever the client says. Caddy does by itself.
+func TestProxiesNameTheClient(t *testing.T) {
+	t.Parallel()
+	guide := string(must[[]byte](t)(os.ReadFile("../../docs/operating.md")))
+	for proxy, says := range map[string]string{
+		"nginx": `(?m)^server {$(?s:.*)^    proxy_set_header X-Forwarded-For \$remote_addr;$`, "haproxy": `(?m)^defaults$(?s:.*)^    option forwardfor( |$)(?s:.*)^backend`,
+	} {
+		block := regexp.MustCompile("(?s)```" + proxy + "\n(.*?)```").FindString(guide)
+		if !regexp.MustCompile(says).MatchString(block) {
+			t.Errorf("%s: no %s in %s", proxy, says, block)
 		}
 	}
 }
