@@ -1,13 +1,20 @@
 package server_test
 
 import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/client"
 	"foyer/internal/config"
@@ -42,6 +49,42 @@ func TestProxiesNameTheClient(t *testing.T) {
 		if !regexp.MustCompile(says).MatchString(block) {
 			t.Errorf("%s: no %s in %s", proxy, says, block)
 		}
+	}
+}
+
+// Through nginx as it is documented, which buffers answers, events come as they happen.
+func TestEventsThroughProxy(t *testing.T) {
+	t.Parallel()
+	s, tls := start(t, config.Config{}), httptest.NewTLSServer(nil)
+	defer tls.Close()
+	pair := tls.TLS.Certificates[0]
+	key := must[[]byte](t)(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))
+	files := filepath.Join(t.TempDir(), "foyer.")
+	for end, block := range map[string]pem.Block{"pem": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(files+end, pem.EncodeToMemory(&block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, _, _ := startNginx(t, strings.NewReplacer("/var/log/nginx/foyer.log", "access.log", "listen 443", "listen ADDRESS", "/etc/ssl/foyer.", files,
+		"127.0.0.1:8000", strings.TrimPrefix(s.URL, "http://")).Replace(documentedNginx(t, "operating.md", "map")))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	events := strings.Replace(at, "http", "https", 1) + "/api/organizations/@current/events"
+	r := must[*http.Request](t)(http.NewRequestWithContext(ctx, http.MethodGet, events, nil))
+	r.Header = http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"text/event-stream"}}
+	got, err := tls.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	lines := bufio.NewScanner(got.Body)
+	for lines.Scan() && lines.Text() != "event: site.created" {
+		if lines.Text() == ": events" {
+			must[client.Site](t)(s.CreateSite(ctx, client.SitePatch{Name: new("Shop")}))
+		}
+	}
+	if lines.Text() != "event: site.created" {
+		t.Errorf("%d: %q, %v", got.StatusCode, lines.Text(), lines.Err())
 	}
 }
 

@@ -141,6 +141,7 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 	}
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait until it has some kilobytes
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	if err := sendLines(w, []byte(": events\n\n")); err != nil {
