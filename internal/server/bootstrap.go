@@ -3,7 +3,9 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/plaintext"
@@ -18,22 +20,24 @@ const firstOrganization = "My organization"
 
 // bootstrap makes an organization, its owner and a key on an empty database, and
 // shows them once.
-func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
+func (s *Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
 	if exists, err := orgs.Any(ctx, d.DB); err != nil || exists {
 		return err
 	}
-	given := s.Config.Bootstrap
-	key, err := given.GivenKey()
+	key, err := s.firstKey(ctx, d)
 	if err != nil {
 		return err
 	}
-	key = cmp.Or(key, access.NewKey())
-	keySetting := "KEY"
+	given, keySetting := s.Config.Bootstrap, "KEY"
 	if given.KeyFile != "" {
 		keySetting = "KEY_FILE"
 	}
 	email := cmp.Or(given.Email, org.NobodysEmail)
+	had, err := keys.Find(ctx, key) // since a start before all organizations were deleted
+	if err != nil {
+		return err
+	}
 	var made org.Organization
 	var owner org.Membership
 	var exists bool
@@ -47,15 +51,39 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		if owner, err = orgs.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: made.ID, User: org.User{Email: email}, Level: access.Owner}); err != nil {
 			return bootstrapFault("EMAIL", err)
 		}
-		if _, err = keys.Insert(ctx, tx, access.Draft{UserID: owner.User.ID, Scope: access.All}, key); err != nil {
-			return bootstrapFault(keySetting, err)
-		}
-		return nil
+		return bootstrapFault(keySetting, insertFirstKey(ctx, tx, keys, owner.User.ID, key, had.UserID))
 	})
 	if err != nil || exists {
 		return err
 	}
 	return s.welcome(made, owner, key, baseURL, s.demo(ctx, d, made, owner))
+}
+
+// firstKey is the key that was given, or a new one. The file of one may be gone where there were
+// organizations before.
+func (s *Server) firstKey(ctx context.Context, d *Domain) (string, error) {
+	given := &s.Config.Bootstrap
+	key, err := given.GivenKey()
+	if errors.Is(err, fs.ErrNotExist) {
+		users, listErr := d.Organizations.Users(ctx)
+		if listErr != nil || len(users) == 0 {
+			return "", errors.Join(err, listErr)
+		}
+		given.KeyFile, err = "", nil
+	}
+	return cmp.Or(key, access.NewKey()), err
+}
+
+// insertFirstKey stores a user's key, unless they have it. Nobody has it if hadBy is 0.
+func insertFirstKey(ctx context.Context, tx *db.Tx, keys *access.Keys, userID int64, key string, hadBy int64) error {
+	switch hadBy {
+	case userID:
+		return nil
+	case 0:
+		_, err := keys.Insert(ctx, tx, access.Draft{UserID: userID, Scope: access.All}, key)
+		return err
+	}
+	return fault.New(fault.Invalid, "This is the key of another user: give a new one, from `foyer key generate`.")
 }
 
 // demo makes a site to look at, and returns the address of its try page; "": there is none.
@@ -72,7 +100,7 @@ func (s Server) demo(ctx context.Context, d *Domain, made org.Organization, owne
 
 // bootstrapFault names the setting instead of the field.
 func bootstrapFault(setting string, err error) error {
-	if fault.IsOurs(err) {
+	if err == nil || fault.IsOurs(err) {
 		return err
 	}
 	return fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail)
