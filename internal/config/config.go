@@ -91,6 +91,15 @@ type Bootstrap struct {
 	KeyFile string // "" if Key is set
 }
 
+// WrongError is about a setting that is found to be wrong later than by Load and CheckServer.
+type WrongError struct{ error }
+
+// Wrong returns err as one about a setting.
+func Wrong(err error) error { return WrongError{err} }
+
+// Unwrap returns what is wrong.
+func (w WrongError) Unwrap() error { return w.error }
+
 // GivenKey is Key, or what KeyFile holds: a file that may be gone after the first start.
 func (b Bootstrap) GivenKey() (string, error) {
 	if b.KeyFile == "" {
@@ -98,7 +107,7 @@ func (b Bootstrap) GivenKey() (string, error) {
 	}
 	key, err := readSecret(b.KeyFile)
 	if err != nil {
-		return "", fmt.Errorf("FOYER_%s_FILE: %w", bootstrapKey, err)
+		return "", Wrong(fmt.Errorf("FOYER_%s_FILE: %w", bootstrapKey, err))
 	}
 	return key, nil
 }

@@ -40,6 +40,7 @@ var cases = []struct {
 		wrong: []string{
 			"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://",
 			"postgres://u:hunter2#@h/d", "postgres://u:#hunter2@h/d", "postgres://u:hunter2%@h/d", "postgres://u:hunter2/x@h/d",
+			"postgres://u:hunter2@h/d?pool_max_conns=2", "postgres://u:hunter2@h/d?sslmode=often",
 		},
 	},
 	{name: "DATA_DIR", field: func(c Config) any { return c.DataDir }, unset: "./foyer-data", good: "/var/lib/foyer", want: "/var/lib/foyer"},

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	plainaddress "foyer/internal/base/address"
+	"foyer/internal/infra/db"
 	"foyer/internal/infra/mail"
 )
 
@@ -68,7 +69,7 @@ func database(s string) error {
 		return errors.New("must be a url like postgres://user:password@host/database;" +
 			" special characters of the user name and the password must be written as %XX")
 	}
-	return nil
+	return db.CheckURL(s)
 }
 
 func smtpURL(s string) error {

@@ -103,7 +103,7 @@ func bootstrapFault(setting string, err error) error {
 	if err == nil || fault.IsOurs(err) {
 		return err
 	}
-	return fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail)
+	return config.Wrong(fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail))
 }
 
 // welcome never shows a key that was given: whoever gave it has it.

@@ -86,7 +86,7 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	defer ln.Close()
 	if s.Config.CatalogIsFile() { // an address may be down for a while; a wrong file stays wrong
 		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
-			return fmt.Errorf("FOYER_CATALOG: %w", err)
+			return config.Wrong(fmt.Errorf("FOYER_CATALOG: %w", err))
 		}
 	}
 	baseURL := s.Config.Base(ln.Addr().String())

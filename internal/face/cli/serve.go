@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -72,5 +73,9 @@ func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Outp
 	if err != nil {
 		return terminal.Misused(err)
 	}
-	return server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
+	err = server.Server{Config: c, Version: Version(), Log: slog.New(slog.NewJSONHandler(to, nil)), Stdout: out, Tracer: tracer, Leave: time.Second}.Run(ctx)
+	if _, wrong := errors.AsType[config.WrongError](err); wrong {
+		return terminal.Misused(err)
+	}
+	return err
 }

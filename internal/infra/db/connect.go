@@ -118,6 +118,12 @@ func sessionOf(ctx context.Context, conn *pgxpool.Conn) (string, error) {
 	return string(results[0].Rows[0][0]), nil
 }
 
+// CheckURL finds what is wrong with the url of a database on a server.
+func CheckURL(address string) error {
+	_, err := postgresConfig(address)
+	return err
+}
+
 // postgresConfig reads the url of a database. Its errors never hold a password.
 func postgresConfig(address string) (*pgxpool.Config, error) {
 	u, err := url.Parse(address)
