@@ -27,6 +27,9 @@ var pauses = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 20 * time.Hour,
 }
 
+// maxPause is more than any pause is.
+const maxPause = 24 * time.Hour
+
 // judge notes how a webhook takes what is sent to it, and switches one off that is gone.
 func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Delivery) error {
 	if len(tried) == 0 || !w.Enabled {

@@ -99,13 +99,14 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 }
 
 // due lists the webhooks that something may have to be sent to, and that no server is sending to:
-// those that take it first, and of others those whose turn was the longest ago.
+// those that take it first, and of others those whose turn was the longest ago. What is further
+// ahead than it can be was stored before the clock stepped back.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
 	return db.All(ctx, q, (*Webhook).fields, `
-		SELECT `+columns+` FROM webhooks w WHERE enabled AND NOT is_held AND lease_until <= $1
+		SELECT `+columns+` FROM webhooks w WHERE enabled AND NOT is_held AND (lease_until <= $1 OR lease_until > $3)
 		AND (position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = w.organization_id)
-			OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at <= $1))
-		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, lease_until, id LIMIT $2`, now, maxFine+maxFailing)
+			OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND (d.due_at <= $1 OR d.due_at > $4)))
+		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, lease_until, id LIMIT $2`, now, maxFine+maxFailing, now.Add(maxAhead), now.Add(maxPause))
 }
 
 // setTurn stores how far a server has come that sends to a webhook.
@@ -155,8 +156,8 @@ func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 
 func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, limit int) ([]Delivery, error) {
 	return db.All(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4 AND due_at <= $2
-		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID)
+		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4 AND (due_at <= $2 OR due_at > $5)
+		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID, now.Add(maxPause))
 }
 
 // drop ends what was still to be sent to a webhook.

@@ -28,6 +28,9 @@ const (
 	// server that sends to it: longer than a batch.
 	timeLimit = 15 * time.Second
 	leaseTime = 30 * time.Second
+	// maxAhead is how far a lease may end in the future: further, the clock has stepped back since.
+	// Servers' clocks may differ by some seconds.
+	maxAhead = 2 * leaseTime
 )
 
 // slots bound to how many webhooks a server sends at once. Those that fail have their own: however
@@ -119,7 +122,7 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 		now := s.DB.Now()
 		if w.leaseUntil.Equal(last.until) {
 			err = s.store(ctx, tx, &w, last)
-		} else if now.Before(w.leaseUntil) {
+		} else if ahead := w.leaseUntil.Sub(now); ahead > 0 && ahead <= maxAhead {
 			return nil // another server has it
 		}
 		if err == nil && goOn && (last.until.IsZero() || !w.fails()) {

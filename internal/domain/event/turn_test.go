@@ -75,6 +75,29 @@ func TestLeaseIsLost(t *testing.T) {
 	})
 }
 
+// After the clock has stepped back, events are sent and tried again as if it had not.
+func TestClockThatStepsBack(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(-time.Hour)
+		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		r.happen(1)
+		r.send(r.Service)
+		if n := len(r.deliveries(w.ID)); n != 2 {
+			r.Fatalf("%d were sent", n)
+		}
+		r.pass(-365 * 24 * time.Hour)
+		to.set(nil)
+		r.send(r.Service)
+		if d := r.deliveries(w.ID)[1]; d.State != Delivered {
+			r.Errorf("%+v", d)
+		}
+	})
+}
+
 // However many receivers hang, once they are known to fail they keep to slots of their own, and
 // take turns.
 func TestThoseThatFailTakeTurns(t *testing.T) {
