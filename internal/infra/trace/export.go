@@ -21,6 +21,7 @@ const (
 	waiting   = 2048            // spans that wait to be sent; further ones are dropped
 	atOnce    = 512             // spans in a request
 	sendEvery = 5 * time.Second // what there is, if it is fewer
+	lastTime  = 3 * time.Second // for what is left at the end, and what is under way then
 )
 
 // exporter sends spans.
@@ -126,13 +127,16 @@ func (e *exporter) add(s *Span) {
 	}
 }
 
-// Run sends spans until ctx is done, and then what is left.
+// Run sends spans until ctx is done, and then what is left, as far as there is time.
 func (t *Tracer) Run(ctx context.Context, log *slog.Logger) {
+	sending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, giveUp) })
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
 	var batch []*Span
 	flush := func() {
-		if err := t.send(context.WithoutCancel(ctx), batch); err != nil {
+		if err := t.send(sending, batch); err != nil {
 			log.WarnContext(ctx, "send traces", "error", err.Error(), "spans", len(batch), "dropped", t.dropped.Swap(0))
 		}
 		batch = nil

@@ -1,6 +1,10 @@
 package trace_test
 
 import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +73,39 @@ func TestSampling(t *testing.T) {
 		if parent := span.Parent(); (parent != "") != c.recorded || strings.Contains(c.header, id+"-b7ad6b7169203331-01") && !strings.Contains(parent, id) {
 			t.Errorf("%+v: %s", c, parent)
 		}
+	}
+}
+
+// A stop waits for a few seconds for a collector that says nothing, whatever its timeout.
+func TestStopWithSilentCollector(t *testing.T) {
+	t.Parallel()
+	asked, over := make(chan struct{}, 2), make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-over
+	}))
+	defer silent.Close()
+	defer close(over)
+	tracer, err := from("OTEL_EXPORTER_OTLP_ENDPOINT=" + silent.URL + " OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 600 { // more than one request has
+		_, span := tracer.Continue(t.Context(), "", "x", trace.Server)
+		span.End()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		tracer.Run(ctx, slog.New(slog.DiscardHandler))
+		close(ended)
+	}()
+	<-asked
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on")
 	}
 }
 
