@@ -37,15 +37,17 @@ type exporter struct {
 // New reads the OTEL_ variables that say where spans go
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/). Nil: nowhere.
 func New(getenv func(string) string, version string, now func() time.Time) (*Tracer, error) {
-	endpoint := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	endpoint := getenv(name)
 	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint == "" && base != "" {
+		name = "OTEL_EXPORTER_OTLP_ENDPOINT"
 		endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
 	if endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil //nolint:nilnil // a nil Tracer is one that is off
 	}
 	if u, err := url.Parse(endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: must be a url that begins with http:// or https://")
+		return nil, fmt.Errorf("%s: must be a url that begins with http:// or https://", name)
 	}
 	t := &Tracer{now: now, exporter: exporter{endpoint: endpoint, timeout: 10 * time.Second, spans: make(chan *Span, waiting)}}
 	if err := t.read(getenv); err != nil {
@@ -178,6 +180,9 @@ func (e *exporter) send(ctx context.Context, batch []*Span) error {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err // without the url, which may hold a key
+	}
 	if err != nil {
 		return err
 	}

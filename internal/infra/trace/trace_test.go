@@ -23,6 +23,7 @@ func TestSettings(t *testing.T) {
 		to + "OTEL_TRACES_EXPORTER=none": "off",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector.example/x":   "on",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=collector.example":                   "OTEL_EXPORTER_OTLP_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=collector.example":            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 		to + "OTEL_EXPORTER_OTLP_PROTOCOL=grpc":                           "OTEL_EXPORTER_OTLP_PROTOCOL",
 		to + "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf":           "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
 		to + "OTEL_EXPORTER_OTLP_PROTOCOL=http/json":                      "on",
@@ -76,7 +77,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// A stop waits for a few seconds for a collector that says nothing, whatever its timeout.
+// A stop waits for a few seconds for a collector that says nothing, whatever its timeout. The log
+// does not have its url.
 func TestStopWithSilentCollector(t *testing.T) {
 	t.Parallel()
 	asked, over := make(chan struct{}, 2), make(chan struct{})
@@ -86,7 +88,7 @@ func TestStopWithSilentCollector(t *testing.T) {
 	}))
 	defer silent.Close()
 	defer close(over)
-	tracer, err := from("OTEL_EXPORTER_OTLP_ENDPOINT=" + silent.URL + " OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
+	tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + silent.URL + "?key=hunter2 OTEL_EXPORTER_OTLP_TIMEOUT=3600000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +98,18 @@ func TestStopWithSilentCollector(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
+	var log strings.Builder
 	go func() {
-		tracer.Run(ctx, slog.New(slog.DiscardHandler))
+		tracer.Run(ctx, slog.New(slog.NewTextHandler(&log, nil)))
 		close(ended)
 	}()
 	<-asked
 	stop()
 	select {
 	case <-ended:
+		if said := log.String(); !strings.Contains(said, "send traces") || strings.Contains(said, "hunter2") {
+			t.Error(said)
+		}
 	case <-time.After(20 * time.Second):
 		t.Error("it goes on")
 	}
