@@ -50,6 +50,7 @@ func TestComposeFileHasSettings(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
 			Environment map[string]string `yaml:"environment"`
+			Restart     string            `yaml:"restart"`
 		} `yaml:"services"`
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {
@@ -58,6 +59,9 @@ func TestComposeFileHasSettings(t *testing.T) {
 	given := file.Services["foyer"].Environment
 	if given["FOYER_BASE_URL"] == "" {
 		t.Errorf("it gives %v", given)
+	}
+	if restart := file.Services["foyer"].Restart; restart != "unless-stopped" { // on-failure starts nothing after a reboot
+		t.Errorf("restart: %s", restart)
 	}
 	for name := range given {
 		if !slices.ContainsFunc(Settings, func(s Setting) bool { return s.Variable() == name }) {
