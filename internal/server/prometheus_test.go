@@ -44,6 +44,27 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
+// What waits for events takes as long as it was asked to, which is not slow; what else does is.
+func TestWaitingIsNotSlow(t *testing.T) {
+	t.Parallel()
+	rules := must[string](t)(filepath.Abs("../../deploy/prometheus-rules.yml"))
+	const bucket = `foyer_http_request_duration_seconds_bucket{instance="a",route="/api/organizations/{organization_id}/%s",le="%s"}`
+	for route, alerts := range map[string]string{
+		"events": "[]",
+		"sites":  "[{labels: '{instance=\"a\"}', value: 1}]",
+	} {
+		test := filepath.Join(t.TempDir(), "test.yml")
+		text := fmt.Sprintf(`{rule_files: [%s], tests: [{interval: 1m,
+			input_series: [{series: '%s', values: 0+0x30}, {series: '%s', values: 0+2x30}, {series: '%s', values: 0+2x30}],
+			promql_expr_test: [{eval_time: 30m, expr: 'sum by (instance) (ALERTS{alertname="FoyerSlow",alertstate="firing"})', exp_samples: %s}]}]}`,
+			rules, fmt.Sprintf(bucket, route, "1"), fmt.Sprintf(bucket, route, "5"), fmt.Sprintf(bucket, route, "+Inf"), alerts)
+		if err := os.WriteFile(test, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		promtool(t, "", "test", "rules", test)
+	}
+}
+
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "promtool", args...)
