@@ -72,6 +72,9 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	if err != nil {
 		return err
 	}
+	if at, err := filepath.EvalSymlinks(target); err == nil { // else it is not there, which is found below
+		target = at
+	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}

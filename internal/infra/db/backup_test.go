@@ -147,6 +147,29 @@ func TestRestoreWhereNothingIs(t *testing.T) {
 	}
 }
 
+// What is replaced is the file that a link leads to, on the disk where that is.
+func TestRestoreThroughLink(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close(), os.Symlink(path, path+".link")); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.Stat(path)
+	if err := db.Restore(t.Context(), path+".copy", url+".link", true, asItWas); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := os.Readlink(path + ".link"); err != nil || at != path {
+		t.Errorf("the link leads to %q, %v", at, err)
+	}
+	if after, err := os.Stat(path); err != nil || os.SameFile(before, after) {
+		t.Errorf("the file is not replaced: %v", err)
+	}
+}
+
 // A damaged database is what a restore is for, and its journal must not live on.
 func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
