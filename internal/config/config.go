@@ -160,8 +160,12 @@ func lookUp(s Setting, variables, flags map[string]string) (value, from string, 
 	return s.Default, s.Variable(), nil
 }
 
-// unknown lists the variables that begin as settings do and are none. Kubernetes sets
-// some for a service of the name foyer.
+// ofKubernetes reports whether Kubernetes sets a variable for a service of the name foyer.
+func ofKubernetes(name, value string) bool {
+	return strings.HasPrefix(name, "FOYER_SERVICE_") || strings.HasPrefix(name, "FOYER_PORT_") || name == "FOYER_PORT" && strings.Contains(value, "://")
+}
+
+// unknown lists the variables that begin as settings do and are none.
 func unknown(variables map[string]string) []string {
 	known := map[string]bool{"FOYER_URL": true, "FOYER_KEY": true} // of the command line
 	for _, s := range Settings {
@@ -170,7 +174,7 @@ func unknown(variables map[string]string) []string {
 	}
 	var names []string
 	for name, value := range variables {
-		if value != "" && strings.HasPrefix(name, "FOYER_") && !known[name] && !strings.HasPrefix(name, "FOYER_SERVICE_") && !strings.HasPrefix(name, "FOYER_PORT") {
+		if value != "" && strings.HasPrefix(name, "FOYER_") && !known[name] && !ofKubernetes(name, value) {
 			names = append(names, name)
 		}
 	}

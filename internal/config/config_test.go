@@ -261,6 +261,9 @@ func TestVariablesThatAreNoSetting(t *testing.T) {
 	if diff := cmp.Diff([]string{"FOYER_", "FOYER_LISTEN_FILE", "FOYER_RATE_LIMTI"}, c.Unknown); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
+	if c, err = Load([]string{"FOYER_PORT=9000"}, nil); err != nil || len(c.Unknown) != 1 { // as somebody may who means FOYER_LISTEN
+		t.Errorf("%v, %v", c.Unknown, err)
+	}
 }
 
 func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
