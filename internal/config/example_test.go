@@ -41,6 +41,18 @@ func TestExampleHasEverySetting(t *testing.T) {
 	}
 }
 
+// What is behind a value on its line is part of it, to systemd and to containers.
+func TestDocumentedSettingsHaveNoComments(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range regexp.MustCompile(`(?m)^FOYER_[A-Z_]+=.* #.*$`).FindAllString(string(text), -1) {
+		t.Error(line)
+	}
+}
+
 func TestComposeFileHasSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/compose.yml")
