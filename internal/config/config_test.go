@@ -133,7 +133,8 @@ var cases = []struct {
 	},
 	{
 		name: "TRUSTED_PROXIES", field: func(c Config) any { return c.TrustedProxies },
-		unset: []netip.Prefix(nil), good: "10.1.2.3/8, ::1/128", want: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		unset: []netip.Prefix(nil), good: "10.1.2.3/8, ::1/128, ::ffff:192.0.2.1/128",
+		want:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 		wrong: []string{"10.0.0.1", "10.0.0.0/33", "10.0.0.0/8,", "proxy"},
 	},
 	{

@@ -246,6 +246,9 @@ func prefixes(field func(*Config) *[]netip.Prefix) func(*Config, string) error {
 			if err != nil {
 				return fmt.Errorf("%q is not a CIDR like 10.0.0.0/8", strings.TrimSpace(text))
 			}
+			if p.Addr().Is4In6() && p.Bits() >= 96 { // addresses are compared as IPv4
+				p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+			}
 			all = append(all, p.Masked())
 		}
 		*field(c) = all

@@ -128,9 +128,14 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	addr := peerAddress(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
+		hop := strings.TrimSpace(hops[i])
+		next, err := netip.ParseAddr(hop)
+		if err != nil { // some proxies say the port, too
+			withPort, err := netip.ParseAddrPort(hop)
+			if err != nil {
+				break
+			}
+			next = withPort.Addr()
 		}
 		addr = next.Unmap()
 	}

@@ -68,7 +68,7 @@ func TestWholeAddress(t *testing.T) {
 	a := &api.API{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.RemoteAddr = "127.0.0.1:1000"
-	for says, want := range map[string]string{"2001:db8::1": "2001:db8::1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%made-up": "fe80::1"} {
+	for says, want := range map[string]string{"2001:db8::1": "2001:db8::1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%made-up": "fe80::1", "192.0.2.1:5678": "192.0.2.1", "[2001:db8::1]:5678": "2001:db8::1"} {
 		r.Header.Set("X-Forwarded-For", says)
 		if got := a.ClientAddress(r); got != want {
 			t.Errorf("%s: the address is %s, want %s", says, got, want)
