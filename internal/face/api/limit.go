@@ -70,7 +70,7 @@ func (l *limiter[K]) answer(w http.ResponseWriter, key K, now time.Time, allow f
 func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.swept) > time.Minute {
+	if now.Sub(l.swept).Abs() > time.Minute { // the clock may step back
 		l.swept = now
 		for k, b := range l.buckets {
 			if b.TokensAt(now) >= float64(l.perMinute) {

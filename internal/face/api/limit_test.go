@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/api"
 	"foyer/internal/face/wire"
@@ -104,4 +106,32 @@ func TestRefusedHaveRetryAfter(t *testing.T) {
 	if refused == 0 {
 		t.Errorf("refused %d", refused)
 	}
+}
+
+// After the clock has stepped back, what was counted is forgotten as ever, and nothing took less than no time.
+func TestClockThatStepsBack(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	a := &api.API{Log: slog.New(slog.DiscardHandler), InFlight: inflight.New(1 << 20), Keys: access.NewKeys(&db.DB{Now: func() time.Time { return now }})}
+	a.Handler(func(*wire.Mux) {})
+	const clients = 300
+	for i := range clients {
+		if i == clients/2 {
+			now = now.Add(-24 * time.Hour)
+		}
+		now = now.Add(time.Minute)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", i%250)
+		if err := a.LimitPeer(httptest.NewRecorder(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := a.Counted(); n > 10 {
+		t.Errorf("%d addresses are counted", n)
+	}
+	a.Observe(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { now = now.Add(-time.Hour) }), func(_ *http.Request, o api.Outcome) {
+		if o.Took < 0 {
+			t.Errorf("it took %s", o.Took)
+		}
+	}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 }

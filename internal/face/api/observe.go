@@ -39,7 +39,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 			if p := recover(); p != nil {
 				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 			}
-			rec.Took = a.Keys.Now().Sub(start)
+			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
 			seen(r, rec.Outcome)
 			switch {
 			case rec.Status == http.StatusTooManyRequests:
