@@ -142,9 +142,10 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		return nil, err
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
-	// Invites before apps lock the organization, for which those who accept wait; sites before apps: their placements go with them.
+	// Apps lock the organization. Those who accept hold an invite and wait for it, and those who invite hold their
+	// membership: both go first. Placements go with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
-		invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization)
+		invites.EraseOrganization, orgs.EraseMembers, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization)
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,

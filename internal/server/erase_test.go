@@ -302,3 +302,36 @@ func TestEraseOrganization(t *testing.T) {
 		verifyAll(t, d)
 	})
 }
+
+// Whoever invites while their organization is erased waits for that and is refused; neither stops the other.
+func TestInviteWhileErasing(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{Database: dbtest.Postgres(t)} // SQLite has one transaction at a time
+	s := start(t, cfg)
+	cfg.Secret = "a secret that all servers of the tests share"
+	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	defer d.Close()
+	raw := dbtest.Open(t, cfg.Database)
+	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+	invited := make(chan error, 1)
+	d.Organizations.OrganizationErasers = append(d.Organizations.OrganizationErasers, func(context.Context, *db.Tx, string) error {
+		go func() {
+			_, err := s.CreateInvite(context.WithoutCancel(t.Context()), client.InviteDraft{TargetEmail: "late@x.example"})
+			invited <- err
+		}()
+		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		for tick := time.Tick(10 * time.Millisecond); len(invited) == 0; <-tick { // the server may know of it already
+			n, err := db.One(context.WithoutCancel(t.Context()), raw, db.Value[int], waiting)
+			if n > 0 || err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
+		t.Error(err)
+	}
+	if refused, ok := errors.AsType[*client.Error](<-invited); !ok || refused.Status >= 500 {
+		t.Errorf("invited: %v", refused)
+	}
+}

@@ -124,3 +124,8 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 	}
 	return o, s.DB.Purge(ctx)
 }
+
+// EraseMembers removes the memberships of an organization.
+func (s Service) EraseMembers(ctx context.Context, tx *db.Tx, organizationID string) error {
+	return db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, organizationID)
+}
