@@ -90,14 +90,13 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 	}
 	wanted := strings.TrimSpace(c.wanted(declared))
 	id, err := c.find(ctx, o, wanted)
-	if err == nil && id == 0 && c.Name != "" { // the last push gave it this name
-		wanted = c.Name
-		id, err = c.find(ctx, o, wanted)
-	}
 	if err != nil {
 		return client.AppSource{}, err
 	}
 	if id == 0 {
+		if err := c.checkRenamed(ctx, o, wanted); err != nil {
+			return client.AppSource{}, err
+		}
 		return c.create(ctx, o, wanted, declared, files, to)
 	}
 	for try := 1; ; try++ {
@@ -106,6 +105,18 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 			return source, err
 		}
 	}
+}
+
+// checkRenamed refuses to make a second app where the last push may have given the first one another name.
+func (c appPush) checkRenamed(ctx context.Context, o *client.Organization, wanted string) error {
+	if c.Name == "" || c.Name == wanted {
+		return nil
+	}
+	id, err := c.find(ctx, o, c.Name)
+	if err == nil && id != 0 {
+		err = fmt.Errorf("there is no app %s, and app %d is named %s already: if that is the one, leave --app out", wanted, id, c.Name)
+	}
+	return err
 }
 
 // create makes an app of the folder's files.
