@@ -20,12 +20,12 @@ const firstOrganization = "My organization"
 
 // bootstrap makes an organization, its owner and a key on an empty database, and
 // shows them once.
-func (s *Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
+func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error {
 	orgs, keys := d.Organizations, d.Keys
 	if exists, err := orgs.Any(ctx, d.DB); err != nil || exists {
 		return err
 	}
-	key, err := s.firstKey(ctx, d)
+	key, isGiven, err := s.firstKey(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -56,22 +56,24 @@ func (s *Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error
 	if err != nil || exists {
 		return err
 	}
+	if isGiven {
+		key = ""
+	}
 	return s.welcome(made, owner, key, baseURL, s.demo(ctx, d, made, owner))
 }
 
 // firstKey is the key that was given, or a new one. The file of one may be gone where there were
 // organizations before.
-func (s *Server) firstKey(ctx context.Context, d *Domain) (string, error) {
-	given := &s.Config.Bootstrap
-	key, err := given.GivenKey()
+func (s Server) firstKey(ctx context.Context, d *Domain) (key string, given bool, err error) {
+	key, err = s.Config.Bootstrap.GivenKey()
 	if errors.Is(err, fs.ErrNotExist) {
 		users, listErr := d.Organizations.Users(ctx)
 		if listErr != nil || len(users) == 0 {
-			return "", errors.Join(err, listErr)
+			return "", false, errors.Join(err, listErr)
 		}
-		given.KeyFile, err = "", nil
+		err = nil
 	}
-	return cmp.Or(key, access.NewKey()), err
+	return cmp.Or(key, access.NewKey()), key != "", err
 }
 
 // insertFirstKey stores a user's key, unless they have it. Nobody has it if hadBy is 0.
@@ -106,13 +108,14 @@ func bootstrapFault(setting string, err error) error {
 	return config.Wrong(fmt.Errorf("FOYER_BOOTSTRAP_%s: %s", setting, fault.Of(err)[0].Detail))
 }
 
-// welcome never shows a key that was given: whoever gave it has it.
+// welcome shows no key that was given, "": whoever gave it has it.
 func (s Server) welcome(o org.Organization, owner org.Membership, key, baseURL, tryURL string) error {
 	shown, inCommand := key+"   (shown only now: keep it)", key
 	switch given := s.Config.Bootstrap; {
+	case key != "":
 	case given.Key != "":
 		shown, inCommand = "(as given)", "$FOYER_BOOTSTRAP_KEY"
-	case given.KeyFile != "":
+	default:
 		shown, inCommand = "(as given)", "$(cat "+plaintext.Shell(given.KeyFile)+")"
 	}
 	site := ""
