@@ -3,10 +3,12 @@ package cli
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
 	"foyer/client"
+	"foyer/internal/config"
 	"foyer/internal/face/cli/terminal"
 )
 
@@ -32,11 +34,15 @@ type dryRun struct {
 // and a setting of the server that is empty is not set.
 func checkGiven(c *kong.Context) error {
 	for _, p := range c.Path {
-		if f := p.Flag; f != nil && !f.Required && f.Target.Kind() == reflect.String && f.Target.String() == "" && c.Command() != "serve" {
+		if f := p.Flag; f != nil && !f.Required && f.Target.Kind() == reflect.String && f.Target.String() == "" && !isSetting(f.Name) {
 			return fmt.Errorf("--%s: must not be empty", f.Name)
 		}
 	}
 	return nil
+}
+
+func isSetting(flag string) bool {
+	return slices.ContainsFunc(config.Settings, func(s config.Setting) bool { return s.Flag() == flag })
 }
 
 // given is a list to set: an empty one is not nil.
