@@ -205,12 +205,12 @@ func TestManyPictures(t *testing.T) {
 	t.Parallel()
 	files := sources{}
 	var site strings.Builder
-	for i := range 100 {
+	for i := range 500 {
 		name := fmt.Sprintf("a%d.svg", i)
 		files[name] = "<svg/>"
 		fmt.Fprintf(&site, "import a%d from './%s'\nconsole.log(a%[1]d)\n", i, name)
 	}
-	for i := 0; site.Len() < 900<<10; i++ {
+	for i := 0; site.Len() < 300<<10; i++ {
 		fmt.Fprintf(&site, "export function f%d(a, b) { return [a, b, %[1]d].map((x) => x + 1) }\n", i)
 	}
 	files["site.ts"] = site.String()
