@@ -209,7 +209,7 @@ func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by o
 		Issue: 1, Mail: s.newMail(o.mail),
 	}
 	if err := insert(ctx, tx, i); err != nil {
-		return Invite{}, access.OrChanged(err)
+		return Invite{}, err
 	}
 	if err := s.post(ctx, tx, i); err != nil {
 		return Invite{}, err

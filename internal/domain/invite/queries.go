@@ -115,7 +115,7 @@ func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) er
 
 // target is what an address is to an organization already: a member, or whom an invite is for.
 type target struct {
-	admitted  bool // whoever invites is a member still, or an operator
+	admitted  bool // whoever invites is a member still
 	member    bool
 	inviteID  string // "": there is none
 	createdBy int64
@@ -126,8 +126,8 @@ func (t *target) fields() []any {
 	return []any{&t.admitted, &t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
-// findTarget also keeps the membership of the user who invites, 0 for an operator, and fails with access.ErrChanged if they
-// have none: who is erased loses it first, so that nothing with their name is stored after that.
+// findTarget also keeps the membership of the user who invites, 0 for nobody, and fails with access.ErrChanged if they have
+// none: who is erased loses it first, so that nothing with their name is stored after that.
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
 	t, err := db.One(ctx, tx, (*target).fields, `
 		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.ForKeyShare+`),

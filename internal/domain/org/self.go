@@ -189,7 +189,7 @@ func (s Service) Prove(ctx context.Context, tx *db.Tx, by access.Caller, userID 
 // it notes nothing.
 func (s Service) ProveSelf(ctx context.Context, tx *db.Tx, userID int64) error {
 	u, err := findStanding(ctx, tx, userID)
-	if err != nil || u.handed {
+	if err != nil || u.handed || u.verified {
 		return err
 	}
 	return markVerified(ctx, tx, userID)
