@@ -52,7 +52,6 @@ func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	}
 }
 
-// An id that is empty is not the path of all there are.
 func TestNoHTTPClientIsTheOneThereIs(t *testing.T) {
 	t.Parallel()
 	if _, err := client.New("https://foyer.example.com", "key", client.WithHTTPClient(nil)); err != nil {
@@ -60,6 +59,7 @@ func TestNoHTTPClientIsTheOneThereIs(t *testing.T) {
 	}
 }
 
+// An id that is empty is not the path of all there are.
 func TestEmptyIDs(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(answer(http.StatusOK, "{}"))

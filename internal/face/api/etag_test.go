@@ -96,8 +96,6 @@ func TestETagIsShared(t *testing.T) {
 	})
 }
 
-// A change of what is not as it was read is refused, after 403 and 404 and before the body is
-// looked at; what is as it was read is changed.
 // The url of a bundle is another one on a server with another base url.
 func TestETagOfABaseURL(t *testing.T) {
 	each(t, func(r *rig) {
@@ -112,6 +110,8 @@ func TestETagOfABaseURL(t *testing.T) {
 	})
 }
 
+// A change of what is not as it was read is refused, after 403 and 404 and before the body is
+// looked at; what is as it was read is changed.
 func TestIfMatch(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, patches := r.objects()
