@@ -145,7 +145,8 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	// Apps lock the organization. Those who accept hold an invite and wait for it, and those who invite hold their
 	// membership: both go first. Placements go with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
-		invites.EraseOrganization, orgs.EraseMembers, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization)
+		invites.EraseOrganization, orgs.EraseMembers, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
+		signIn.EraseOrganization)
 	return &Domain{
 		Keys:          keys,
 		Organizations: orgs,

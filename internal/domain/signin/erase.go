@@ -26,3 +26,8 @@ func (s Service) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) er
 	}
 	return nil
 }
+
+// EraseOrganization removes the counts of failures that would have opened the organization alone.
+func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE organization_id = $1`, organizationID)
+}

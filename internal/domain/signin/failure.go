@@ -10,7 +10,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// failuresTime is how long failures of a user are counted together, from the first.
+// failuresTime is how long failures are counted together, from the first.
 const failuresTime = time.Hour
 
 // reason is why a sign-in failed, as the activity says it: without an address, since that
@@ -32,7 +32,7 @@ type failure struct {
 	reason  reason
 }
 
-// note records the first failure of an hour and user at once, and counts the others.
+// note records the first failure of an hour, of a user and what it would have opened, at once, and counts the others.
 func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) error {
 	if f.userID == 0 {
 		return nil
@@ -40,10 +40,10 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 	now := s.DB.Now()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		lockUser(tx, f.userID)
-		counted, err := findFailures(ctx, tx, f.userID)
+		counted, err := findFailures(ctx, tx, f.userID, f.boundTo)
 		switch {
 		case err == nil && now.Before(counted.since.Add(failuresTime)):
-			return addFailure(ctx, tx, f.userID)
+			return addFailure(ctx, tx, counted)
 		case err == nil:
 			err = s.reportFailures(ctx, tx, counted)
 		case errors.Is(err, db.ErrNoRow):
@@ -52,7 +52,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 		if err != nil {
 			return err
 		}
-		if err := insertFailures(ctx, tx, failures{f.userID, now, 0}); err != nil {
+		if err := insertFailures(ctx, tx, failures{userID: f.userID, boundTo: f.boundTo, since: now}); err != nil {
 			return err
 		}
 		changes := []activity.Change{activity.Changed("method", nil, d.Method), activity.Changed("reason", nil, f.reason)}
@@ -60,8 +60,7 @@ func (s Service) note(ctx context.Context, f failure, d access.SessionDraft) err
 	})
 }
 
-// ReportFailures records how many sign-ins failed after the first, of each user whose hour is
-// over.
+// ReportFailures records how many sign-ins failed after the first, where the hour is over.
 func (s Service) ReportFailures(ctx context.Context) error {
 	before := s.DB.Now().Add(-failuresTime)
 	for {
@@ -69,18 +68,18 @@ func (s Service) ReportFailures(ctx context.Context) error {
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		for _, userID := range due {
-			if err := s.reportDue(ctx, userID, before); err != nil {
+		for _, f := range due {
+			if err := s.reportDue(ctx, f, before); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s Service) reportDue(ctx context.Context, userID int64, before time.Time) error {
+func (s Service) reportDue(ctx context.Context, due failures, before time.Time) error {
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		lockUser(tx, userID)
-		counted, err := findFailures(ctx, tx, userID)
+		lockUser(tx, due.userID)
+		counted, err := findFailures(ctx, tx, due.userID, due.boundTo)
 		if errors.Is(err, db.ErrNoRow) || err == nil && counted.since.After(before) {
 			return nil // another server was first
 		}
@@ -92,10 +91,11 @@ func (s Service) reportDue(ctx context.Context, userID int64, before time.Time) 
 }
 
 func (s Service) reportFailures(ctx context.Context, tx *db.Tx, counted failures) error {
-	if err := deleteFailures(ctx, tx, counted.userID); err != nil || counted.others == 0 {
+	if err := deleteFailures(ctx, tx, counted); err != nil || counted.others == 0 {
 		return err
 	}
-	return s.recordFailure(ctx, tx, access.SessionDraft{}, access.Key{UserID: counted.userID}, []activity.Change{activity.Changed("count", nil, counted.others)})
+	key := access.Key{UserID: counted.userID, OrganizationID: counted.boundTo}
+	return s.recordFailure(ctx, tx, access.SessionDraft{}, key, []activity.Change{activity.Changed("count", nil, counted.others)})
 }
 
 // recordFailure writes an entry under the user whose sign-in it would have been, where the key would have opened
@@ -111,31 +111,36 @@ func (s Service) recordFailure(ctx context.Context, tx *db.Tx, d access.SessionD
 	}))
 }
 
-// failures are those of a user that are counted together.
+// failures are those of a user, and of what they would have opened, that are counted together.
 type failures struct {
-	userID int64
-	since  time.Time
-	others int64
+	userID  int64
+	boundTo string
+	since   time.Time
+	others  int64
 }
 
-func (f *failures) fields() []any { return []any{&f.userID, &f.since, &f.others} }
+const failuresColumns = `user_id, organization_id, since, others`
 
-func findFailures(ctx context.Context, tx *db.Tx, userID int64) (failures, error) {
-	return db.One(ctx, tx, (*failures).fields, `SELECT user_id, since, others FROM signin_failures WHERE user_id = $1`, userID)
+func (f *failures) fields() []any { return []any{&f.userID, &f.boundTo, &f.since, &f.others} }
+
+func findFailures(ctx context.Context, tx *db.Tx, userID int64, boundTo string) (failures, error) {
+	return db.One(ctx, tx, (*failures).fields, `
+		SELECT `+failuresColumns+` FROM signin_failures WHERE user_id = $1 AND organization_id = $2`, userID, boundTo)
 }
 
 func insertFailures(ctx context.Context, tx *db.Tx, f failures) error {
-	return db.Exec(ctx, tx, `INSERT INTO signin_failures (user_id, since, others) VALUES ($1, $2, $3)`, f.userID, f.since, f.others)
+	return db.Exec(ctx, tx, `INSERT INTO signin_failures (`+failuresColumns+`) VALUES ($1, $2, $3, $4)`, f.userID, f.boundTo, f.since, f.others)
 }
 
-func addFailure(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Exec(ctx, tx, `UPDATE signin_failures SET others = others + 1 WHERE user_id = $1`, userID)
+func addFailure(ctx context.Context, tx *db.Tx, f failures) error {
+	return db.Exec(ctx, tx, `UPDATE signin_failures SET others = others + 1 WHERE user_id = $1 AND organization_id = $2`, f.userID, f.boundTo)
 }
 
-func deleteFailures(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1`, userID)
+func deleteFailures(ctx context.Context, tx *db.Tx, f failures) error {
+	return db.Exec(ctx, tx, `DELETE FROM signin_failures WHERE user_id = $1 AND organization_id = $2`, f.userID, f.boundTo)
 }
 
-func dueFailures(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {
-	return db.All(ctx, q, db.Value[int64], `SELECT user_id FROM signin_failures WHERE since <= $1 ORDER BY since LIMIT 500`, before)
+func dueFailures(ctx context.Context, q db.Querier, before time.Time) ([]failures, error) {
+	return db.All(ctx, q, (*failures).fields, `
+		SELECT `+failuresColumns+` FROM signin_failures WHERE since <= $1 ORDER BY since LIMIT 500`, before)
 }

@@ -185,7 +185,7 @@ func TestFailuresAreRecorded(t *testing.T) {
 	})
 }
 
-// A failure is recorded in each organization of the user, and in no other.
+// A failure is recorded in each organization of the user, and in no other; with a bound key, in the key's alone.
 func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
 	each(t, func(r *rig) {
 		r.join("ada@x.example", false, false)
@@ -213,15 +213,23 @@ func TestFailuresAreRecordedWhereTheUserIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.now = r.now.Add(time.Hour)
-		if _, err := r.ByKey(t.Context(), bound, access.SessionDraft{}); err == nil {
+		for range 3 {
+			if _, err := r.ByKey(t.Context(), bound, access.SessionDraft{}); err == nil {
+				t.Fatal("signed in")
+			}
+		}
+		if _, err := r.ByProvider(t.Context(), p, access.SessionDraft{}); err == nil {
 			t.Fatal("signed in")
 		}
-		if n := len(r.sessions()); n != 1 {
-			t.Errorf("%d entries where the key is bound to", n)
+		r.now = r.now.Add(time.Hour)
+		if err := r.ReportFailures(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		failed := fmt.Sprintf(` sign_in_failed of ada@x.example by %d in "" from "", `, ada.ID)
+		byKey, count := failed+"method key, reason the key has expired", failed+"count 2"
+		byProvider := failed + "method oidc, reason the identity provider has not verified the address"
+		r.wantSessions(byKey, byProvider, count)
 		r.org = in
-		if n := len(r.sessions()); n != 1 {
-			t.Errorf("%d entries where it is not", n)
-		}
+		r.wantSessions(byProvider, byProvider)
 	})
 }

@@ -143,9 +143,11 @@ CREATE INDEX signin_links_expiry ON signin_links (expires_at);
 
 -- Sign-ins of a user that failed within an hour of the first, which is recorded at once.
 CREATE TABLE signin_failures (
-	user_id BIGINT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-	since   {{timestamp}} NOT NULL,
-	others  BIGINT NOT NULL -- after the first
+	user_id         BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+	organization_id TEXT NOT NULL, -- the one that it would have opened; '': all of the user's
+	since           {{timestamp}} NOT NULL,
+	others          BIGINT NOT NULL, -- after the first
+	PRIMARY KEY (user_id, organization_id)
 );
 CREATE INDEX signin_failures_since ON signin_failures (since);
 
