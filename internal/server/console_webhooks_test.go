@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -75,5 +76,38 @@ func TestConsoleWebhooks(t *testing.T) {
 		}
 		v.want(200, "The webhook is deleted.", v.post(page, "do", "delete"))
 		v.want(404, "Not found", v.get(page))
+	})
+}
+
+// The address of a webhook, which may be secret, is not kept for somebody whose session has ended: whoever has edited it
+// types it again, and is not told that the rest is all that was changed.
+func TestConsoleAddressIsNotKept(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		for _, stored := range []string{"https://hooks.x.example/services/canary", "https://hooks.x.example/?token=canary"} {
+			made := must[client.Webhook](t)(s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &stored, Events: []string{"app.*"}}))
+			page := "/console/@current/webhooks/" + itoa(made.ID)
+			resend := func(changed ...string) shown {
+				out := visit(t, s, "")
+				asked := out.post(page, v.get(page).fill(t, "describe", changed...)...)
+				again := out.post("/console/session", "key", s.key, "then", page, "sent", html.UnescapeString(asked.hidden("sent")[0]))
+				if strings.Contains(asked.body+again.body, "canary") {
+					t.Errorf("%s is shown", stored)
+				}
+				var form []string
+				for _, f := range regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(again.body, -1) {
+					form = append(form, html.UnescapeString(f[1]), html.UnescapeString(f[2]))
+				}
+				return out.post(page, form...)
+			}
+			v.want(200, "The webhook is changed: description.", resend("description", "For the shop"))
+			refused := resend("receiver", stored+"2", "description", "For all")
+			v.want(400, `<li><a href="#receiver">Address: `, refused)
+			v.want(200, "The webhook is changed: address, description.", v.post(page, refused.fill(t, "describe", "receiver", stored+"3")...))
+			if w := must[client.Webhook](t)(s.GetWebhook(t.Context(), made.ID)); w.URL != stored+"3" || w.Description != "For all" {
+				t.Errorf("%+v", w)
+			}
+		}
 	})
 }

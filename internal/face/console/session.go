@@ -61,15 +61,20 @@ func (c *Console) signIn(r *http.Request, t ErrorPage, err error) SignIn {
 func kept(form url.Values) url.Values {
 	keep := maps.Clone(form)
 	delete(keep, "key")
-	for _, name := range []string{"url", "receiver", was("receiver")} {
-		if !harmless(keep.Get(name)) {
-			delete(keep, name)
-		}
+	if !harmless(keep.Get("url")) {
+		delete(keep, "url")
+	}
+	if keep.Get("receiver") != keep.Get(was("receiver")) {
+		keep.Set("receiver", "") // which is refused, so that it is typed again
+		keep.Set(was("receiver"), "not kept")
+	} else {
+		delete(keep, "receiver")
+		delete(keep, was("receiver"))
 	}
 	return keep
 }
 
-// harmless reports whether the address of a repository or a webhook holds nothing secret.
+// harmless reports whether the address of a repository holds nothing secret.
 func harmless(address string) bool {
 	_, err := url.Parse(address)
 	return err == nil && !strings.ContainsAny(address, "@?#") || overSSH.MatchString(address)
