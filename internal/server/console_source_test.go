@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/base/digest"
 	"foyer/internal/config"
 	"foyer/internal/face/console/editor"
 )
@@ -328,5 +329,32 @@ func TestConsoleEditor(t *testing.T) {
 	}
 	if len(with) == 0 || slices.ContainsFunc(with, func(path string) bool { return !strings.Contains(path, "/source") }) {
 		t.Error(with)
+	}
+}
+
+// Whoever sends a form about an app that is gone gets back what they have written in it, not what was there or chosen.
+func TestConsoleGivesBackWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	const gone = "/console/@current/apps/99"
+	for _, form := range [][]string{
+		{"/upgrade", "do", "upgrade", "tag", "v1.1.0", "etag", `"x"`},
+		{"/place", "do", "place", "site", "12"},
+		{"/source", "do", "save", "filename", "a.ts", "sha256", digest.SHA256("let a\n"), "text", "let a\r\n"},
+	} {
+		got := v.post(gone+form[0], form[1:]...)
+		v.want(404, "It is gone", got)
+		if strings.Contains(got.body, "what you typed") {
+			t.Errorf("%v: shows what nobody wrote:\n%s", form, got.body)
+		}
+	}
+	got := v.post(gone+"/source", "do", "save", "message", "Why", "filename", "a.ts", "sha256", digest.SHA256("let a\n"), "text", "let a\r\n",
+		"filename", "b.ts", "sha256", digest.SHA256("let b\n"), "text", "let b = 1\r\n", "filename", "new.ts", "sha256", "", "text", "let c\r\n")
+	for _, want := range []string{"A message <textarea", "Text of b.ts <textarea", "\nlet b = 1\n</textarea>", "Text of new.ts <textarea"} {
+		v.want(404, want, got)
+	}
+	if strings.Count(got.body, "<textarea") != 3 {
+		t.Errorf("shows what nobody wrote:\n%s", got.body)
 	}
 }

@@ -63,7 +63,7 @@ type ErrorPage struct {
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
 	Lost      bool    // there was one, too large for that
-	Typed     []field // of the form, to be copied: what it was about is gone
+	Typed     []field // of the form, by what it calls them, to be copied: what it was about is gone
 }
 
 // screen is a page, and what the buttons on it do.
@@ -317,7 +317,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}
 	if v != nil {
 		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
-			shown.Detail, shown.Typed = gone, typedIn(r.PostForm)
+			shown.Detail, shown.Typed = gone, v.written()
 		}
 		v.refused = nil // it is said once
 		shown.Frame = v.frame("")

@@ -3,6 +3,8 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
@@ -40,4 +42,32 @@ func (v *visit) leadOn(shown *ErrorPage, status int) {
 		}
 		return
 	}
+}
+
+// writtenIn are the fields in which people write more than they have at hand to write again.
+var writtenIn = []string{"name", "description", "reason", "message", "origins", "paths", "addresses"}
+
+// written are the fields of the form that somebody has written in, by what it calls them.
+func (v *visit) written() (all []field) {
+	add := func(label, text string) {
+		if strings.TrimSpace(text) != "" {
+			all = append(all, field{label, text})
+		}
+	}
+	for _, f := range fieldsOf(v.request.PostForm) {
+		key, value := strings.CutPrefix(f.Name, "config.")
+		switch {
+		case v.edited(f.Name) == nil:
+		case value:
+			add(line(key), f.Value)
+		case slices.Contains(writtenIn, f.Name):
+			add(labels[f.Name], f.Value)
+		}
+	}
+	for _, e := range v.edits() {
+		if e.typed && !e.untouched() {
+			add(labels["text"]+" of "+code(e.name), e.text)
+		}
+	}
+	return all
 }

@@ -120,22 +120,6 @@ func fieldsOf(form url.Values) []field {
 	return all
 }
 
-// typedIn are the fields of a form that somebody has written in.
-func typedIn(form url.Values) []field {
-	return slices.DeleteFunc(fieldsOf(form), func(f field) bool {
-		value := strings.TrimSpace(f.Value)
-		return value == "" || f.Name == "zip" || value == strings.TrimSpace(form.Get(was(f.Name))) || f.Label() == ""
-	})
-}
-
-// Label is what the form calls a field; "": nobody writes in it.
-func (f field) Label() string {
-	if key, ok := strings.CutPrefix(f.Name, "config."); ok {
-		return line(key)
-	}
-	return labels[f.Name]
-}
-
 // begin signs in. Anybody may send it: what is wrong is counted.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
 	err := c.Check(w, r)
