@@ -195,7 +195,7 @@ func Lock(tb testing.TB, url, table string) (unlock func()) {
 // as many as are wanted.
 func Few(tb testing.TB, n int) (few, all string) {
 	tb.Helper()
-	all = Postgres(tb)
+	all = Empty(tb)
 	c, err := sharedCluster()
 	if err != nil {
 		tb.Fatal(err)
