@@ -57,21 +57,8 @@ func (v *visit) zip() ([]byte, error) {
 	return packed, nil
 }
 
-// trimmed is the zip of the form, as the page of its review has it: with files of tools it may be too large for a form.
-func (v *visit) trimmed() (string, error) {
-	packed, err := v.zip()
-	if err == nil {
-		packed, err = folder.Trim(packed)
-	}
-	return base64.RawURLEncoding.EncodeToString(packed), err
-}
-
-// unpacked is what the zip of the form changes in an app.
-func (v *visit) unpacked(app client.AppSource) (patch client.FileEdits, leftOut []string, err error) {
-	packed, err := v.zip()
-	if err != nil {
-		return nil, nil, err
-	}
+// unpacked is what a zip, with the choice in the form, changes in an app.
+func (v *visit) unpacked(app client.AppSource, packed []byte) (patch client.FileEdits, leftOut []string, err error) {
 	files, leftOut, err := folder.Unpack(packed)
 	if err != nil {
 		return nil, nil, wrong("zip", fault.Of(err)[0].Detail)
@@ -109,14 +96,20 @@ func (v *visit) upload() (Upload, error) {
 		return page, err
 	}
 	page.Frame, page.App = v.frameOf(app.App), app.App
-	patch, leftOut, err := v.unpacked(app)
+	packed, err := v.zip()
+	if err != nil {
+		return page, err
+	}
+	patch, leftOut, err := v.unpacked(app, packed)
 	if err != nil {
 		return page, err
 	}
 	page.LeftOut = leftOut
-	if page.Zip, err = v.trimmed(); err != nil {
+	trimmed, err := folder.Trim(packed) // with files of tools it may be too large for a form
+	if err != nil {
 		return page, err
 	}
+	page.Zip = base64.RawURLEncoding.EncodeToString(trimmed)
 	page.Changes, page.Broken, err = v.wouldChange(app, patch)
 	return page, err
 }
@@ -125,11 +118,15 @@ func (v *visit) upload() (Upload, error) {
 // is still as it was compared with.
 func saveUpload(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
+		packed, err := v.zip()
+		if err != nil {
+			return "", err
+		}
 		var leftOut []string
 		patch, err := v.changeFiles(id, func(app client.AppSource, tag string) (patch client.FileEdits, err error) {
-			patch, leftOut, err = v.unpacked(app)
+			patch, leftOut, err = v.unpacked(app, packed)
 			if reviewed := v.line("etag"); err == nil && len(patch) > 0 && reviewed != "" && reviewed != tag {
-				err = refusal(http.StatusPreconditionFailed, "", "Somebody else has changed the app since this page was opened. Saving again makes the changes below.")
+				err = refusal(http.StatusPreconditionFailed, "", changedMeanwhile+". Saving again makes the changes below.")
 			}
 			return patch, err
 		})
