@@ -1,10 +1,14 @@
 package server_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // The search finds what somebody may see, by a part of its name, and leads there.
@@ -60,5 +64,25 @@ func TestConsoleSearch(t *testing.T) {
 		if got := reader.get("/console/@current/search?q=zebra"); strings.Contains(got.body, "zebra@x.example") {
 			t.Error("found what is not to be seen")
 		}
+	})
+}
+
+// An organization may have more keys than a page of them holds.
+func TestConsoleFindsAmongManyKeys(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url})
+		err := dbtest.Open(t, url).InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `
+				WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+				INSERT INTO keys (user_id, hash, scopes, created_at, name)
+				SELECT user_id, hash || CAST(i AS TEXT), scopes, created_at, CASE i WHEN 1000 THEN 'Zebra reports' ELSE 'Pipeline' END FROM keys CROSS JOIN n ORDER BY i`)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := visit(t, s, s.key)
+		v.want(200, "Zebra reports", v.get("/console/@current/search?q=zebra"))
+		v.want(200, ">All 999</a>", v.get("/console/@current/search?q=pipeline"))
 	})
 }
