@@ -135,8 +135,8 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		if plan := strings.Join(dbtest.Explain(t, d, exporting, ours), "\n"); !strings.Contains(plan, "plugins_exports") {
 			t.Errorf("those that export are looked for among all:\n%s", plan)
 		}
-		plan := strings.Join(dbtest.Explain(t, d, `SELECT COUNT(*)`+unused, ours, time.Now()), "\n")
-		if !postgres && !strings.Contains(plan, "COVERING INDEX plugins_search") {
+		plan := strings.Join(dbtest.Explain(t, d, countUnused, ours, time.Now()), "\n")
+		if !postgres && (!strings.Contains(plan, "COVERING INDEX plugins_search") || strings.Contains(plan, "SCAN placements")) {
 			t.Errorf("what nobody uses is counted in the rows of all:\n%s", plan)
 		}
 	})

@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"runtime"
 	"strings"
 	"sync"
@@ -267,15 +268,32 @@ func TestNoBundle(t *testing.T) {
 		r.held("none", s, p, 0, "has no bundle")
 		r.save(r.caller, p.ID, "one")
 		r.wants("one", s, "app@1{}")
-		found, err := r.plugins.Unused(r.Context(), r.caller, page.First)
-		if err != nil || found.Count != 0 {
-			r.Errorf("unused while it is placed: %+v, %v", found, err)
+	})
+}
+
+// An app is unused while it is on no enabled placement: on a site of its own organization or, if it is shared, on any.
+func TestUnused(t *testing.T) {
+	each(t, func(r rig) {
+		own, others := r.site(r.caller, "shop"), r.site(r.other, "shop")
+		p, idle := r.app(r.caller, "app", ""), r.app(r.caller, "idle", "")
+		r.app(r.other, "not ours", "")
+		wants := func(what string, ids ...int64) {
+			r.Helper()
+			found, err := r.plugins.Unused(r.Context(), r.caller, page.First)
+			if err != nil || found.Count != len(ids) || !slices.EqualFunc(found.Items, ids, func(p plugin.Plugin, id int64) bool { return p.ID == id }) {
+				r.Errorf("%s: %+v, %v", what, found, err)
+			}
 		}
-		r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(false)})
-		found, err = r.plugins.Unused(r.Context(), r.caller, page.First)
-		if err != nil || found.Count != 1 || len(found.Items) != 1 {
-			r.Errorf("used, but on no enabled placement: %+v, %v", found, err)
-		}
+		wants("on no site", p.ID, idle.ID)
+		r.place(r.caller, own, p)
+		wants("placed", idle.ID)
+		r.change(r.caller, own, p, PlacementDraft{Enabled: patch.Of(false)})
+		wants("switched off", p.ID, idle.ID)
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.place(r.other, others, p)
+		wants("placed by another organization", idle.ID)
+		r.change(r.caller, own, p, PlacementDraft{Enabled: patch.Of(true)})
+		wants("placed by both", idle.ID)
 	})
 }
 
