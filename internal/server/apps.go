@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"foyer/internal/base/fair"
+	"foyer/internal/base/seal"
 	"foyer/internal/config"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/bundle"
@@ -31,15 +32,11 @@ func Tasks() map[string]sandbox.Task {
 
 // Apps puts together what apps need; without a secret, all except upstreams with
 // credentials. Its children are this program again, whose main must know Tasks.
-func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.Service, error) {
-	sealer, err := newSealer(secret)
-	if err != nil {
-		return plugin.Service{}, err
-	}
+func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) plugin.Service {
 	client := egress.New(cfg.UpstreamAllow)
 	children := sandbox.New(max(2, runtime.GOMAXPROCS(0)), maxWaiting, log) // with one, an organization could have all
 	return plugin.Service{
-		DB: d, Children: children, Sealer: sealer,
+		DB: d, Children: children, Box: seal.Box{Secret: secret, Purpose: "foyer upstream credentials v1"},
 		Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog(cfg.Catalog, client, log, d.Now),
 		Installs: fair.New(maxInstalls, maxInstallWaiting, "Too many apps are being installed"),
@@ -47,12 +44,5 @@ func Apps(cfg config.Config, secret string, d *db.DB, log *slog.Logger) (plugin.
 		Saves:    fair.OneEach(maxSaveWaiting, "Others are changing the source of this app"),
 		Bundles:  plugin.NewBundles(d),
 		Cache:    plugin.NewCache(),
-	}, nil
-}
-
-func newSealer(secret string) (*upstream.Sealer, error) {
-	if secret == "" {
-		return nil, nil
 	}
-	return upstream.NewSealer(secret)
 }

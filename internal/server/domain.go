@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"foyer/internal/base/seal"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/addresschange"
@@ -102,26 +103,20 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 // newDomain needs no secret, since most commands do not: config.CheckServer refuses
 // a server without one.
 func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Domain, error) {
-	apps, err := Apps(c, secret, d, log)
+	links, err := invite.NewLinks(secret, c.Base(c.Listen))
 	if err != nil {
 		return nil, err
 	}
-	links, err := newLinks(secret, c.Base(c.Listen))
-	if err != nil {
-		return nil, err
-	}
-	sites, err := newSites(c, secret, d)
-	if err != nil {
-		return nil, err
-	}
+	apps := Apps(c, secret, d, log)
+	sites := site.Service{DB: d, Manifests: site.NewManifests(d), Box: seal.Box{Secret: secret, Purpose: "foyer try pages v1"}}
+	sites.Manifests.BaseURL = c.Base(c.Listen)
 	apps.Follow = sites.FollowApp
 	apps.Shown, sites.Shown = api.AppendPlugin, api.AppendSite(sites)
 	keys, jobs := access.NewKeys(d), job.New(d)
 	keys.KeepAddresses = c.ActivityAddresses
 	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization, Shown: api.AppendMember}
-	events, err := newEvents(c, secret, d)
-	if err != nil {
-		return nil, err
+	events := event.Service{
+		DB: d, Client: egress.NewForWebhooks(c.WebhookAllow), Box: seal.Box{Secret: secret, Purpose: "foyer webhooks v1"}, Shown: api.AppendWebhook,
 	}
 	invites := invite.Service{
 		DB: d, Keys: keys, Jobs: jobs, Links: links, TTL: c.InviteTTL, Mails: c.SMTP != "",
@@ -129,17 +124,13 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Shown: api.InviteAppender, ShownMember: api.AppendMember,
 	}
 	orgs.Withdraw = invites.Withdraw
-	signIn, err := signin.Service{
+	signIn := signin.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
-	}.WithSecret(secret)
-	if err != nil {
-		return nil, err
+		Box: seal.Box{Secret: secret, Purpose: "foyer sign-in v1"},
 	}
-	addresses, err := addresschange.Service{
+	addresses := addresschange.Service{
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "", MailLimit: c.MailLimit,
-	}.WithSecret(secret)
-	if err != nil {
-		return nil, err
+		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
 	// Apps lock the organization. Those who accept hold an invite and wait for it, and those who invite hold their
@@ -159,34 +150,6 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Jobs:          jobs,
 		DB:            d,
 	}, nil
-}
-
-// newSites needs no secret either: without one, no try page is opened.
-func newSites(c config.Config, secret string, d *db.DB) (site.Service, error) {
-	s := site.Service{DB: d, Manifests: site.NewManifests(d)}
-	s.Manifests.BaseURL = c.Base(c.Listen)
-	if secret == "" {
-		return s, nil
-	}
-	var err error
-	s.Tries, err = site.NewTries(secret)
-	return s, err
-}
-
-// newEvents needs no secret, as long as no webhook is made or sent to.
-func newEvents(c config.Config, secret string, d *db.DB) (event.Service, error) {
-	s := event.Service{DB: d, Client: egress.NewForWebhooks(c.WebhookAllow), Shown: api.AppendWebhook}
-	if secret == "" {
-		return s, nil
-	}
-	return s.WithSecret(secret)
-}
-
-func newLinks(secret, baseURL string) (invite.Links, error) {
-	if secret == "" {
-		return invite.Links{}, nil
-	}
-	return invite.NewLinks(secret, baseURL)
 }
 
 // API returns the API on the domain, without limits on requests.

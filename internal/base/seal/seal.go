@@ -6,6 +6,8 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/base64"
+	"errors"
 	"fmt"
 )
 
@@ -19,19 +21,51 @@ func Key(serverSecret, purpose string) ([]byte, error) {
 	return key, nil
 }
 
-// New returns the cipher for one purpose: AES-256-GCM with random nonces, under its Key.
-func New(serverSecret, purpose string) (cipher.AEAD, error) {
-	key, err := Key(serverSecret, purpose)
+// Box seals texts for one purpose: AES-256-GCM with random nonces, under the Key for it. Without a
+// secret it seals and opens nothing.
+type Box struct {
+	Secret  string // the server's
+	Purpose string
+}
+
+// ErrNoSecret is what a Box without a secret has to say.
+var ErrNoSecret = errors.New("this is kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// Seal returns text that only Open makes plain again, if the same bytes are bound to it.
+func (b Box) Seal(plain, bound []byte) (string, error) {
+	aead, err := b.aead()
+	if err != nil {
+		return "", err
+	}
+	return encoding.EncodeToString(aead.Seal(nil, nil, plain, bound)), nil
+}
+
+// Open returns what Seal was given.
+func (b Box) Open(text string, bound []byte) ([]byte, error) {
+	aead, err := b.aead()
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := encoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	return aead.Open(nil, nil, sealed, bound)
+}
+
+func (b Box) aead() (cipher.AEAD, error) {
+	if b.Secret == "" {
+		return nil, ErrNoSecret
+	}
+	key, err := Key(b.Secret, b.Purpose)
 	if err != nil {
 		return nil, err
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("key for %s: %w", purpose, err)
+		return nil, fmt.Errorf("key for %s: %w", b.Purpose, err)
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("key for %s: %w", purpose, err)
-	}
-	return aead, nil
+	return cipher.NewGCMWithRandomNonce(block)
 }

@@ -1,48 +1,55 @@
 package seal_test
 
 import (
-	"crypto/cipher"
-	"encoding/base64"
+	"errors"
 	"testing"
 
 	"foyer/internal/base/seal"
 )
 
-func sealer(t *testing.T, secret, purpose string) cipher.AEAD {
-	t.Helper()
-	s, err := seal.New(secret, purpose)
+// What is sealed opens with the same secret, for the same purpose, bound to the same.
+func TestBox(t *testing.T) {
+	t.Parallel()
+	box := seal.Box{Secret: "a secret", Purpose: "test v1"}
+	sealed, err := box.Seal([]byte("a key"), []byte("place"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
-}
-
-// What is sealed opens with the same secret, for the same purpose.
-func TestNew(t *testing.T) {
-	t.Parallel()
-	sealed := sealer(t, "a secret", "test v1").Seal(nil, nil, []byte("a key"), nil)
 	for _, tc := range []struct {
-		secret, purpose string
-		opens           bool
+		box         seal.Box
+		text, bound string
+		opens       bool
 	}{
-		{"a secret", "test v1", true}, {"another", "test v1", false}, {"a secret", "test v2", false},
+		{box, sealed, "place", true},
+		{seal.Box{Secret: "another", Purpose: "test v1"}, sealed, "place", false},
+		{seal.Box{Secret: "a secret", Purpose: "test v2"}, sealed, "place", false},
+		{box, sealed, "another", false}, {box, sealed, "", false},
+		{box, "A" + sealed[1:len(sealed)-1] + "A", "place", false}, {box, sealed + "A", "place", false}, {box, "!", "place", false}, {box, "", "place", false},
 	} {
-		plain, err := sealer(t, tc.secret, tc.purpose).Open(nil, nil, sealed, nil)
+		plain, err := tc.box.Open(tc.text, []byte(tc.bound))
 		if opens := err == nil && string(plain) == "a key"; opens != tc.opens {
 			t.Errorf("%+v: %q, %v", tc, plain, err)
 		}
 	}
 }
 
+func TestBoxWithoutSecret(t *testing.T) {
+	t.Parallel()
+	var none seal.Box
+	if sealed, err := none.Seal([]byte("a key"), nil); !errors.Is(err, seal.ErrNoSecret) {
+		t.Errorf("sealed %q, %v", sealed, err)
+	}
+	if plain, err := none.Open("", nil); !errors.Is(err, seal.ErrNoSecret) {
+		t.Errorf("opened %q, %v", plain, err)
+	}
+}
+
 // What is in databases opens for ever.
 func TestOpensWhatIsStored(t *testing.T) {
 	t.Parallel()
-	const stored = "mPH/Zlg8UOclZL0htDk5yuZrCvskjaXToh6teUaE/G3q3Hs=" // made before there was this package
-	sealed, err := base64.StdEncoding.DecodeString(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plain, err := sealer(t, "a secret for tests", "foyer upstream credentials v1").Open(nil, nil, sealed, []byte("place")); string(plain) != "a token" {
+	const stored = "mPH_Zlg8UOclZL0htDk5yuZrCvskjaXToh6teUaE_G3q3Hs" // made before there was this package
+	box := seal.Box{Secret: "a secret for tests", Purpose: "foyer upstream credentials v1"}
+	if plain, err := box.Open(stored, []byte("place")); string(plain) != "a token" {
 		t.Errorf("%q, %v", plain, err)
 	}
 }

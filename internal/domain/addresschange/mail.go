@@ -31,7 +31,10 @@ func (p Post) Kind() job.Kind { return job.Kind{Do: p.send} }
 // stored; all that arrive are good.
 func (p Post) send(ctx context.Context, j job.Job) error {
 	to, id, _ := strings.Cut(j.Item, " ")
-	token := p.Service.token(use(to), id)
+	token, err := p.Service.token(use(to), id)
+	if err != nil {
+		return err
+	}
 	c, err := p.Service.Open(ctx, token)
 	switch {
 	case fault.Is(err, fault.NotFound): // another was asked for, or it is done

@@ -4,9 +4,7 @@ package addresschange
 
 import (
 	"context"
-	"crypto/cipher"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"time"
 
@@ -38,18 +36,10 @@ type Service struct {
 	Jobs          *job.Queue
 	Organizations org.Service
 	SignIn        signin.Service
-	BaseURL       string // what links start with, without a slash at the end
-	Mails         bool   // there is a mail server
-	MailLimit     int    // mails a day to an address; 0: none
-
-	aead cipher.AEAD // makes links: none is stored
-}
-
-// WithSecret returns the service with a key derived from the server's secret.
-func (s Service) WithSecret(secret string) (Service, error) {
-	var err error
-	s.aead, err = seal.New(secret, "foyer changes of addresses v1")
-	return s, err
+	BaseURL       string   // what links start with, without a slash at the end
+	Mails         bool     // there is a mail server
+	MailLimit     int      // mails a day to an address; 0: none
+	Box           seal.Box // makes links: none is stored
 }
 
 // Change is a change of a user's address. Until its link is followed, it is only wanted.
@@ -125,20 +115,12 @@ const (
 	toUndo    use = "undo"
 )
 
-var linkText = base64.RawURLEncoding.Strict()
-
 // token is what the link to a change carries.
-func (s Service) token(u use, id string) string {
-	return linkText.EncodeToString(s.aead.Seal(nil, nil, []byte(id), []byte(u)))
-}
+func (s Service) token(u use, id string) (string, error) { return s.Box.Seal([]byte(id), []byte(u)) }
 
 func (s Service) read(token string) (u use, id string, ok bool) {
-	sealed, err := linkText.DecodeString(token)
-	if err != nil {
-		return "", "", false
-	}
 	for _, u := range []use{toConfirm, toUndo} {
-		if id, err := s.aead.Open(nil, nil, sealed, []byte(u)); err == nil {
+		if id, err := s.Box.Open(token, []byte(u)); err == nil {
 			return u, string(id), true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/addresschange"
@@ -43,10 +44,9 @@ func each(t *testing.T, test func(r *rig)) {
 		keys, jobs := access.NewKeys(d), job.New(d)
 		orgs := org.Service{DB: d, Keys: keys}
 		invites := invite.Service{DB: d, Keys: keys, Jobs: jobs, TTL: 24 * time.Hour, Cache: invite.NewCache()}
-		in := must[signin.Service](t)(signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true}.WithSecret("a secret"))
-		r.Service = must[addresschange.Service](t)(addresschange.Service{
-			DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true,
-		}.WithSecret("a secret"))
+		box := seal.Box{Secret: "a secret"}
+		in := signin.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: "https://foyer.example", Mails: true, Box: box}
+		r.Service = addresschange.Service{DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: in, BaseURL: "https://foyer.example", Mails: true, Box: box}
 		r.org = must[org.Organization](t)(orgs.Create(t.Context(), "Acme"))
 		test(r)
 	})

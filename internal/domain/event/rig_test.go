@@ -19,6 +19,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -74,11 +75,9 @@ func each(t *testing.T, test func(r rig)) {
 // server is what a process has that was started anew.
 func (r rig) server(d *db.DB, allow []netip.Prefix) Service {
 	shown := func(b []byte, w Webhook) []byte { return append(b, `{"id":`+strconv.FormatInt(w.ID, 10)+`}`...) }
-	s, err := Service{DB: d, Client: egress.NewForWebhooks(allow), Shown: shown, timeout: 200 * time.Millisecond}.WithSecret("a secret for tests, not for you")
-	if err != nil {
-		r.Fatal(err)
+	return Service{
+		DB: d, Client: egress.NewForWebhooks(allow), Box: seal.Box{Secret: "a secret for tests, not for you"}, Shown: shown, timeout: 200 * time.Millisecond,
 	}
-	return s
 }
 
 func (r rig) pass(d time.Duration) {

@@ -2,7 +2,6 @@ package event
 
 import (
 	"context"
-	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -24,17 +23,10 @@ import (
 type Service struct {
 	DB     *db.DB
 	Client *egress.Client // sends
+	Box    seal.Box       // seals secrets
 	Shown  func([]byte, Webhook) []byte
 
-	aead    cipher.AEAD   // seals secrets
 	timeout time.Duration // of a try; 0: timeLimit
-}
-
-// WithSecret returns the service with a key derived from the server's secret.
-func (s Service) WithSecret(secret string) (Service, error) {
-	var err error
-	s.aead, err = seal.New(secret, "foyer webhooks v1")
-	return s, err
 }
 
 const (
@@ -44,31 +36,15 @@ const (
 	maxOldSecrets = 10
 )
 
-var errNoSecret = errors.New("the secrets of webhooks are kept sealed under the secret, which is not there: set FOYER_SECRET, or put it into the data folder, as the server has it")
-
 // newSecret gives a webhook a secret, as the Standard Webhooks specification has it.
-func (s Service) newSecret(w *Webhook) error {
-	if s.aead == nil {
-		return errNoSecret
-	}
+func (s Service) newSecret(w *Webhook) (err error) {
 	var key [32]byte
 	if _, err := rand.Read(key[:]); err != nil {
 		return err
 	}
 	w.Secret = "whsec_" + base64.StdEncoding.EncodeToString(key[:])
-	w.sealed = base64.RawStdEncoding.EncodeToString(s.aead.Seal(nil, nil, key[:], []byte(w.OrganizationID)))
-	return nil
-}
-
-func (s Service) open(w Webhook, sealed string) ([]byte, error) {
-	if s.aead == nil {
-		return nil, errNoSecret
-	}
-	data, err := base64.RawStdEncoding.DecodeString(sealed)
-	if err != nil {
-		return nil, err
-	}
-	return s.aead.Open(nil, nil, data, []byte(w.OrganizationID))
+	w.sealed, err = s.Box.Seal(key[:], []byte(w.OrganizationID))
+	return err
 }
 
 // Create makes a webhook, for the events that come from now on.

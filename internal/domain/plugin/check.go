@@ -56,7 +56,7 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 // the install.
 func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, learned time.Time, err error) {
 	var v upstream.Version
-	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err == nil {
 		v, learned, err = s.Upstream.Check(ctx, p.OrganizationID, remote)
 	}

@@ -95,12 +95,9 @@ func TestOtherSecret(t *testing.T) {
 		url := strings.Replace(repo.URL, "://", "://joe:hunter2@", 1)
 		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(url)})
 		repo.Tag(r, "v2.0.0", "refs/heads/main")
-		var err error
-		if r.Sealer, err = upstream.NewSealer("another secret"); err != nil {
-			r.Fatal(err)
-		}
+		r.Box.Secret = "another secret"
 		r.check(p.ID, "v1.0.0", false)
-		_, err = r.Upgrade(r.Context(), r.caller, p.ID, Move{})
+		_, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{})
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "url: ") || !strings.Contains(err.Error(), "FOYER_SECRET") ||
 			strings.Contains(err.Error(), "joe") || strings.Contains(err.Error(), "hunter2") {
 			r.Errorf("upgrade: %v", err)

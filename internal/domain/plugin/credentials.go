@@ -23,7 +23,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 	if err != nil {
 		return Plugin{}, err
 	}
-	credentials, err := s.Sealer.Seal(remote)
+	credentials, err := remote.Seal(s.Box)
 	if err != nil {
 		return Plugin{}, err
 	}

@@ -41,7 +41,7 @@ func (s Service) install(ctx context.Context, c access.Caller, p Plugin, url str
 	if err := s.notInstalled(ctx, p.OrganizationID, remote); err != nil {
 		return Plugin{}, err
 	}
-	credentials, err := s.Sealer.Seal(remote)
+	credentials, err := remote.Seal(s.Box)
 	if err != nil {
 		return Plugin{}, err
 	}

@@ -6,14 +6,15 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 // Credentials that could not be kept are refused before anything is fetched.
-func TestInstallWithoutSealer(t *testing.T) {
+func TestInstallWithoutSecret(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
-		r.Sealer = nil
+		r.Box = seal.Box{}
 		url := strings.Replace(host.URL, "://", "://joe:secret@", 1) + "/app"
 		_, err := r.Create(r.Context(), r.caller, Draft{Type: patch.Of("custom"), URL: patch.Of(url)})
 		if err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") || host.Requests() != 0 {

@@ -16,6 +16,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/bundle"
@@ -52,13 +53,9 @@ func each(t *testing.T, test func(r rig)) {
 
 func newRig(tb testing.TB, d *db.DB) rig {
 	tb.Helper()
-	sealer, err := upstream.NewSealer("a secret for tests")
-	if err != nil {
-		tb.Fatal(err)
-	}
 	client, children := egress.New(upstreamtest.Allow()), sandbox.New(2, 16, slog.New(slog.DiscardHandler))
 	r := rig{TB: tb, Service: Service{
-		DB: d, Children: children, Sealer: sealer, Upstream: upstream.New(client, children, d.Now),
+		DB: d, Children: children, Box: seal.Box{Secret: "a secret for tests"}, Upstream: upstream.New(client, children, d.Now),
 		Catalog:  upstream.NewCatalog("", client, slog.New(slog.DiscardHandler), d.Now),
 		Installs: fair.New(16, 16, "Full"), Diffs: fair.New(16, 16, "Full"), Saves: fair.OneEach(64, "Full"),
 		Bundles: NewBundles(d), Cache: NewCache(),

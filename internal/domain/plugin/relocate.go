@@ -86,7 +86,7 @@ func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string)
 			return latestTag{}, err
 		}
 	}
-	if o.Credentials, err = s.Sealer.Seal(remote); err != nil {
+	if o.Credentials, err = remote.Seal(s.Box); err != nil {
 		return latestTag{}, err
 	}
 	p.URL, o.URLKey = remote.URL, remote.Key()

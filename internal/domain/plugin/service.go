@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -23,7 +24,7 @@ type Service struct {
 	DB       *db.DB
 	Upstream *upstream.Source
 	Catalog  *upstream.Catalog
-	Sealer   *upstream.Sealer
+	Box      seal.Box      // seals credentials of upstreams
 	Children *sandbox.Pool // compile; must know bundle.TaskName
 	Installs *fair.Queue   // of installs and upgrades, between organizations
 	Diffs    *fair.Queue   // of versions that are compared, between organizations

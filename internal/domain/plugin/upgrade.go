@@ -177,7 +177,7 @@ func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
 // ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
 // is held. It returns what it heard even with an error.
 func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
-	remote, err := s.Sealer.Open(p.URL, o.Credentials)
+	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err != nil {
 		return target{}, latestTag{}, err
 	}

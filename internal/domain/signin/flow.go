@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"time"
@@ -37,7 +35,7 @@ func (s Service) Begin(ctx context.Context, then string) (url, kept string, err 
 	if url, err = s.Provider.URL(ctx, f.Secrets); err != nil {
 		return "", "", err
 	}
-	kept, err = s.seal(f)
+	kept, err = s.seal(flowUse, f)
 	return url, kept, err
 }
 
@@ -66,28 +64,12 @@ func (s Service) Finish(ctx context.Context, r Return, d access.SessionDraft) (i
 	return in, f.Then, err
 }
 
-var flowText = base64.RawURLEncoding.Strict()
-
-func (s Service) seal(f flow) (string, error) {
-	text, err := json.Marshal(f)
-	return flowText.EncodeToString(s.aead.Seal(nil, nil, text, nil)), err
-}
-
-func (s Service) unseal(kept string) (f flow, ok bool) {
-	text, err := flowText.DecodeString(kept)
-	if err != nil {
-		return flow{}, false
-	}
-	plain, err := s.aead.Open(nil, nil, text, nil)
-	return f, err == nil && json.Unmarshal(plain, &f) == nil
-}
-
 var errNoFlow = fault.New(fault.Invalid, "This answer of the identity provider does not belong to a sign-in that this browser began in the last 10 minutes, or it was used: begin again.")
 
 // take returns the flow that comes back with a state, once.
 func (s Service) take(ctx context.Context, kept, state string) (flow, error) {
-	f, ok := s.unseal(kept)
-	if s.Provider == nil || !ok || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
+	var f flow
+	if s.Provider == nil || !s.unseal(flowUse, kept, &f) || !s.DB.Now().Before(f.Until) || subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) != 1 {
 		return flow{}, errNoFlow
 	}
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return insertState(ctx, tx, digest.SHA256(state), f.Until) })

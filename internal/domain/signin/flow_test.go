@@ -4,28 +4,23 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/seal"
 	"foyer/internal/infra/oidc"
 )
 
 // Nothing that a browser makes up is taken for what it was given to keep.
 func FuzzUnseal(f *testing.F) {
-	s, err := Service{}.WithSecret("a secret of the tests")
-	if err != nil {
-		f.Fatal(err)
-	}
-	other, err := Service{}.WithSecret("another secret")
-	if err != nil {
-		f.Fatal(err)
-	}
+	s, other := Service{Box: seal.Box{Secret: "a secret of the tests"}}, Service{Box: seal.Box{Secret: "another secret"}}
 	given := flow{oidc.Secrets{State: "s", Nonce: "n", Verifier: "v"}, "/console/keys", time.Unix(1_800_000_000, 0).UTC()}
-	kept, err := s.seal(given)
+	kept, err := s.seal(flowUse, given)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if got, ok := s.unseal(kept); !ok || got != given {
-		f.Fatalf("%+v, %t", got, ok)
+	var got flow
+	if !s.unseal(flowUse, kept, &got) || got != given {
+		f.Fatalf("%+v", got)
 	}
-	foreign, err := other.seal(given)
+	foreign, err := other.seal(flowUse, given)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -33,7 +28,8 @@ func FuzzUnseal(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, ok := s.unseal(text); ok && got != given {
+		var got flow
+		if s.unseal(flowUse, text, &got) && got != given {
 			t.Errorf("%q opens as %+v", text, got)
 		}
 	})

@@ -3,7 +3,6 @@ package signin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -33,25 +32,12 @@ type Guest struct {
 	Until  time.Time     `json:"until"`
 }
 
-// What seals guests and links to guests is different, so that none passes for another.
-var (
-	guestUse = []byte("guest")
-	linkUse  = []byte("link to a guest")
+// What is sealed is for one of these.
+const (
+	flowUse  = "flow"
+	guestUse = "guest"
+	linkUse  = "link to a guest"
 )
-
-func (s Service) sealFor(use []byte, g Guest) (string, error) {
-	text, err := json.Marshal(g)
-	return flowText.EncodeToString(s.aead.Seal(nil, nil, text, use)), err
-}
-
-func (s Service) unsealFor(use []byte, sealed string) (g Guest, ok bool) {
-	text, err := flowText.DecodeString(sealed)
-	if err != nil {
-		return Guest{}, false
-	}
-	plain, err := s.aead.Open(nil, nil, text, use)
-	return g, err == nil && json.Unmarshal(plain, &g) == nil
-}
 
 // invited is a guest, if there are invites to their address; "": there are none.
 func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed string, err error) {
@@ -60,7 +46,7 @@ func (s Service) invited(ctx context.Context, q db.Querier, g Guest) (sealed str
 		return "", err
 	}
 	g.Until = s.DB.Now().Add(GuestTime)
-	return s.sealFor(guestUse, g)
+	return s.seal(guestUse, g)
 }
 
 var errNoGuest = fault.New(fault.NotAuthenticated, "Your time to answer is over: sign in again.")
@@ -71,8 +57,8 @@ func (s Service) Guest(ctx context.Context, sealed string) (Guest, error) {
 }
 
 func (s Service) guest(ctx context.Context, q db.Querier, sealed string) (Guest, error) {
-	g, ok := s.unsealFor(guestUse, sealed)
-	if !ok || !s.DB.Now().Before(g.Until) {
+	var g Guest
+	if !s.unseal(guestUse, sealed, &g) || !s.DB.Now().Before(g.Until) {
 		return Guest{}, errNoGuest
 	}
 	if gone, err := stateUsed(ctx, q, digest.SHA256(sealed)); err != nil || gone {
@@ -153,13 +139,13 @@ func (s Service) guestLink(ctx context.Context, email string) (token string, exp
 		return "", time.Time{}, err
 	}
 	expires = s.DB.Now().Add(LinkTime)
-	token, err = s.sealFor(linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
+	token, err = s.seal(linkUse, Guest{Email: email, Method: access.ByMail, Until: expires})
 	return token, expires, err
 }
 
 func (s Service) openGuestLink(ctx context.Context, q db.Querier, token string) (Guest, error) {
-	g, ok := s.unsealFor(linkUse, token)
-	if !ok {
+	var g Guest
+	if !s.unseal(linkUse, token, &g) {
 		return Guest{}, access.ErrNotFound
 	}
 	switch used, err := stateUsed(ctx, q, digest.SHA256(token)); {

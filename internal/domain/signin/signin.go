@@ -5,8 +5,8 @@ package signin
 import (
 	"cmp"
 	"context"
-	"crypto/cipher"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -46,15 +46,22 @@ type Service struct {
 	Mails         bool           // links go out by mail
 	Provider      *oidc.Provider // nil: none
 	Domains       []string       // of the addresses that the identity provider speaks for; none: all
-
-	aead cipher.AEAD // seals what browsers keep while they are at the provider
+	Box           seal.Box       // seals what browsers keep while they are at the provider, and guests
 }
 
-// WithSecret returns the service with a key derived from the server's secret.
-func (s Service) WithSecret(secret string) (Service, error) {
-	var err error
-	s.aead, err = seal.New(secret, "foyer sign-in v1")
-	return s, err
+// seal returns a value as a text for one use: it passes for no other.
+func (s Service) seal(use string, value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	return s.Box.Seal(text, []byte(use))
+}
+
+// unseal reads a value from a text, and reports whether seal made that for the same use.
+func (s Service) unseal(use, text string, value any) bool {
+	plain, err := s.Box.Open(text, []byte(use))
+	return err == nil && json.Unmarshal(plain, value) == nil
 }
 
 // Ask has a link mailed to a user. It takes the same time and does the same for any address,

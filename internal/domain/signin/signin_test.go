@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
@@ -36,14 +37,12 @@ func each(t *testing.T, test func(r *rig)) {
 		d.Now = func() time.Time { return r.now }
 		keys := access.NewKeys(d)
 		invites := invite.Service{DB: d, Keys: keys, Jobs: job.New(d), TTL: 24 * time.Hour, Cache: invite.NewCache()}
-		s, err := signin.Service{
+		r.Service = signin.Service{
 			DB: d, Keys: keys, Invites: invites, Jobs: job.New(d), Organizations: org.Service{DB: d, Keys: keys}, BaseURL: "https://foyer.example", Mails: true,
-		}.WithSecret("a secret of the tests")
-		if err != nil {
-			t.Fatal(err)
+			Box: seal.Box{Secret: "a secret of the tests"},
 		}
-		r.Service = s
-		if r.org, err = s.Organizations.Create(t.Context(), "Acme"); err != nil {
+		var err error
+		if r.org, err = r.Organizations.Create(t.Context(), "Acme"); err != nil {
 			t.Fatal(err)
 		}
 		test(r)

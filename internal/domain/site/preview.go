@@ -132,7 +132,7 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		return nil, fault.Field(fault.Invalid, "url", "Must be the url of a page, like https://shop.example.com/.")
 	}
 	if u.Scheme+"://"+u.Host+u.Path == s.BaseURL()+"/sites/"+site.Token+"/try" {
-		u.RawQuery = withParameter(u.RawQuery, "t", s.Tries.Seal(site.Token, s.DB.Now()))
+		u.RawQuery = withParameter(u.RawQuery, "t", s.TryKey(site.Token))
 		return u, nil
 	}
 	if !site.takes(originOf(u)) {

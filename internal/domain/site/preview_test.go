@@ -115,7 +115,11 @@ func TestPreviewPages(t *testing.T) {
 		if _, err := r.Try(r.Context(), s.Token, key); err != nil {
 			r.Errorf("the try page: %v", err)
 		}
-		for _, wrong := range []string{"", "x", key[1:], r.Tries.Seal("another", r.DB.Now()), r.Tries.Seal(s.Token, r.DB.Now().Add(-time.Hour))} {
+		now := r.DB.Now()
+		r.DB.Now = func() time.Time { return now.Add(-time.Hour) }
+		over := r.TryKey(s.Token)
+		r.DB.Now = func() time.Time { return now }
+		for _, wrong := range []string{"", "x", key[1:], r.TryKey("another"), over} {
 			if _, err := r.Try(r.Context(), s.Token, wrong); blames(err) != "not found" {
 				r.Errorf("with the key %q: %v", wrong, err)
 			}

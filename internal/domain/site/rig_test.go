@@ -13,6 +13,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
@@ -49,11 +50,7 @@ func each(t *testing.T, test func(r rig)) {
 
 func newRig(tb testing.TB, d *db.DB) rig {
 	tb.Helper()
-	tries, err := NewTries("a secret for tests, not for you")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r := rig{TB: tb, Service: Service{DB: d, Manifests: NewManifests(d), Tries: tries}}
+	r := rig{TB: tb, Service: Service{DB: d, Manifests: NewManifests(d), Box: seal.Box{Secret: "a secret for tests, not for you"}}}
 	r.Manifests.BaseURL = "https://foyer.example"
 	r.plugins = plugin.Service{
 		DB: d, Children: sandbox.New(2, 16, slog.New(slog.DiscardHandler)),

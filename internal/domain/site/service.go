@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/precondition"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -18,7 +19,7 @@ import (
 type Service struct {
 	DB        *db.DB
 	Manifests *Manifests
-	Tries     Tries
+	Box       seal.Box                  // seals the keys of try pages
 	Shown     func([]byte, Site) []byte // appends a site as the API shows it, for events; nil: there are none
 }
 

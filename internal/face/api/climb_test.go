@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/patch"
+	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/addresschange"
 	"foyer/internal/domain/invite"
@@ -83,15 +84,9 @@ func newClimb(r *rig) *climb {
 	a := *r.api
 	a.Invites.Mails = true
 	a.Organizations = r.orgs
-	var err error
-	if a.SignIn, err = (signin.Service{DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, Invites: a.Invites, BaseURL: baseURL, Mails: true}).WithSecret("a secret"); err != nil {
-		r.t.Fatal(err)
-	}
-	if a.Addresses, err = (addresschange.Service{
-		DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, SignIn: a.SignIn, BaseURL: baseURL, Mails: true,
-	}).WithSecret("a secret"); err != nil {
-		r.t.Fatal(err)
-	}
+	box := seal.Box{Secret: "a secret"}
+	a.SignIn = signin.Service{DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, Invites: a.Invites, BaseURL: baseURL, Mails: true, Box: box}
+	a.Addresses = addresschange.Service{DB: r.db, Keys: r.keys, Jobs: a.Invites.Jobs, Organizations: r.orgs, SignIn: a.SignIn, BaseURL: baseURL, Mails: true, Box: box}
 	settings, err := mail.Parse(c.mails.URL())
 	if err != nil {
 		r.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"foyer/internal/base/seal"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/addresschange"
@@ -100,29 +101,17 @@ func newRig(tb testing.TB, d *db.DB) *rig {
 // newApps is what the server has, with a catalog and an upstream of its own.
 func newApps(tb testing.TB, d *db.DB) plugin.Service {
 	tb.Helper()
-	apps, err := server.Apps(config.Config{}, "a secret for tests, not for you", d, slog.New(slog.DiscardHandler))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return apps
+	return server.Apps(config.Config{}, "a secret for tests, not for you", d, slog.New(slog.DiscardHandler))
 }
 
 func newEvents(tb testing.TB, d *db.DB) event.Service {
 	tb.Helper()
-	s, err := event.Service{DB: d, Client: egress.NewForWebhooks(nil), Shown: api.AppendWebhook}.WithSecret("a secret for tests, not for you")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return event.Service{DB: d, Client: egress.NewForWebhooks(nil), Box: seal.Box{Secret: "a secret for tests, not for you"}, Shown: api.AppendWebhook}
 }
 
 func newSites(tb testing.TB, d *db.DB) site.Service {
 	tb.Helper()
-	tries, err := site.NewTries("a secret for tests, not for you")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := site.Service{DB: d, Manifests: site.NewManifests(d), Tries: tries}
+	s := site.Service{DB: d, Manifests: site.NewManifests(d), Box: seal.Box{Secret: "a secret for tests, not for you"}}
 	s.Manifests.BaseURL = baseURL
 	return s
 }

@@ -19,7 +19,6 @@ import (
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/signin"
-	"foyer/internal/domain/site"
 	"foyer/internal/face/console/dedup"
 	"foyer/internal/face/console/editor"
 	"foyer/internal/face/console/markup"
@@ -37,9 +36,10 @@ type Console struct {
 	Provider      string        // the name of the identity provider; "": none
 	Mails         bool          // there is a mail server
 	InviteTTL     time.Duration // how long invites live at most
-	Tries         site.Tries
 	// Preview writes the mail that an invite would become.
 	Preview func(context.Context, access.Caller, invite.Draft) (invite.Preview, error)
+	// TryKey returns the key of the try page of the site with a token.
+	TryKey func(siteToken string) string
 	// Look finds out what installing an app of the catalog would make.
 	Look func(ctx context.Context, c access.Caller, url string) (plugin.Offered, error)
 	// Compare lists the differences between two sets of files.

@@ -119,7 +119,7 @@ func others[T any](found client.Page[T], without func(T) bool) (all []T, more bo
 
 // tryPath is the path of the try page of the site with a token, as browsers see it, with its key.
 func (v *visit) tryPath(token string) string {
-	return v.console.prefix + "/sites/" + token + "/try?t=" + url.QueryEscape(v.console.Tries.Seal(token, v.console.Keys.Now()))
+	return v.console.prefix + "/sites/" + token + "/try?t=" + url.QueryEscape(v.console.TryKey(token))
 }
 
 // onSite does something to the site that the path names, and says what.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/seal"
 	"foyer/internal/infra/upstream"
 )
 
@@ -51,14 +52,11 @@ func TestRemoteShowsNoSecret(t *testing.T) {
 
 func TestSeal(t *testing.T) {
 	t.Parallel()
-	sealer, err := upstream.NewSealer(strings.Repeat("k", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	box, other := seal.Box{Secret: "a secret"}, seal.Box{Secret: "another"}
 	r := parse(t, "https://joe:p%40ss@example.org/a?token=t0k")
 	seal := func(r upstream.Remote) string {
 		t.Helper()
-		sealed, err := sealer.Seal(r)
+		sealed, err := r.Seal(box)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,23 +66,19 @@ func TestSeal(t *testing.T) {
 	if sealed == seal(r) {
 		t.Error("sealing twice gives the same text")
 	}
-	opened, err := sealer.Open(r.URL, sealed)
+	opened, err := upstream.Unseal(box, r.URL, sealed)
 	if err != nil || seal(opened) == "" || opened.URL != r.URL {
 		t.Errorf("opened %v, error %v", opened, err)
 	}
 	plain := parse(t, "https://example.org/a")
-	if opened, err := sealer.Open(plain.URL, seal(plain)); err != nil || opened != plain {
+	if opened, err := upstream.Unseal(box, plain.URL, seal(plain)); err != nil || opened != plain {
 		t.Errorf("without a secret: opened %v, error %v", opened, err)
 	}
-	other, err := upstream.NewSealer(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, open := range map[string]func() (upstream.Remote, error){
-		"another place":  func() (upstream.Remote, error) { return sealer.Open("https://evil.example/a", sealed) },
-		"another secret": func() (upstream.Remote, error) { return other.Open(r.URL, sealed) },
-		"altered":        func() (upstream.Remote, error) { return sealer.Open(r.URL, "A"+sealed[1:len(sealed)-1]+"A") },
-		"no base64":      func() (upstream.Remote, error) { return sealer.Open(r.URL, "!") },
+		"another place":  func() (upstream.Remote, error) { return upstream.Unseal(box, "https://evil.example/a", sealed) },
+		"another secret": func() (upstream.Remote, error) { return upstream.Unseal(other, r.URL, sealed) },
+		"altered":        func() (upstream.Remote, error) { return upstream.Unseal(box, r.URL, "A"+sealed[1:len(sealed)-1]+"A") },
+		"no base64":      func() (upstream.Remote, error) { return upstream.Unseal(box, r.URL, "!") },
 	} {
 		if _, err := open(); err == nil {
 			t.Errorf("%s: opened", name)
@@ -93,18 +87,18 @@ func TestSeal(t *testing.T) {
 }
 
 // Without a server secret, places without credentials can be used all the same.
-func TestNoSealer(t *testing.T) {
+func TestNoSecret(t *testing.T) {
 	t.Parallel()
-	var none *upstream.Sealer
+	var none seal.Box
 	plain, secret := parse(t, "https://example.org/a"), parse(t, "https://joe:secret@example.org/a")
-	sealed, err := none.Seal(plain)
-	if opened, openErr := none.Open(plain.URL, sealed); err != nil || openErr != nil || opened != plain {
+	sealed, err := plain.Seal(none)
+	if opened, openErr := upstream.Unseal(none, plain.URL, sealed); err != nil || openErr != nil || opened != plain {
 		t.Errorf("without credentials: %v, %v, %v", opened, err, openErr)
 	}
-	if _, err := none.Seal(secret); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") || strings.Contains(err.Error(), "joe") {
+	if _, err := secret.Seal(none); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") || strings.Contains(err.Error(), "joe") {
 		t.Errorf("sealing credentials: %v", err)
 	}
-	if _, err := none.Open(plain.URL, "c2VhbGVk"); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") {
+	if _, err := upstream.Unseal(none, plain.URL, "c2VhbGVk"); err == nil || !strings.Contains(err.Error(), "FOYER_SECRET") {
 		t.Errorf("opening credentials: %v", err)
 	}
 }
