@@ -27,6 +27,16 @@ func New(plain func() []byte) Text {
 	return Text{plain, sync.OnceValue(func() []byte { return Gzip(plain()) })}
 }
 
+// Of returns a body whose compressed form is made at once.
+func Of(body []byte) Text {
+	text := New(func() []byte { return body })
+	text.Compressed()
+	return text
+}
+
+// Size is how many bytes both forms have.
+func (t Text) Size() int { return len(t.Plain()) + len(t.Compressed()) }
+
 // Embedded returns the text that go generate has compressed with Gzip: a program carries its long
 // texts in a fifth of their size.
 func Embedded(compressed []byte) Text {

@@ -34,10 +34,8 @@ const (
 
 // Script is a bundle as browsers get it.
 type Script struct {
-	SHA256 string
-	JS     []byte
-	Gzip   []byte
-
+	compress.Text
+	SHA256   string
 	Disabled bool // it stands for the bundle of a plugin that is disabled
 }
 
@@ -59,7 +57,7 @@ type Bundles struct {
 func NewBundles(d *db.DB) *Bundles {
 	return &Bundles{
 		DB:      d,
-		scripts: cache.Cache[string, *Script]{Max: maxScriptBytes, Size: func(s *Script) int { return len(s.JS) + len(s.Gzip) }},
+		scripts: cache.Cache[string, *Script]{Max: maxScriptBytes, Size: func(s *Script) int { return s.Size() }},
 		refs:    cache.Cache[string, ref]{Max: maxRefs},
 		uses:    uses{noted: cache.Cache[int64, time.Time]{Max: maxUses}},
 		queue:   fair.New(maxLoading, maxLoadingWait, "Too many bundles are being loaded"),
@@ -85,7 +83,7 @@ var errGone = fault.New(fault.Gone, "The app is disabled, or this version of it 
 // nothing is the current bundle of a plugin that is disabled: a module, so that pages which
 // import it go on.
 var nothing = sync.OnceValue(func() *Script {
-	return &Script{SHA256: digest.SHA256(emptyModule), JS: []byte(emptyModule), Gzip: compress.Gzip([]byte(emptyModule)), Disabled: true}
+	return &Script{Text: compress.Of([]byte(emptyModule)), SHA256: digest.SHA256(emptyModule), Disabled: true}
 })
 
 const emptyModule = "export {};\n"
@@ -159,7 +157,7 @@ func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	if err != nil {
 		return nil, access.OrNotFound(err)
 	}
-	s := &Script{SHA256: r.SHA256, JS: []byte(js), Gzip: compress.Gzip([]byte(js))}
+	s := &Script{Text: compress.Of([]byte(js)), SHA256: r.SHA256}
 	b.scripts.Put(r.SHA256, cache.Unversioned, s)
 	return s, nil
 }

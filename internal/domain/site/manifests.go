@@ -30,17 +30,16 @@ const (
 
 // Content is what browsers get, compressed once for all requests.
 type Content struct {
-	Body []byte
-	Gzip []byte
-	Tag  string // different for each body
+	compress.Text
+	Tag string // different for each text
 }
 
 func newContent(body []byte) *Content {
 	sum := sha256.Sum256(body)
-	return &Content{Body: body, Gzip: compress.Gzip(body), Tag: hex.EncodeToString(sum[:16])}
+	return &Content{Text: compress.Of(body), Tag: hex.EncodeToString(sum[:16])}
 }
 
-func (c *Content) size() int { return len(c.Body) + len(c.Gzip) + 200 }
+func (c *Content) size() int { return c.Size() + 200 }
 
 // Manifests serves manifests and loaders to pages. It keeps what it has looked up in memory, so that
 // most requests touch no disk.

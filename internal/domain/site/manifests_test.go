@@ -72,18 +72,18 @@ func TestContent(t *testing.T) {
 		token, integrity := r.text(`SELECT public_token FROM plugin_sources`), r.text(`SELECT bundle_integrity FROM plugin_versions`)
 		want := fmt.Sprintf(`{"site":"%s","revision":3,"sample":1,"apps":[{"id":%d,"name":"app","version":1,"url":"https://foyer.example/apps/%s/%s.js","integrity":"%s","config":{},`+
 			`"paths":["/shop/**","!**/gr%%C3%%B6%%C3%%9Fe%%20%%7B1%%7D","/a%%20b"]}]}`, s.Token, p.ID, token, sum, integrity)
-		if string(m.Body) != want {
-			r.Errorf("%s\nwant %s", m.Body, want)
+		if string(m.Plain()) != want {
+			r.Errorf("%s\nwant %s", m.Plain(), want)
 		}
-		unzipped, err := gzip.NewReader(bytes.NewReader(m.Gzip))
+		unzipped, err := gzip.NewReader(bytes.NewReader(m.Compressed()))
 		if err != nil {
 			r.Fatal(err)
 		}
-		if body, err := io.ReadAll(unzipped); err != nil || !bytes.Equal(body, m.Body) {
+		if body, err := io.ReadAll(unzipped); err != nil || !bytes.Equal(body, m.Plain()) {
 			r.Errorf("%s, %v", body, err)
 		}
 		l, err := r.Loader(r.Context(), s.Token)
-		if err != nil || !strings.Contains(string(l.Body), s.Token) || !strings.Contains(string(l.Body), "https://foyer.example") {
+		if err != nil || !strings.Contains(string(l.Plain()), s.Token) || !strings.Contains(string(l.Plain()), "https://foyer.example") {
 			r.Errorf("%+v, %v", l, err)
 		}
 		for _, token := range []string{"", "x", strings.ToLower(s.Token), s.Token[1:], s.Token[1:] + "A", "\xff" + s.Token[1:], s.Token + "A"} {
@@ -307,8 +307,8 @@ func TestSample(t *testing.T) {
 		}
 		now = now.Add(time.Minute)
 		m, err := r.Manifest(r.Context(), s.Token)
-		if err != nil || !strings.Contains(string(m.Body), `"sample":0.1,`) || !strings.Contains(string(m.Body), `"revision":2,`) {
-			r.Errorf("%s, %v", m.Body, err)
+		if err != nil || !strings.Contains(string(m.Plain()), `"sample":0.1,`) || !strings.Contains(string(m.Plain()), `"revision":2,`) {
+			r.Errorf("%s, %v", m.Plain(), err)
 		}
 		loads := int64(quiet + 1)
 		for _, c := range []struct {
@@ -349,8 +349,8 @@ func TestJunkIsNoView(t *testing.T) {
 			r.beacon(s, "", `{"apps":[{"id":%d,"version":7,"state":"running","ms":5}]}`, p.ID)
 		}
 		now = now.Add(time.Minute)
-		if m, err := r.Manifest(r.Context(), s.Token); err != nil || !strings.Contains(string(m.Body), `"sample":1,`) {
-			r.Errorf("%s, %v", m.Body, err)
+		if m, err := r.Manifest(r.Context(), s.Token); err != nil || !strings.Contains(string(m.Plain()), `"sample":1,`) {
+			r.Errorf("%s, %v", m.Plain(), err)
 		}
 	})
 }

@@ -175,7 +175,7 @@ func (r rig) read(content *Content) (revision int64, apps string) {
 		Sample   float64
 		Apps     []entry
 	}
-	if err := json.Unmarshal(content.Body, &m); err != nil { //nolint:musttag // its names are matched in any case
+	if err := json.Unmarshal(content.Plain(), &m); err != nil { //nolint:musttag // its names are matched in any case
 		r.Fatal(err)
 	}
 	var all []string

@@ -27,7 +27,7 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	release, err := inflight.From(r.Context()).Share(script.SHA256, len(script.JS)+len(script.Gzip))
+	release, err := inflight.From(r.Context()).Share(script.SHA256, script.Size())
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -36,16 +36,11 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 	if script.Disabled {
 		h.Set("X-Foyer-Disabled", "1")
 	}
-	h.Set("Vary", "Accept-Encoding")
-	c := content{body: script.JS, tag: script.SHA256, mediaType: "text/javascript; charset=utf-8"}
-	if wire.AcceptsGzip(r) {
-		c.body, c.tag, c.coding = script.Gzip, script.SHA256+"-gzip", "gzip"
-	}
-	c.cacheControl = "no-cache" // may be kept, but is checked each time
+	age := "no-cache" // may be kept, but is checked each time
 	if pinned {
-		c.cacheControl = "public, max-age=31536000, immutable"
+		age = wire.Forever
 	}
-	if err := c.write(w, r); err != nil {
+	if err := (wire.Kept{Text: script.Text, Tag: script.SHA256, MediaType: wire.JavaScript, CacheControl: age}).Write(w, r); err != nil {
 		a.fail(w, r, err)
 	}
 }

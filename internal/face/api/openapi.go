@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"foyer/internal/base/compress"
 	"foyer/internal/face/wire"
@@ -37,34 +36,14 @@ func OpenAPI() []byte { return openAPIYAML.Plain() }
 func OpenAPIDocument() []byte { return openAPIJSON.Plain() }
 
 // OpenAPIYAML serves the contract as it is kept.
-func OpenAPIYAML() http.Handler { return newDocument("application/yaml", openAPIYAML) }
+func OpenAPIYAML() http.Handler { return document(openAPIYAML, "application/yaml") }
 
 // OpenAPIJSON serves the contract as JSON.
-func OpenAPIJSON() http.Handler { return newDocument("application/json", openAPIJSON) }
+func OpenAPIJSON() http.Handler { return document(openAPIJSON, "application/json") }
 
 // OpenAPIPage is what a page for people shows of the contract, as HTML; see openapi.Page.
 func OpenAPIPage() compress.Text { return openAPIPage }
 
-// document is a form of the contract. What it needs is made when it is first asked for.
-type document struct {
-	contentType string
-	text        compress.Text
-	tag         func() string
-}
-
-func newDocument(contentType string, text compress.Text) document {
-	tag := sync.OnceValue(func() string { return fmt.Sprintf("%x", sha256.Sum256(text.Plain())) })
-	return document{contentType: contentType, text: text, tag: tag}
-}
-
-// ServeHTTP answers GET and HEAD.
-func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := content{body: d.text.Plain(), tag: d.tag(), mediaType: d.contentType, cacheControl: "no-cache"}
-	w.Header().Set("Vary", "Accept-Encoding")
-	if wire.AcceptsGzip(r) {
-		c.body, c.tag, c.coding = d.text.Compressed(), c.tag+"-gzip", "gzip"
-	}
-	if err := c.write(w, r); err != nil {
-		_ = wire.WriteError(w, err)
-	}
+func document(text compress.Text, mediaType string) wire.Kept {
+	return wire.Kept{Text: text, Tag: fmt.Sprintf("%x", sha256.Sum256(text.Compressed())), MediaType: mediaType, CacheControl: "no-cache"}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/site"
 	"foyer/internal/face/wire"
 )
 
@@ -48,7 +47,7 @@ func (a *API) serveLoader(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeContent(w, r, script, "text/javascript; charset=utf-8", "public, max-age=3600, stale-while-revalidate=2592000")
+	return wire.Kept{Text: script.Text, Tag: script.Tag, MediaType: wire.JavaScript, CacheControl: "public, max-age=3600, stale-while-revalidate=2592000"}.Write(w, r)
 }
 
 func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
@@ -61,23 +60,13 @@ func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeContent(w, r, m, "application/json", "no-store")
+		return wire.Kept{Text: m.Text, Tag: m.Tag, MediaType: "application/json", CacheControl: "no-store"}.Write(w, r)
 	}
 	m, err := a.Sites.Manifest(r.Context(), token)
 	if err != nil {
 		return err
 	}
-	return writeContent(w, r, m, "application/json", "public, max-age=10, stale-if-error=86400")
-}
-
-// writeContent writes what was compressed before, if the client takes that.
-func writeContent(w http.ResponseWriter, r *http.Request, from *site.Content, mediaType, cacheControl string) error {
-	w.Header().Set("Vary", "Accept-Encoding")
-	c := content{body: from.Body, tag: from.Tag, mediaType: mediaType, cacheControl: cacheControl}
-	if wire.AcceptsGzip(r) {
-		c.body, c.tag, c.coding = from.Gzip, from.Tag+"-gzip", "gzip"
-	}
-	return c.write(w, r)
+	return wire.Kept{Text: m.Text, Tag: m.Tag, MediaType: "application/json", CacheControl: "public, max-age=10, stale-if-error=86400"}.Write(w, r)
 }
 
 // maxBeacon is how many bytes a page may report, and beaconLimit how often a minute those of an

@@ -40,9 +40,9 @@ type Guides struct {
 	// Organization is the one that a reader is signed in to; without an id, none.
 	Organization func(http.ResponseWriter, *http.Request) access.Organization
 
-	entries func() []entry                           // read when somebody first searches
-	parts   func() map[string]string                 // of the reference, by their names
-	anybody func() (map[string]compress.Text, error) // those for readers who are not signed in
+	entries func() []entry                       // read when somebody first searches
+	parts   func() map[string]string             // of the reference, by their names
+	anybody func() (map[string]wire.Kept, error) // those for readers who are not signed in
 }
 
 // Title is a guide that is listed.

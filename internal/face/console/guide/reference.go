@@ -1,13 +1,12 @@
 package guide
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/hex"
 	"html"
 	"html/template"
 	"net/http"
 	"strings"
-	"time"
 
 	"foyer/internal/base/compress"
 	"foyer/internal/domain/access"
@@ -34,17 +33,9 @@ func (g *Guides) reference(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, err)
 		return
 	}
-	h := w.Header()
-	templates.SetHeaders(h)
-	h.Set("Cache-Control", "private, no-cache")
-	h.Set("Vary", "Accept-Encoding, Cookie")
-	body := page.Plain
-	if wire.AcceptsGzip(r) {
-		body = page.Compressed
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("ETag", wire.TagOf(body()).String())
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body()))
+	templates.SetHeaders(w.Header())
+	w.Header().Set("Vary", "Cookie")
+	page.ServeHTTP(w, r)
 }
 
 // partsOf are the pages of a reference by their names; see openapi.Page.
@@ -58,8 +49,8 @@ func partsOf(reference string) map[string]string {
 }
 
 // forAnybody are the parts for readers who are not signed in.
-func (g *Guides) forAnybody() (map[string]compress.Text, error) {
-	all := map[string]compress.Text{}
+func (g *Guides) forAnybody() (map[string]wire.Kept, error) {
+	all := map[string]wire.Kept{}
 	for part := range g.parts() {
 		var err error
 		if all[part], err = g.fill(part, access.Organization{}, ""); err != nil {
@@ -73,7 +64,7 @@ func (g *Guides) forAnybody() (map[string]compress.Text, error) {
 const in = "in"
 
 // fill is the page of a part of the reference for an organization; its links name the one that its own has named.
-func (g *Guides) fill(part string, of access.Organization, named string) (compress.Text, error) {
+func (g *Guides) fill(part string, of access.Organization, named string) (wire.Kept, error) {
 	filled := Page{Prefix: g.prefix(), Organization: named, Title: "Reference"}
 	flag, name := "", "<code>@current</code>, the organization of the key"
 	if of.ID != "" {
@@ -86,7 +77,10 @@ func (g *Guides) fill(part string, of access.Organization, named string) (compre
 	).Replace(g.parts()[part])
 	filled.Body = template.HTML(body) //nolint:gosec // our own text; what is filled in is escaped
 	page, err := templates.Render(markup.Fill("reference.html", filled))
-	return compress.New(func() []byte { return page }), err
+	tag := wire.TagOf(page)
+	return wire.Kept{
+		Text: compress.New(func() []byte { return page }), Tag: hex.EncodeToString(tag[:]), MediaType: "text/html; charset=utf-8", CacheControl: "private, no-cache",
+	}, err
 }
 
 // literal writes what means something in texts of a shell, but may be in a url, so that it does not.

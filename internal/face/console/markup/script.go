@@ -1,13 +1,10 @@
 package markup
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // the script
 	"encoding/hex"
-	"net/http"
 	"strings"
-	"time"
 
 	"foyer/internal/base/compress"
 	"foyer/internal/face/wire"
@@ -17,15 +14,14 @@ import (
 type Script struct {
 	// Path is where pages find it. It has the script's hash, so that browsers can keep it.
 	Path string
-
-	text compress.Text
+	wire.Kept
 }
 
 //go:embed templates/console.js
 var enhancements string
 
 // Enhancements is what all pages can do besides with a script.
-var Enhancements = Script{scriptPath("", []byte(enhancements)), compress.New(func() []byte { return withoutComments(enhancements) })}
+var Enhancements = newScript("", []byte(enhancements), compress.New(func() []byte { return withoutComments(enhancements) }))
 
 // withoutComments leaves out indentation, and the lines that are comments: each page loads the script.
 func withoutComments(script string) []byte {
@@ -40,25 +36,11 @@ func withoutComments(script string) []byte {
 
 // EmbeddedScript returns the script of what go generate has compressed, whose path begins with a name.
 func EmbeddedScript(name string, compressed []byte) Script {
-	return Script{scriptPath(name, compressed), compress.Embedded(compressed)}
+	return newScript(name, compressed, compress.Embedded(compressed))
 }
 
-func scriptPath(name string, of []byte) string {
+func newScript(name string, of []byte, text compress.Text) Script {
 	sum := sha256.Sum256(of)
-	return "/console/" + name + hex.EncodeToString(sum[:6]) + ".js"
-}
-
-// ServeHTTP answers with the script.
-func (s Script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Type", "text/javascript; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("Vary", "Accept-Encoding")
-	text := s.text.Plain
-	if wire.AcceptsGzip(r) {
-		h.Set("Content-Encoding", "gzip")
-		text = s.text.Compressed
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text()))
+	tag := hex.EncodeToString(sum[:6])
+	return Script{"/console/" + name + tag + ".js", wire.Kept{Text: text, Tag: tag, MediaType: wire.JavaScript, CacheControl: wire.Forever}}
 }

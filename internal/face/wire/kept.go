@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+
+	"foyer/internal/base/compress"
+	"foyer/internal/base/fault"
+)
+
+// Kept is what clients may keep, and ask about again by its tag.
+type Kept struct {
+	compress.Text
+	Tag          string // different for each text
+	MediaType    string
+	CacheControl string
+}
+
+// JavaScript is the media type of scripts, and Forever how long those are kept whose path names their text.
+const (
+	JavaScript = "text/javascript; charset=utf-8"
+	Forever    = "public, max-age=31536000, immutable"
+)
+
+// Write answers under the conditions of a request (RFC 9110 section 13.2.2). Ranges
+// are not served: they are optional, and texts are small.
+func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	zipped, body, etag := AcceptsGzip(r), k.Plain, `"`+k.Tag+`"`
+	if zipped {
+		body, etag = k.Compressed, `"`+k.Tag+`-gzip"`
+	}
+	if wanted := r.Header.Values("If-Match"); len(wanted) > 0 && !Names(wanted, etag) {
+		return fault.New(fault.PreconditionFailed, "If-Match does not name what is here.")
+	}
+	h.Set("ETag", etag)
+	h.Set("Cache-Control", k.CacheControl)
+	if Names(r.Header.Values("If-None-Match"), etag, "W/"+etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", k.MediaType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(body())))
+	if zipped {
+		h.Set("Content-Encoding", "gzip")
+	}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body()) // fails if the client has gone
+	return nil
+}
+
+// ServeHTTP answers GET and HEAD.
+func (k Kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := k.Write(w, r); err != nil {
+		_ = WriteError(w, err)
+	}
+}
