@@ -132,7 +132,7 @@ func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.
 	case "Site":
 		id, err = siteID(ctx, o, c.Item)
 	case "Webhook":
-		id, err = aWebhook{c.Item}.id(ctx, o)
+		id, err = webhookID(ctx, o, c.Item)
 	case "Key":
 		id, err = memberKeyID(ctx, o, c.Item)
 	case "OrganizationInvite":

@@ -104,18 +104,7 @@ type anApp struct {
 	App string `arg:"" help:"Its id or name."`
 }
 
-// with does something with the app, and shows what comes of it.
-func (a anApp) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (client.App, error)) error {
-	id, err := appID(ctx, o, a.App)
-	if err != nil {
-		return err
-	}
-	app, err := do(id)
-	if err != nil {
-		return orMissing(err, "app", a.App)
-	}
-	return apps.One(out, app)
-}
+func (a anApp) app() thing[client.App] { return thing[client.App]{"app", a.App, appID, apps} }
 
 type appGet struct {
 	anApp
@@ -124,19 +113,13 @@ type appGet struct {
 
 // Run shows one app.
 func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	var tag string
-	app, err := o.With(client.ETag(&tag)).GetApp(ctx, id)
-	if err != nil {
-		return orMissing(err, "app", c.App)
-	}
-	if err := tellDisabled(ctx, o, to, id); err != nil {
-		return err
-	}
-	return one(out, apps, app, c.etag, tag)
+	return c.app().show(ctx, o, out, c.etag, func(tagged *client.Organization, id int64) (client.App, error) {
+		app, err := tagged.GetApp(ctx, id)
+		if err != nil {
+			return app, err
+		}
+		return app, tellDisabled(ctx, o, to, id)
+	})
 }
 
 // tellDisabled tells that an app is disabled, which its object does not have.
@@ -258,7 +241,7 @@ type appSet struct {
 // Run changes an app.
 func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
-	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
 }
 
 type adminAppCredentials struct {
@@ -276,7 +259,7 @@ func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		if _, err := d.Plugins.SetCredentials(ctx, by, id, url); err != nil {
 			return client.App{}, err
 		}
@@ -288,7 +271,7 @@ type appCheck struct{ anApp }
 
 // Run asks for a newer version.
 func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		app, age, err := o.CheckForUpdates(ctx, id)
 		if err == nil && age > 0 {
 			fmt.Fprintf(to, "foyer: note: the upstream said so %s ago.\n", age.Round(time.Second))
@@ -322,7 +305,7 @@ type appUpgrade struct {
 
 // Run moves an app to another version.
 func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		app, err := o.UpgradeApp(ctx, id, c.upgrade())
 		switch {
 		case err != nil || c.DryRun:
@@ -349,7 +332,7 @@ func (c appDisable) Run(ctx context.Context, o *client.Organization, out *termin
 	if err := in.Confirm("Stop app %s on all pages of all organizations?", c.App); err != nil {
 		return err
 	}
-	return c.with(ctx, o, out, func(id int64) (client.App, error) {
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		app, err := o.DisableApp(ctx, id, c.Reason)
 		if err != nil {
 			return app, err
@@ -367,7 +350,7 @@ type appEnable struct {
 
 // Run lets an app run again.
 func (c appEnable) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	return c.with(ctx, o, out, func(id int64) (client.App, error) { return o.EnableApp(ctx, id) })
+	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.EnableApp(ctx, id) })
 }
 
 type appDelete struct {
@@ -381,12 +364,5 @@ func (c appDelete) Run(ctx context.Context, o *client.Organization, out *termina
 	if err := in.Confirm("Delete app %s?", c.App); err != nil {
 		return err
 	}
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	if err := o.DeleteApp(ctx, id); err != nil {
-		return orMissing(err, "app", c.App)
-	}
-	return out.Say(map[string]any{"id": id}, "Deleted app %d.", id)
+	return c.app().remove(ctx, o, out, o.DeleteApp)
 }

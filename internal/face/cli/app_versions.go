@@ -30,15 +30,7 @@ type appVersions struct{ anApp }
 
 // Run lists versions.
 func (c appVersions) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	all, err := collect(o.AllVersions(ctx, id))
-	if err != nil {
-		return orMissing(err, "app", c.App)
-	}
-	return versions.All(out, all)
+	return listOf(ctx, o, out, c.app(), versions, o.AllVersions)
 }
 
 type appVersion struct {
@@ -143,15 +135,7 @@ type appSites struct{ anApp }
 
 // Run lists the sites that an app is on.
 func (c appSites) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := appID(ctx, o, c.App)
-	if err != nil {
-		return err
-	}
-	all, err := collect(o.AllSitesOfApp(ctx, id))
-	if err != nil {
-		return orMissing(err, "app", c.App)
-	}
-	return sitesOfApp.All(out, all)
+	return listOf(ctx, o, out, c.app(), sitesOfApp, o.AllSitesOfApp)
 }
 
 // aVersion names a version of an app.

@@ -26,15 +26,7 @@ type siteApps struct{ aSite }
 
 // Run lists what is placed on a site.
 func (c siteApps) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	all, err := collect(o.AllPlacements(ctx, id))
-	if err != nil {
-		return orMissing(err, "site", c.Site)
-	}
-	return placements.All(out, all)
+	return listOf(ctx, o, out, c.site(), placements, o.AllPlacements)
 }
 
 // placing is what can be said of an app on a site.

@@ -80,18 +80,7 @@ type aSite struct {
 	Site string `arg:"" help:"Its id or name."`
 }
 
-// with does something with the site, and shows what comes of it.
-func (a aSite) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (client.Site, error)) error {
-	id, err := siteID(ctx, o, a.Site)
-	if err != nil {
-		return err
-	}
-	s, err := do(id)
-	if err != nil {
-		return orMissing(err, "site", a.Site)
-	}
-	return sites.One(out, s)
-}
+func (a aSite) site() thing[client.Site] { return thing[client.Site]{"site", a.Site, siteID, sites} }
 
 type siteGet struct {
 	aSite
@@ -100,16 +89,7 @@ type siteGet struct {
 
 // Run shows one site.
 func (c siteGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	var tag string
-	s, err := o.With(client.ETag(&tag)).GetSite(ctx, id)
-	if err != nil {
-		return orMissing(err, "site", c.Site)
-	}
-	return one(out, sites, s, c.etag, tag)
+	return c.site().show(ctx, o, out, c.etag, func(o *client.Organization, id int64) (client.Site, error) { return o.GetSite(ctx, id) })
 }
 
 type siteCreate struct {
@@ -148,7 +128,7 @@ func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.
 		}
 	}
 	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins)}
-	return c.with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
+	return c.site().with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
 }
 
 type siteDelete struct {
@@ -162,29 +142,14 @@ func (c siteDelete) Run(ctx context.Context, o *client.Organization, out *termin
 	if err := in.Confirm("Delete site %s and what is placed on it?", c.Site); err != nil {
 		return err
 	}
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	if err := o.DeleteSite(ctx, id); err != nil {
-		return orMissing(err, "site", c.Site)
-	}
-	return out.Say(map[string]any{"id": id}, "Deleted site %d.", id)
+	return c.site().remove(ctx, o, out, o.DeleteSite)
 }
 
 type siteHistory struct{ aSite }
 
 // Run lists revisions.
 func (c siteHistory) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	all, err := collect(o.AllHistory(ctx, id))
-	if err != nil {
-		return orMissing(err, "site", c.Site)
-	}
-	return revisions.All(out, all)
+	return listOf(ctx, o, out, c.site(), revisions, o.AllHistory)
 }
 
 type siteRestore struct {

@@ -94,6 +94,10 @@ func siteID(ctx context.Context, o *client.Organization, name string) (int64, er
 	return find(name, "site", o.AllSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
 }
 
+func webhookID(ctx context.Context, o *client.Organization, url string) (int64, error) {
+	return find(url, "webhook", o.AllWebhooks(ctx), func(w client.Webhook) found { return found{w.ID, w.URL} })
+}
+
 // organizationID returns the id of the organization that a person names by its id or name.
 func organizationID(ctx context.Context, c *client.Client, name string) (string, error) {
 	var ids []string

@@ -64,21 +64,8 @@ type aWebhook struct {
 	Webhook string `arg:"" help:"Its id or url."`
 }
 
-func (a aWebhook) id(ctx context.Context, o *client.Organization) (int64, error) {
-	return find(a.Webhook, "webhook", o.AllWebhooks(ctx), func(w client.Webhook) found { return found{w.ID, w.URL} })
-}
-
-// with does something with the webhook, and shows what comes of it.
-func (a aWebhook) with(ctx context.Context, o *client.Organization, out *terminal.Output, do func(id int64) (client.Webhook, error)) error {
-	id, err := a.id(ctx, o)
-	if err != nil {
-		return err
-	}
-	w, err := do(id)
-	if err != nil {
-		return orMissing(err, "webhook", a.Webhook)
-	}
-	return webhooks.One(out, w)
+func (a aWebhook) webhook() thing[client.Webhook] {
+	return thing[client.Webhook]{"webhook", a.Webhook, webhookID, webhooks}
 }
 
 type webhookGet struct {
@@ -88,16 +75,7 @@ type webhookGet struct {
 
 // Run shows one webhook.
 func (c webhookGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := c.id(ctx, o)
-	if err != nil {
-		return err
-	}
-	var tag string
-	w, err := o.With(client.ETag(&tag)).GetWebhook(ctx, id)
-	if err != nil {
-		return orMissing(err, "webhook", c.Webhook)
-	}
-	return one(out, webhooks, w, c.etag, tag)
+	return c.webhook().show(ctx, o, out, c.etag, func(o *client.Organization, id int64) (client.Webhook, error) { return o.GetWebhook(ctx, id) })
 }
 
 type webhookCreate struct {
@@ -138,7 +116,7 @@ type webhookSet struct {
 // Run changes a webhook.
 func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.WebhookPatch{URL: c.URL, Events: given(c.Events), Description: c.Description, Enabled: c.Enabled}
-	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
+	return c.webhook().with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
 }
 
 type webhookTest struct {
@@ -149,7 +127,7 @@ type webhookTest struct {
 
 // Run sends a test.
 func (c webhookTest) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	return c.with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.TestWebhook(ctx, id) })
+	return c.webhook().with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.TestWebhook(ctx, id) })
 }
 
 type webhookRotate struct {
@@ -163,15 +141,13 @@ func (c webhookRotate) Run(ctx context.Context, o *client.Organization, out *ter
 	if err := in.Confirm("Give webhook %s a new secret?", c.Webhook); err != nil {
 		return err
 	}
-	id, err := c.id(ctx, o)
-	if err != nil {
-		return err
-	}
-	w, err := o.RotateWebhook(ctx, id)
-	if err != nil {
-		return orMissing(err, "webhook", c.Webhook)
-	}
-	return showSecret(out, w, "has a new secret")
+	return c.webhook().on(ctx, o, func(id int64) error {
+		w, err := o.RotateWebhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		return showSecret(out, w, "has a new secret")
+	})
 }
 
 type webhookDeliveries struct {
@@ -181,15 +157,13 @@ type webhookDeliveries struct {
 
 // Run lists deliveries.
 func (c webhookDeliveries) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := c.id(ctx, o)
-	if err != nil {
-		return err
-	}
-	page, err := o.ListDeliveries(ctx, id, client.Range{Limit: c.Limit})
-	if err != nil {
-		return orMissing(err, "webhook", c.Webhook)
-	}
-	return deliveries.All(out, page.Results)
+	return c.webhook().on(ctx, o, func(id int64) error {
+		page, err := o.ListDeliveries(ctx, id, client.Range{Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		return deliveries.All(out, page.Results)
+	})
 }
 
 type webhookRedeliver struct {
@@ -202,7 +176,7 @@ type webhookRedeliver struct {
 
 // Run sends an event again.
 func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := c.id(ctx, o)
+	id, err := webhookID(ctx, o, c.Webhook)
 	if err != nil {
 		return err
 	}
@@ -226,12 +200,5 @@ func (c webhookDelete) Run(ctx context.Context, o *client.Organization, out *ter
 	if err := in.Confirm("Delete webhook %s, and what is known of its deliveries?", c.Webhook); err != nil {
 		return err
 	}
-	id, err := c.id(ctx, o)
-	if err != nil {
-		return err
-	}
-	if err := o.DeleteWebhook(ctx, id); err != nil {
-		return orMissing(err, "webhook", c.Webhook)
-	}
-	return out.Say(map[string]any{"id": id}, "Deleted webhook %d.", id)
+	return c.webhook().remove(ctx, o, out, o.DeleteWebhook)
 }
