@@ -25,11 +25,7 @@ import (
 // current one. Only its own organization is told who made the versions of a global plugin.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		plugin, err := s.get(ctx, q, c, id)
-		if err != nil {
-			return err
-		}
-		sees, err := versionsSeen(ctx, q, c, plugin)
+		plugin, sees, err := s.versionsSeen(ctx, q, c, id)
 		if err != nil {
 			return err
 		}
@@ -50,11 +46,7 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 // Version returns one version of a plugin: one that Versions lists, or that the caller's sites have.
 func (s Service) Version(ctx context.Context, c access.Caller, id, number int64) (found Version, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		plugin, err := s.get(ctx, q, c, id)
-		if err != nil {
-			return err
-		}
-		sees, err := versionsSeen(ctx, q, c, plugin)
+		plugin, sees, err := s.versionsSeen(ctx, q, c, id)
 		if err != nil {
 			return err
 		}
@@ -72,14 +64,19 @@ func (v *Version) anonymize() {
 	v.CreatedBy, v.Withdrawn.By, v.Message = org.User{}, org.User{}, ""
 }
 
-// versionsSeen is which versions of a plugin the caller sees: of another organization's, the
+// versionsSeen returns a plugin, and which of its versions the caller sees: of another organization's, the
 // current one and those made since it was shared.
-func versionsSeen(ctx context.Context, q db.Querier, c access.Caller, p Plugin) (seen, error) {
-	o, err := originOf(ctx, q, p.OrganizationID, p.ID)
-	if p.OrganizationID == c.Organization.ID {
-		return seen{p.ID, o.Current, time.Unix(0, 0)}, err
+func (s Service) versionsSeen(ctx context.Context, q db.Querier, c access.Caller, id int64) (Plugin, seen, error) {
+	p, err := s.get(ctx, q, c, id)
+	if err != nil {
+		return Plugin{}, seen{}, err
 	}
-	return seen{p.ID, o.Current, p.SharedAt}, err
+	o, err := originOf(ctx, q, p.OrganizationID, p.ID)
+	since := p.SharedAt
+	if p.OrganizationID == c.Organization.ID {
+		since = time.Unix(0, 0)
+	}
+	return p, seen{p.ID, o.Current, since}, err
 }
 
 var errNotAgainst = fault.Field(fault.Invalid, "against", "The app has no such version, or it is no longer kept.")
@@ -100,11 +97,7 @@ func (s Service) Diff(ctx context.Context, c access.Caller, id, number, against 
 	defer leave()
 	var before, after map[string]string
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		plugin, err := s.get(ctx, q, c, id)
-		if err != nil {
-			return err
-		}
-		sees, err := versionsSeen(ctx, q, c, plugin)
+		_, sees, err := s.versionsSeen(ctx, q, c, id)
 		if err != nil {
 			return err
 		}

@@ -94,17 +94,10 @@ type AppHealth struct {
 // HealthOfSite returns a page of how the apps on a site fare there since a time, in their order; the
 // zero time is a day ago.
 func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, since time.Time, p page.Page) (found page.Found[AppHealth], err error) {
-	if err := plugin.MayRead(c); err != nil {
-		return found, err
-	}
 	if since, err = s.countedSince(since); err != nil {
 		return found, err
 	}
-	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		site, err := findSite(ctx, q, c.Organization.ID, id, "")
-		if err != nil {
-			return access.OrNotFound(err)
-		}
+	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = db.Page(ctx, q, p,
 			func(db.Querier) (int, error) { return site.AppsCount, nil },
 			func(q db.Querier) ([]AppHealth, error) { return listHealth(ctx, q, site, since, p) })

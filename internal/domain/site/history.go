@@ -66,13 +66,7 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 
 // History returns a page of what a site's manifest said, the newest first.
 func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Revision], err error) {
-	if err := plugin.MayRead(c); err != nil {
-		return found, err
-	}
-	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		if _, err := findSite(ctx, q, c.Organization.ID, id, ""); err != nil {
-			return access.OrNotFound(err)
-		}
+	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, _ Site) (err error) {
 		found, err = db.Page(ctx, q, p,
 			func(q db.Querier) (int, error) { return countRevisions(ctx, q, id) },
 			func(q db.Querier) ([]Revision, error) { return listRevisions(ctx, q, id, p) })

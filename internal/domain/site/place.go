@@ -17,16 +17,23 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Apps returns a page of what is placed on a site, in its order.
-func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
+// viewSite reads what there is about a site, in a view of one moment.
+func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read func(context.Context, db.Querier, Site) error) error {
 	if err := plugin.MayRead(c); err != nil {
-		return found, err
+		return err
 	}
-	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+	return s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
 		site, err := findSite(ctx, q, c.Organization.ID, id, "")
 		if err != nil {
 			return access.OrNotFound(err)
 		}
+		return read(ctx, q, site)
+	})
+}
+
+// Apps returns a page of what is placed on a site, in its order.
+func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
+	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = db.Page(ctx, q, p,
 			func(db.Querier) (int, error) { return site.AppsCount, nil },
 			func(q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, site, p) })
@@ -37,14 +44,7 @@ func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Pag
 
 // App returns one app as it is placed on a site.
 func (s Service) App(ctx context.Context, c access.Caller, id, appID int64) (found Placement, err error) {
-	if err := plugin.MayRead(c); err != nil {
-		return Placement{}, err
-	}
-	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
-		site, err := findSite(ctx, q, c.Organization.ID, id, "")
-		if err != nil {
-			return access.OrNotFound(err)
-		}
+	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = findPlacement(ctx, q, site, appID)
 		return access.OrNotFound(err)
 	})
