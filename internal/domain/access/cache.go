@@ -289,16 +289,16 @@ type cached struct {
 	known      cache.Cache[credential, *Identity]
 	changing   atomic.Int64 // transactions under way that change who may do what
 
-	uses        lastuse.Notes[int64] // of keys
-	sessionUses lastuse.Notes[int64]
-	memberUses  lastuse.Notes[membership]
-	keyUses     lastuse.Notes[keyUse]
+	uses        lastuse.Notes // of keys
+	sessionUses lastuse.Notes
+	memberUses  lastuse.Notes // of users, in organizations
+	keyUses     lastuse.Notes // of keys, in organizations
 }
 
 // noteUse remembers the use of a key, to the hour, and of a session, to 5 minutes.
 func (c *cached) noteUse(id *Identity, now time.Time) {
 	if last := id.usedAt.Load(); id.SessionID != 0 && now.Sub(time.UnixMicro(last)) >= sessionNoted && id.usedAt.CompareAndSwap(last, now.UnixMicro()) {
-		c.sessionUses.Note(id.SessionID, now)
+		c.sessionUses.Note(lastuse.Used{ID: id.SessionID}, now)
 	}
 	if id.KeyID == 0 {
 		return
@@ -307,7 +307,7 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	if id.usedHour.Swap(hour) == hour {
 		return
 	}
-	c.uses.Note(id.KeyID, now.Truncate(time.Hour))
+	c.uses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
 }
 
 // noteActive remembers, to the hour, that a member has used a grant, and with which key. What operators do as a
@@ -318,9 +318,9 @@ func (c *cached) noteActive(id *Identity, i int, now time.Time) {
 	}
 	hour := now.Unix() / 3600
 	if id.activeHour[i].Swap(hour) != hour {
-		c.memberUses.Note(membership(within(id.grants[i].org.ID, id.UserID)), now.Truncate(time.Hour))
+		c.memberUses.Note(lastuse.Used{ID: id.UserID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
 		if id.KeyID != 0 && id.boundTo == "" {
-			c.keyUses.Note(keyUse(within(id.grants[i].org.ID, id.KeyID)), now.Truncate(time.Hour))
+			c.keyUses.Note(lastuse.Used{ID: id.KeyID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
 		}
 	}
 }

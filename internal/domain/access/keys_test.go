@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/lastuse"
 )
 
 // withKeys makes a user and their keys, each of which lives so long; 0: for ever.
@@ -64,7 +65,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 		d.Now = func() time.Time { return at }
 		made := make(chan error, 1)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if err := markUsed(t.Context(), tx, ids[0], at); err != nil {
+			if err := markUsed(t.Context(), tx, lastuse.Used{ID: ids[0]}, at); err != nil {
 				return err
 			}
 			if _, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`); err != nil { // it is marked by then
@@ -80,7 +81,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 					return err
 				}
 			}
-			return markUsed(t.Context(), tx, ids[1], at)
+			return markUsed(t.Context(), tx, lastuse.Used{ID: ids[1]}, at)
 		})
 		if failed := <-made; err != nil || failed != nil {
 			t.Errorf("%v, %v", err, failed)

@@ -2,52 +2,27 @@ package access
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/lastuse"
 )
 
-// membership names a member: the organization's id, a space, and the user's id.
-type membership string
-
-// keyUse names a key that was used in an organization, as membership does a user.
-type keyUse string
-
-func within(organizationID string, id int64) string {
-	return organizationID + " " + strconv.FormatInt(id, 10)
-}
-
-func parts(name string) (organizationID string, id int64, err error) {
-	organizationID, digits, _ := strings.Cut(name, " ")
-	id, err = strconv.ParseInt(digits, 10, 64)
-	return organizationID, id, err
-}
-
 // markKeyUsed does nothing for a key that has been revoked since.
-func markKeyUsed(ctx context.Context, tx *db.Tx, u keyUse, at time.Time) error {
-	organizationID, keyID, err := parts(string(u))
-	if err != nil {
-		return err
-	}
+func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO key_uses (key_id, organization_id, last_used_at)
 		SELECT k.id, o.id, CAST($3 AS TIMESTAMPTZ) FROM keys k, organizations o WHERE k.id = $1 AND o.id = $2
 		ON CONFLICT (key_id, organization_id) DO UPDATE SET last_used_at = excluded.last_used_at WHERE key_uses.last_used_at < excluded.last_used_at`,
-		keyID, organizationID, at)
+		key.ID, key.OrganizationID, at)
 }
 
-func markMemberActive(ctx context.Context, tx *db.Tx, m membership, at time.Time) error {
-	organizationID, userID, err := parts(string(m))
-	if err != nil {
-		return err
-	}
+func markMemberActive(ctx context.Context, tx *db.Tx, user lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE memberships SET last_active_at = $3
-		WHERE organization_id = $1 AND user_id = $2 AND (last_active_at IS NULL OR last_active_at < $3)`, organizationID, userID, at)
+		WHERE organization_id = $1 AND user_id = $2 AND (last_active_at IS NULL OR last_active_at < $3)`, user.OrganizationID, user.ID, at)
 }
 
 // MemberKey is a key that can see an organization, as its admins see it.

@@ -8,6 +8,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/lastuse"
 )
 
 const keyColumns = `id, user_id, (SELECT email FROM users WHERE users.id = user_id), name, prefix, organization_id, scopes,
@@ -65,9 +66,9 @@ func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
 }
 
-func markUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
+func markUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
-		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, id, at)
+		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, key.ID, at)
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {

@@ -6,6 +6,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/lastuse"
 )
 
 const sessionColumns = `s.id, s.method, s.created_at, s.last_used_at, s.address, s.user_agent, k.expires_at`
@@ -91,6 +92,6 @@ func deleteIdleSessions(ctx context.Context, tx *db.Tx, usedBefore time.Time) er
 	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1`, usedBefore)
 }
 
-func markSessionUsed(ctx context.Context, tx *db.Tx, id int64, at time.Time) error {
-	return db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, at)
+func markSessionUsed(ctx context.Context, tx *db.Tx, session lastuse.Used, at time.Time) error {
+	return db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, session.ID, at)
 }

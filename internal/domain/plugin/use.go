@@ -16,7 +16,7 @@ const maxUses = 20_000
 // uses notes when plugins were used last.
 type uses struct {
 	noted   cache.Cache[int64, time.Time] // the last use that was noted
-	pending lastuse.Notes[int64]
+	pending lastuse.Notes
 }
 
 func (u *uses) note(pluginID int64, at time.Time) {
@@ -24,5 +24,5 @@ func (u *uses) note(pluginID int64, at time.Time) {
 		return
 	}
 	u.noted.Put(pluginID, cache.Unversioned, at)
-	u.pending.Note(pluginID, at)
+	u.pending.Note(lastuse.Used{ID: pluginID}, at)
 }

@@ -13,48 +13,56 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// Notes are of last uses that are not written down yet, by id. The zero Notes are empty.
-type Notes[ID cmp.Ordered] struct {
+// Used is what was used.
+type Used struct {
+	ID             int64
+	OrganizationID string // where; "": that is not noted
+}
+
+// Notes are of last uses that are not written down yet. The zero Notes are empty.
+type Notes struct {
 	mu   sync.Mutex
-	last map[ID]time.Time
+	last map[Used]time.Time
 }
 
 // Note notes a use, unless a later one is noted already.
-func (n *Notes[ID]) Note(id ID, at time.Time) {
+func (n *Notes) Note(what Used, at time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.last == nil {
-		n.last = map[ID]time.Time{}
+		n.last = map[Used]time.Time{}
 	}
-	if n.last[id].Before(at) {
-		n.last[id] = at
+	if n.last[what].Before(at) {
+		n.last[what] = at
 	}
 }
 
 // Flush writes down what is noted, all of it or nothing: then it stays noted.
-func (n *Notes[ID]) Flush(ctx context.Context, d *db.DB, write func(ctx context.Context, tx *db.Tx, id ID, at time.Time) error) error {
+func (n *Notes) Flush(ctx context.Context, d *db.DB, write func(ctx context.Context, tx *db.Tx, what Used, at time.Time) error) error {
 	last := n.take()
 	if len(last) == 0 {
 		return nil
 	}
-	ids := slices.Sorted(maps.Keys(last)) // in one order, or servers would lock each other out
+	all := slices.SortedFunc(maps.Keys(last), func(a, b Used) int { // in one order, or servers would lock each other out
+		return cmp.Or(cmp.Compare(a.OrganizationID, b.OrganizationID), cmp.Compare(a.ID, b.ID))
+	})
 	err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		for _, id := range ids {
-			if err := write(ctx, tx, id, last[id]); err != nil {
+		for _, what := range all {
+			if err := write(ctx, tx, what, last[what]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		for id, at := range last {
-			n.Note(id, at)
+		for what, at := range last {
+			n.Note(what, at)
 		}
 	}
 	return err
 }
 
-func (n *Notes[ID]) take() map[ID]time.Time {
+func (n *Notes) take() map[Used]time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := n.last

@@ -14,21 +14,22 @@ import (
 )
 
 // What could not be written down is tried again, unless there was a later use; ids come in
-// order, and each once.
+// order, of each organization, and each once.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		type use struct {
-			ID int64
+			lastuse.Used
 			At time.Time
 		}
 		early, late := d.Now(), d.Now().Add(time.Hour)
-		var n lastuse.Notes[int64]
+		first, second, third := lastuse.Used{ID: 2}, lastuse.Used{ID: 1, OrganizationID: "Acme"}, lastuse.Used{ID: 2, OrganizationID: "Acme"}
+		var n lastuse.Notes
 		flush := func(failure error) (written []use) {
 			t.Helper()
-			err := n.Flush(t.Context(), d, func(_ context.Context, _ *db.Tx, id int64, at time.Time) error {
-				written = append(written, use{id, at})
-				if id == 2 {
+			err := n.Flush(t.Context(), d, func(_ context.Context, _ *db.Tx, what lastuse.Used, at time.Time) error {
+				written = append(written, use{what, at})
+				if what == second {
 					return failure
 				}
 				return nil
@@ -38,13 +39,13 @@ func TestFlush(t *testing.T) {
 			}
 			return written
 		}
-		n.Note(3, late)
-		n.Note(3, early)
-		n.Note(1, early)
-		n.Note(2, early)
+		n.Note(third, late)
+		n.Note(third, early)
+		n.Note(first, early)
+		n.Note(second, early)
 		flush(errors.New("broken"))
-		n.Note(1, late)
-		if diff := cmp.Diff([]use{{1, late}, {2, early}, {3, late}}, flush(nil)); diff != "" {
+		n.Note(first, late)
+		if diff := cmp.Diff([]use{{first, late}, {second, early}, {third, late}}, flush(nil)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if again := flush(nil); again != nil {
