@@ -162,7 +162,7 @@ func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 		if err := ConfirmSelf(ctx, tx, c); err != nil {
 			return err
 		}
-		if precondition.Given(ctx) {
+		if id != c.SessionID || precondition.Given(ctx) { // that of who signs out is not over: its last use may not be stored yet
 			s, err := findSession(ctx, tx, c.UserID, id, k.DB.Now())
 			if err != nil {
 				return OrNotFound(err)

@@ -83,6 +83,27 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
+// A session that is over is none to end, as it is none to list. Its own user signs out of one whose last use is not stored yet.
+func TestEndSessionThatIsOver(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, Method: ByMail}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(SessionIdle)
+		if err := k.EndSession(t.Context(), Caller{UserID: userID}, id.SessionID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("a session was ended that was over: %v", err)
+		}
+		if err := k.EndSession(t.Context(), id.Caller(), id.SessionID); err != nil {
+			t.Errorf("signing out: %v", err)
+		}
+	})
+}
+
 // A use that another server has noted is found before a session is refused.
 func TestSessionUsedElsewhere(t *testing.T) {
 	t.Parallel()
