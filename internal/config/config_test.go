@@ -170,6 +170,24 @@ func firstKey(c Config) any {
 	return key
 }
 
+// What Origin says of a page of ours is what the base url begins with.
+func TestBaseURLIsWrittenAsBrowsersDo(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"HTTPS://Foyer.Example.com":          "https://foyer.example.com",
+		"https://foyer.example.com:443/Sub/": "https://foyer.example.com/Sub",
+		"http://foyer.example.com:80":        "http://foyer.example.com",
+		"http://foyer.example.com:443":       "http://foyer.example.com:443",
+		"https://[2001:DB8::1]:443":          "https://[2001:db8::1]",
+		"https://foyer.example.com:8443":     "https://foyer.example.com:8443",
+	} {
+		c, err := Load([]string{"FOYER_BASE_URL=" + given}, nil)
+		if err != nil || c.BaseURL != want {
+			t.Errorf("%s: %s, %v", given, c.BaseURL, err)
+		}
+	}
+}
+
 func TestEverySettingHasACase(t *testing.T) {
 	t.Parallel()
 	for i, s := range Settings {

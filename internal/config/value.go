@@ -96,11 +96,18 @@ func baseURL(c *Config, value string) error {
 	if !strings.HasSuffix(value, u.EscapedPath()) {
 		return errors.New("must have a path that can be part of a link: write a space and the like as %XX")
 	}
-	c.BaseURL = strings.TrimRight(value, "/")
-	if strings.Contains(strings.TrimRight(u.EscapedPath(), "/"), "//") { // a link without the host would lead to another
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	if strings.Contains(path, "//") { // a link without the host would lead to another
 		return errors.New("must have single slashes in its path")
 	}
+	c.BaseURL = origin(u) + path
 	return nil
+}
+
+// origin is a url's scheme, host and port as browsers write them in Origin.
+func origin(u *url.URL) string {
+	defaultPort := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), defaultPort)
 }
 
 // linkHost reports whether a link can lead to a url's host and port: url.Parse takes
