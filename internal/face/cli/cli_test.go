@@ -40,6 +40,28 @@ func TestServeHasAFlagForEachSettingThatIsNoSecret(t *testing.T) {
 	}
 }
 
+// What looks like a setting and is none is told once by commands on the database, and not by those that read no settings.
+func TestWhatIsNoSettingIsTold(t *testing.T) {
+	t.Parallel()
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_SMPT=x"}
+	for _, test := range []struct {
+		command string
+		told    int
+	}{
+		{"admin organization create --name=Acme", 1},
+		{"admin member add --email=ada@x.example --level=owner", 1},
+		{"admin app credentials 1 --url=https://x.example/app", 1},
+		{"admin backup copy.db --data-dir=none", 1},
+		{"version", 0},
+	} {
+		var complaints bytes.Buffer
+		Run(t.Context(), strings.Fields(test.command), environ, strings.NewReader(""), io.Discard, &complaints)
+		if got := strings.Count(complaints.String(), "foyer: warning: no setting has this name: FOYER_SMPT\n"); got != test.told {
+			t.Errorf("%s: told %d times:\n%s", test.command, got, complaints.String())
+		}
+	}
+}
+
 func TestArgumentsMustBeUTF8(t *testing.T) {
 	t.Parallel()
 	if code, _, complaints := call(t, "organization", "create", "--name=\xff"); code != Misused || !strings.Contains(complaints, "UTF-8") {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -33,6 +34,7 @@ type environment struct {
 	command   string // that is run
 	flags     map[string]string
 
+	config       func() (config.Config, error)
 	domain       *server.Domain
 	organization *client.Organization
 	err          error // why a command did not get what it asked for
@@ -41,6 +43,7 @@ type environment struct {
 
 func newEnvironment(environ []string, stderr io.Writer) *environment {
 	e := &environment{environ: environ, variables: map[string]string{}, stderr: stderr}
+	e.config = sync.OnceValues(e.load)
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		e.variables[name] = value
@@ -57,10 +60,15 @@ func (e *environment) bind(to *kong.Context) error {
 	return nil
 }
 
-func (e *environment) config() (config.Config, error) {
+func (e *environment) load() (config.Config, error) {
 	c, err := config.Load(e.environ, e.flags)
 	if err != nil {
 		e.err = terminal.Misused(err)
+	}
+	if e.command != "serve" { // which logs them
+		for _, name := range c.Unknown {
+			fmt.Fprintln(e.stderr, "foyer: warning: no setting has this name:", name)
+		}
 	}
 	return c, e.err
 }
