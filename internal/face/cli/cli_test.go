@@ -12,6 +12,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/config"
+	"foyer/internal/face/cli/profile"
 )
 
 // call runs one command line on a data folder of its own.
@@ -58,6 +59,31 @@ func TestWhatIsNoSettingIsTold(t *testing.T) {
 		Run(t.Context(), strings.Fields(test.command), environ, strings.NewReader(""), io.Discard, &complaints)
 		if got := strings.Count(complaints.String(), "foyer: warning: no setting has this name: FOYER_SMPT\n"); got != test.told {
 			t.Errorf("%s: told %d times:\n%s", test.command, got, complaints.String())
+		}
+	}
+}
+
+// A url that is none is blamed on what it comes from.
+func TestWrongURLIsBlamed(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	kept := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	for _, name := range []string{profile.Default, "two"} {
+		if err := kept.Put(name, profile.Profile{URL: "foyer.example", Key: "foy_x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ command, url, blamed string }{
+		{"app list", "", "profile default in " + string(kept)},
+		{"app list --profile=two", "https://foyer.example", "profile two in " + string(kept)},
+		{"app list", "foyer.example", "FOYER_URL"},
+		{"app list --url=foyer.example", "https://foyer.example", "--url"},
+	} {
+		var complaints bytes.Buffer
+		code := Run(t.Context(), strings.Fields(test.command), []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=foy_x"},
+			strings.NewReader(""), io.Discard, &complaints)
+		if code != Misused || !strings.HasPrefix(complaints.String(), "foyer: "+test.blamed+": the url of a server must be like") {
+			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints.String(), test.blamed)
 		}
 	}
 }

@@ -144,11 +144,7 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 	}
 	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
 	if err != nil {
-		from := "FOYER_URL"
-		if e.flags["url"] != "" {
-			from = "--url"
-		}
-		return nil, terminal.Misused(fmt.Errorf("%s: %w", from, err))
+		return nil, terminal.Misused(fmt.Errorf("%s: %w", e.namesServer(), err))
 	}
 	given := e.flags["organization"]
 	id := cmp.Or(given, at.Organization, client.Current)
@@ -179,6 +175,17 @@ func (e *environment) server() (profile.Profile, error) {
 		return profile.Profile{URL: url, Key: key}, nil
 	}
 	return kept.Of(url)
+}
+
+// namesServer is what the url of the server comes from.
+func (e *environment) namesServer() string {
+	switch {
+	case e.flags["url"] != "":
+		return "--url"
+	case e.flags["profile"] == "" && e.variables["FOYER_URL"] != "":
+		return "FOYER_URL"
+	}
+	return fmt.Sprintf("profile %s in %s", cmp.Or(e.flags["profile"], profile.Default), e.profiles())
 }
 
 func (e *environment) profiles() profile.File { return profile.In(e.variables) }
