@@ -131,6 +131,26 @@ func TestConsoleWithdrawsWithTheSameBundle(t *testing.T) {
 	v.want(200, "Version 2 is withdrawn", v.post(page, "do", "withdraw", "reason", "It leaks.", "version", "1"))
 }
 
+// A version with the same files has the same bundle: it stops with the one that is withdrawn, and cannot take its place.
+func TestConsoleWithdrawsWithTheSameFiles(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	for _, text := range []string{"export const a = 2", "export const a = 1"} {
+		must[client.AppSource](t)(s.UpdateSource(t.Context(), app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": &text}}))
+	}
+	v := visit(t, s, s.key)
+	page := "/console/@current/apps/" + itoa(app.ID) + "/versions/"
+	if got := v.get(page + "1").body; !strings.Contains(got, `<option value="2">2</option></select>`) || strings.Contains(got, `<option value="3">3</option></select>`) ||
+		!strings.Contains(got, "Change to version</label>") {
+		t.Errorf("where to go:\n%s", got)
+	}
+	v.want(200, "Version 1 is withdrawn", v.post(page+"1", v.get(page+"1").fill(t, "withdraw", "reason", "It leaks.", "version", "2")...))
+	if got := v.get(page + "2").body; strings.Contains(got, `value="withdraw"`) {
+		t.Errorf("offers to go where nothing is left:\n%s", got)
+	}
+}
+
 // The only version of an app cannot be withdrawn: the page says what to do instead.
 func TestConsoleWithdrawsNotTheOnlyVersion(t *testing.T) {
 	t.Parallel()

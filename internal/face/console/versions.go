@@ -102,10 +102,9 @@ type Version struct {
 	Frame
 	client.Version
 	App      client.App
-	At       int64   // the version that the app is at
-	Against  int64   // what it is compared with; 0: nothing, since none before it is kept
-	Compared bool    // any two are
-	Others   []int64 // that the app may go to instead: of those with the same bundle, the API says so
+	At       int64 // the version that the app is at
+	Against  int64 // what it is compared with; 0: nothing, since none before it is kept
+	Compared bool  // any two are
 	All      []client.Version
 	File     string // the only one that is shown; "": all
 	Files    differences
@@ -116,10 +115,22 @@ func (p Version) Comparison() comparison {
 	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, p.Against, p.Version.Version)
 }
 
-// Replaced reports whether withdrawing it takes another version in its place: it is the current one or, as the API
-// has said, has the same bundle.
+// Others are the versions that the app may go to instead. One with the same files has the same bundle; of others with
+// that, the API says so.
+func (p Version) Others() (numbers []int64) {
+	for _, other := range p.All {
+		if other.Withdrawn == nil && other.SHA256 != p.SHA256 {
+			numbers = append(numbers, other.Version)
+		}
+	}
+	return numbers
+}
+
+// Replaced reports whether withdrawing it takes another version in its place: the current one has the same files or, as
+// the API has said, the same bundle.
 func (p Version) Replaced() bool {
-	return p.Current || p.Filled("withdraw", "version", "") != "" ||
+	return slices.ContainsFunc(p.All, func(v client.Version) bool { return v.Current && v.SHA256 == p.SHA256 }) ||
+		p.Filled("withdraw", "version", "") != "" ||
 		slices.ContainsFunc(p.Faults, func(f client.Fault) bool { return f.Attr == "version" })
 }
 
@@ -226,11 +237,8 @@ func (p *Version) add(version client.Version, number int64) {
 	if version.Current {
 		p.At = version.Version
 	}
-	switch {
-	case version.Version == number:
+	if version.Version == number {
 		p.Version = version
-	case version.Withdrawn == nil:
-		p.Others = append(p.Others, version.Version)
 	}
 	if p.Against == 0 && version.Version < number {
 		p.Against = version.Version
