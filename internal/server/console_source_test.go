@@ -358,3 +358,21 @@ func TestConsoleGivesBackWhatWasWritten(t *testing.T) {
 		t.Errorf("shows what nobody wrote:\n%s", got.body)
 	}
 }
+
+// Whoever may no longer do what a form does gets back what they have written in it.
+func TestConsoleGivesBackWhatIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	app := s.withSite(t, "export const a = 1")
+	v := visit(t, s, join(t, s))
+	must[client.OrganizationInfo](t)(s.Change(t.Context(), client.OrganizationPatch{MembersCanManageApps: new(false)}))
+	about := "/console/@current/apps/" + itoa(app.ID)
+	for path, do := range map[string]string{about: "describe", "/console/@current/apps/new": "source", "/console/@current/sites": "create"} {
+		got := v.post(path, "do", do, "name", "What I wrote", "was.description", "as it was", "description", "as it was")
+		v.want(403, "hat you typed", got)
+		if strings.Count(got.body, "\nWhat I wrote</textarea>") != 1 || strings.Contains(got.body, "\nas it was</textarea>") {
+			t.Errorf("%s:\n%s", path, got.body)
+		}
+	}
+	v.want(403, "\nlet b = 1</textarea>", v.post(about+"/source", "do", "save", "filename", "b.ts", "sha256", "", "text", "let b = 1"))
+}

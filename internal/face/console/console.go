@@ -63,7 +63,6 @@ type ErrorPage struct {
 	RequestID string  // finds the reason in the log; may be ""
 	Fields    []field // of the form, to be sent again
 	Lost      bool    // there was one, too large for that
-	Typed     []field // of the form, by what it calls them, to be copied: what it was about is gone
 }
 
 // screen is a page, and what the buttons on it do.
@@ -317,10 +316,13 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}
 	if v != nil {
 		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
-			shown.Detail, shown.Typed = gone, v.written()
+			shown.Detail = gone
 		}
 		v.refused = nil // it is said once
 		shown.Frame = v.frame("")
+		if status == http.StatusNotFound || status == http.StatusForbidden {
+			shown.Typed = v.written()
+		}
 		v.leadOn(&shown, status)
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {

@@ -138,6 +138,7 @@ type Frame struct {
 	Around           Around
 	Flash            string         // what was done before it is shown
 	Faults           []client.Fault // of the form that was sent
+	Typed            []field        // of it, by what it calls them, to be copied: the form may not be offered any more
 	sent             url.Values
 }
 
@@ -219,6 +220,9 @@ func (v *visit) frame(section string) Frame {
 		f.Faults, f.sent = v.refused.Errors, v.request.PostForm
 		if len(f.Faults) == 0 {
 			f.Faults = []client.Fault{{Detail: v.refused.Error()}}
+		}
+		if v.refused.Status == http.StatusForbidden {
+			f.Typed = v.written()
 		}
 	}
 	return f
