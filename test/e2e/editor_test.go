@@ -201,3 +201,32 @@ func TestEditorDraftOfANewFile(t *testing.T) {
 	look(ctx, t, "new-reviewed", "Add a file", to(files), becomes(`"foo.ts"`, name), write("// first"), press("Show what changes"), waitFor(".review .diff"))
 	look(ctx, t, "new-again", "Add a file", becomes(`"// first"`, editorText), write("// second"), kept("", "// second"), to(files), becomes(`"// second"`, editorText), becomes(`"foo.ts"`, name))
 }
+
+// A message is kept with the files it is about when the session is over while they are saved, and is gone once they are.
+func TestEditorKeepsTheMessage(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	key := s["BOOTSTRAP_KEY"]
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
+	c, err := client.New(i.url, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := browser(t)
+	const message = `document.querySelector("#message").value`
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	page := source(ctx, t) + "?file=site.ts"
+	leaving(ctx)
+	look(ctx, t, "message-typed", "site.ts", to(page), becomes(`"export const a = 1"`, editorText), write("export const a = 2"), chromedp.SendKeys(chromedp.CSS("#message"), "Why"))
+	if err := c.DeleteSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look(ctx, t, "message-signed-out", "Sign in", press("Save"))
+	look(ctx, t, "message-signed-in", "My organization", to(i.url+"/console"), fill("key", key), press("Sign in"))
+	look(ctx, t, "message-kept", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`"Why"`, message))
+	look(ctx, t, "message-saved", "site.ts", press("Save"), waitFor(".flash"), becomes(`""`, message))
+	look(ctx, t, "message-no-more", "site.ts", to(page), becomes(`""`, message))
+}

@@ -101,6 +101,18 @@ function dropSaved() {
   if (name && tree?.querySelector(`a[data-file="${CSS.escape(name)}"]`)) sessionStorage.removeItem(keyOf(''))
 }
 
+// So is the message of the version to be, which is saved once the page says what was done.
+function keepMessage(field: HTMLInputElement) {
+  const key = `foyer-message ${location.pathname}`
+  try {
+    if (document.querySelector('.flash')) sessionStorage.removeItem(key)
+    field.value ||= sessionStorage.getItem(key) ?? ''
+  } catch { /* none is given */ }
+  field.addEventListener('input', () => {
+    try { sessionStorage.setItem(key, field.value) } catch { /* there is no room, or none is given */ }
+  })
+}
+
 // What the compiler found, in its line.
 function diagnose(view: EditorView, file: HTMLElement) {
   const { line, column, error } = file.dataset
@@ -239,6 +251,7 @@ if (form) {
   document.querySelectorAll<HTMLElement>('.keys').forEach(note => { note.hidden = false })
   document.querySelectorAll<HTMLElement>('.together').forEach(way => { way.hidden = true })
   dropSaved()
+  keepMessage(form.querySelector<HTMLInputElement>('[name=message]')!)
   files().forEach(edit)
   const first = files().find(file => file.dataset.error || file.querySelector('[aria-invalid]')) ?? files()[0]
   if (first) show(first)
