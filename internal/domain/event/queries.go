@@ -146,11 +146,12 @@ func insertDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 		db.Null(&d.TriedAt), db.Null(&d.DueAt))
 }
 
-// updateDelivery stores a delivery, unless it was redelivered meanwhile: then it is still due.
+// updateDelivery stores a delivery, unless it was redelivered meanwhile: then it is still due. One that was given up
+// meanwhile, as the webhook was switched off, is not due again.
 func updateDelivery(ctx context.Context, tx *db.Tx, d Delivery) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = $2, attempts = $3, status = $4, error = $5, duration_ms = $6, tried_at = $7, due_at = $8
-		WHERE id = $1 AND organization_id = $9 AND (due_at = $10 OR due_at IS NULL)`,
+		WHERE id = $1 AND organization_id = $9 AND (due_at = $10 OR due_at IS NULL AND ($10 IS NULL OR $2 <> 'pending'))`,
 		d.ID, d.State, d.Attempts, d.Status, d.Error, d.Duration.Milliseconds(), db.Null(&d.TriedAt), db.Null(&d.DueAt), d.organizationID, db.Null(&d.wasDue))
 }
 

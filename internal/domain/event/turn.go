@@ -145,7 +145,8 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 // store writes down how a batch went.
 func (s Service) store(ctx context.Context, tx *db.Tx, w *Webhook, b batch) error {
 	for _, d := range b.deliveries {
-		if !w.Enabled && d.State == Pending { // switched off meanwhile
+		passed := d.ID == 0 && d.Sequence <= w.position
+		if d.State == Pending && (!w.Enabled || passed) { // switched off meanwhile, and perhaps on again
 			d.State, d.DueAt = Failed, time.Time{}
 		}
 		save := updateDelivery

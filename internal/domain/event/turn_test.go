@@ -152,6 +152,50 @@ func TestSwitchedOffInABatch(t *testing.T) {
 	})
 }
 
+// What was tried while a webhook was switched off and on again is not tried again, be it new or a retry: what happens from
+// then on is sent.
+func TestSwitchedOffAndOnInATry(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		fail := func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusBadGateway) }
+		offAndOn := func(answer http.ResponseWriter, request *http.Request) {
+			for _, on := range []bool{false, true} {
+				if _, err := r.Update(r.Context(), r.caller, w.ID, Draft{Enabled: patch.Of(on)}); err != nil {
+					r.Error(err)
+				}
+			}
+			fail(answer, request)
+		}
+		given := func(n int) {
+			r.Helper()
+			d := r.deliveries(w.ID)
+			if len(d) != n || d[n-1].State != Failed || !d[n-1].DueAt.IsZero() {
+				r.Errorf("%+v", d)
+			}
+		}
+		to.set(offAndOn)
+		r.happen(1)
+		r.send(r.Service)
+		given(1)
+
+		to.set(fail)
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(time.Minute)
+		to.set(offAndOn)
+		r.send(r.Service)
+		given(2)
+
+		to.set(nil)
+		r.happen(1)
+		r.send(r.Service)
+		if d := r.deliveries(w.ID); len(d) != 3 || d[2].State != Delivered {
+			r.Errorf("%+v", d)
+		}
+	})
+}
+
 // What is redelivered while it is tried is sent again, however the try ends.
 func TestRedeliverInATry(t *testing.T) {
 	each(t, func(r rig) {
