@@ -53,10 +53,10 @@ func deleteKey(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE id = $1`, id)
 }
 
-// opened names the organizations that a key opens.
+// opened names the organizations that a key opens; that of a bound one may have been erased since the key was read.
 func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 	if k.OrganizationID != "" {
-		return []string{k.OrganizationID}, nil
+		return db.All(ctx, q, db.Value[string], `SELECT id FROM organizations WHERE id = $1`, k.OrganizationID)
 	}
 	return db.All(ctx, q, db.Value[string], `
 		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)

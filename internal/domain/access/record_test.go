@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -85,5 +86,35 @@ func TestKeysAreRecorded(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", in, got, want)
 			}
 		}
+	})
+}
+
+// What comes too late for an organization, such as a sign-in that fails while it is erased, is recorded nowhere.
+func TestNothingIsRecordedInWhatIsErased(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		join(t, k, userID)
+		record := func(want int) {
+			t.Helper()
+			err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return k.Record(ctx, tx, Key{UserID: userID, OrganizationID: acme}, activity.Entry{Scope: activity.Session, Verb: activity.SignInFailed})
+			})
+			found, listed := activity.List(t.Context(), d, activity.Filter{OrganizationID: acme}, page.First)
+			if err != nil || listed != nil || found.Count != want {
+				t.Errorf("%d entries, want %d, %v, %v", found.Count, want, err, listed)
+			}
+		}
+		record(1)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(
+				db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, acme),
+				db.Exec(ctx, tx, `DELETE FROM organizations WHERE id = $1`, acme))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record(1)
 	})
 }
