@@ -315,14 +315,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err err
 	}
 	shown.Heading, shown.Back = "That did not work", Way{"Go to your organizations", shown.Home}
 	if v != nil {
-		if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
-			shown.Detail = gone
-		}
-		v.refused = nil // it is said once
-		shown.Frame = v.frame("")
-		if status == http.StatusNotFound || status == http.StatusForbidden {
-			shown.Typed = v.written()
-		}
+		v.frameError(&shown, status)
 		v.leadOn(&shown, status)
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {

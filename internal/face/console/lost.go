@@ -11,6 +11,18 @@ import (
 	"foyer/internal/domain/activity"
 )
 
+// frameError puts around an error what pages have, with what was written in a form that cannot be shown again.
+func (v *visit) frameError(shown *ErrorPage, status int) {
+	if v.refused != nil && status == http.StatusNotFound { // neither is the page that the button is on
+		shown.Detail = gone
+	}
+	v.refused = nil // it is said once
+	shown.Frame = v.frame("")
+	if status == http.StatusNotFound || status == http.StatusForbidden {
+		shown.Typed = v.written()
+	}
+}
+
 // leadOn says what a page that is not there was about, and where to go on from it.
 func (v *visit) leadOn(shown *ErrorPage, status int) {
 	if v.organization != nil {
