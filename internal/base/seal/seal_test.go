@@ -23,8 +23,12 @@ func TestBox(t *testing.T) {
 		{box, sealed, "place", true},
 		{seal.Box{Secret: "another", Purpose: "test v1"}, sealed, "place", false},
 		{seal.Box{Secret: "a secret", Purpose: "test v2"}, sealed, "place", false},
-		{box, sealed, "another", false}, {box, sealed, "", false},
-		{box, "A" + sealed[1:len(sealed)-1] + "A", "place", false}, {box, sealed + "A", "place", false}, {box, "!", "place", false}, {box, "", "place", false},
+		{box, sealed, "another", false},
+		{box, sealed, "", false},
+		{box, "A" + sealed[1:len(sealed)-1] + "A", "place", false},
+		{box, sealed + "A", "place", false},
+		{box, "!", "place", false},
+		{box, "", "place", false},
 	} {
 		plain, err := tc.box.Open(tc.text, []byte(tc.bound))
 		if opens := err == nil && string(plain) == "a key"; opens != tc.opens {

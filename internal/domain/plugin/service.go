@@ -207,7 +207,9 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page
 	}
 	since := s.DB.Now().Add(-unusedAfter)
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return db.One(ctx, q, db.Value[int], countUnused, c.Organization.ID, since) },
+		func(q db.Querier) (int, error) {
+			return db.One(ctx, q, db.Value[int], countUnused, c.Organization.ID, since)
+		},
 		func(q db.Querier) ([]Plugin, error) { return listUnused(ctx, q, c.Organization.ID, since, p) })
 }
 

@@ -3,8 +3,8 @@ package site
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
