@@ -21,17 +21,14 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db/dbtest"
-	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/infra/trace"
 	"foyer/internal/infra/upstream/upstreamtest"
 	"foyer/internal/server"
 )
 
-// TestMain makes this program its own child, as cmd/foyer does.
 func TestMain(m *testing.M) {
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
-		os.Exit(code)
-	}
+	sandboxtest.EndChild(server.Tasks())
 	serveIfAsked()
 	os.Exit(m.Run())
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,19 +22,15 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/infra/upstream"
 	"foyer/internal/infra/upstream/egress"
 	"foyer/internal/infra/upstream/unpack"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 
-// TestMain makes this program its own child, as cmd/foyer does.
 func TestMain(m *testing.M) {
-	tasks := map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run}
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
+	sandboxtest.Main(m, map[string]sandbox.Task{bundle.TaskName: bundle.Work, upstream.UnpackTask: unpack.Run})
 }
 
 // rig is a service on an empty database, and an organization's owner.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,15 +20,11 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 )
 
-// TestMain makes this program its own child, as cmd/foyer does.
 func TestMain(m *testing.M) {
-	tasks := map[string]sandbox.Task{bundle.TaskName: bundle.Work}
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
+	sandboxtest.Main(m, map[string]sandbox.Task{bundle.TaskName: bundle.Work})
 }
 
 // rig is a service on an empty database, with two organizations and the owner of each.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,18 +30,12 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/job"
-	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/infra/upstream/egress"
 	"foyer/internal/server"
 )
 
-// TestMain makes this program its own child, as cmd/foyer does.
-func TestMain(m *testing.M) {
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, server.Tasks()); isChild {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m, server.Tasks()) }
 
 const baseURL = "https://foyer.example"
 

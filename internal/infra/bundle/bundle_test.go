@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,15 +13,10 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 )
 
-func TestMain(m *testing.M) {
-	tasks := map[string]sandbox.Task{TaskName: Work}
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m, map[string]sandbox.Task{TaskName: Work}) }
 
 type sources = map[string]string
 

@@ -8,17 +8,15 @@ import (
 	"testing"
 
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 	"foyer/internal/infra/upstream"
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// TestMain makes this program its own child, as cmd/foyer does, and has it trust
+// TestMain makes this program its own child, and has it trust
 // the certificate of httptest's servers.
 func TestMain(m *testing.M) {
-	tasks := map[string]sandbox.Task{upstream.UnpackTask: unpack.Run}
-	if code, child := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); child {
-		os.Exit(code)
-	}
+	sandboxtest.EndChild(map[string]sandbox.Task{upstream.UnpackTask: unpack.Run})
 	os.Exit(runTests(m))
 }
 

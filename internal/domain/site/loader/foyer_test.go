@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,14 +19,11 @@ import (
 	"foyer/internal/domain/site/loader"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/sandbox"
+	"foyer/internal/infra/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
-	tasks := map[string]sandbox.Task{bundle.TaskName: bundle.Work}
-	if code, isChild := sandbox.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, tasks); isChild {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
+	sandboxtest.Main(m, map[string]sandbox.Task{bundle.TaskName: bundle.Work})
 }
 
 // foyer is a server with one site, as far as its pages see it.
