@@ -25,10 +25,7 @@ func (c *Console) showChange(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) error {
-	if err := c.FromHere(r); err != nil {
-		return err
-	}
-	if err := read(w, r, maxSessionForm); err != nil {
+	if err := c.readOwn(w, r, maxSessionForm); err != nil {
 		return err
 	}
 	token, by := r.PathValue("token"), c.Keys.By(c.draft(w, r), 0)

@@ -160,9 +160,9 @@ func (c *Console) Register(to *wire.Mux) {
 		guestPath:    {http.MethodGet: c.asGuest(c.showGuest), http.MethodPost: c.asGuest(c.answerGuest)},
 		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},
 		CallbackPath: {http.MethodGet: c.linkPage(c.fromProvider)},
-		mailPath:     {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.mailLink)},
-		sessionPath:  {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.begin)},
-		endPath:      {http.MethodGet: first, http.MethodPost: http.HandlerFunc(c.end)},
+		mailPath:     {http.MethodGet: first, http.MethodPost: c.open(c.mailLink)},
+		sessionPath:  {http.MethodGet: first, http.MethodPost: c.open(c.begin)},
+		endPath:      {http.MethodGet: first, http.MethodPost: c.open(c.end)},
 	}
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
@@ -184,6 +184,15 @@ func private(h http.Handler) http.Handler {
 		w.Header().Set("Referrer-Policy", "same-origin")
 		h.ServeHTTP(w, r)
 	}))
+}
+
+// open answers with what do does, for somebody who need not be signed in.
+func (c *Console) open(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := do(w, r); err != nil {
+			c.fail(w, r, nil, err)
+		}
+	})
 }
 
 // page answers with what show returns to somebody who is signed in.

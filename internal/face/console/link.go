@@ -35,25 +35,21 @@ type NoLink struct {
 }
 
 // mailLink has a link mailed to the address that was typed.
-func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) {
-	err := c.Limit(w, r)
-	if err == nil {
-		err = c.FromHere(r)
+func (c *Console) mailLink(w http.ResponseWriter, r *http.Request) error {
+	if err := c.Limit(w, r); err != nil {
+		return err
 	}
-	if err == nil {
-		err = read(w, r, maxSessionForm)
+	if err := c.readOwn(w, r, maxSessionForm); err != nil {
+		return err
 	}
 	email := r.PostForm.Get("email")
-	if err == nil {
-		err = c.SignIn.Ask(r.Context(), email, c.Network(r))
-	}
-	if err != nil {
-		c.fail(w, r, nil, err)
-		return
+	if err := c.SignIn.Ask(r.Context(), email, c.Network(r)); err != nil {
+		return err
 	}
 	then := r.PostForm.Get("then")
 	http.SetCookie(w, c.thenCookie(then))
 	c.Write(w, r, templates, http.StatusAccepted, markup.Fill("sent_link.html", SentLink{c.bare(), email, c.within(then, c.root())}))
+	return nil
 }
 
 // thenCookie has the browser that asks for a link keep where somebody wanted to go, for when the link is opened
@@ -114,13 +110,10 @@ func (c *Console) showLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) useLink(w http.ResponseWriter, r *http.Request) error {
-	if err := c.FromHere(r); err != nil {
+	if err := c.readOwn(w, r, maxSessionForm); err != nil {
 		return err
 	}
 	if err := c.mayKeep(r); err != nil {
-		return err
-	}
-	if err := read(w, r, maxSessionForm); err != nil {
 		return err
 	}
 	token, draft := r.PathValue("token"), c.draft(w, r)

@@ -151,11 +151,7 @@ func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused erro
 
 // answerGuest accepts or declines one of a guest's invites.
 func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
-	err := c.FromHere(r)
-	if err == nil {
-		err = read(w, r, maxForm)
-	}
-	if err != nil {
+	if err := c.readOwn(w, r, maxForm); err != nil {
 		return err
 	}
 	sealed, id := c.guestOf(r), r.PostForm.Get("id")

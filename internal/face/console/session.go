@@ -121,42 +121,43 @@ func fieldsOf(form url.Values) []field {
 }
 
 // begin signs in. Anybody may send it: what is wrong is counted.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request) {
-	err := c.Check(w, r)
-	if err == nil {
-		err = c.FromHere(r)
+func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
+	if err := c.Check(w, r); err != nil {
+		return err
 	}
-	if err == nil {
-		err = read(w, r, maxSessionForm)
+	if err := c.readOwn(w, r, maxSessionForm); err != nil {
+		return err
 	}
-	if err == nil {
-		err = c.mayKeep(r)
+	if err := c.mayKeep(r); err != nil {
+		return err
 	}
-	if err == nil && !c.ByKey {
-		err = fault.New(fault.Denied, "On this server nobody signs in with a key.")
+	if !c.ByKey {
+		return fault.New(fault.Denied, "On this server nobody signs in with a key.")
 	}
+	session, err := c.SignIn.ByKey(r.Context(), strings.TrimSpace(r.PostForm.Get("key")), c.draft(w, r))
 	if err != nil {
-		c.fail(w, r, nil, err)
-		return
-	}
-	key := strings.TrimSpace(r.PostForm.Get("key"))
-	session, err := c.SignIn.ByKey(r.Context(), key, c.draft(w, r))
-	if err != nil {
-		c.fail(w, r, nil, err)
-		return
+		return err
 	}
 	identity, err := c.Keys.IdentifySession(r.Context(), session)
 	if err != nil {
-		c.fail(w, r, nil, err)
-		return
+		return err
 	}
 	http.SetCookie(w, c.cookie(session))
 	then := c.landing(r, identity, r.PostForm.Get("then"))
 	if sent, err := url.ParseQuery(r.PostForm.Get("sent")); err == nil && len(sent) > 0 {
 		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
-		return
+		return nil
 	}
 	see(w, then)
+	return nil
+}
+
+// readOwn reads a form of our own pages.
+func (c *Console) readOwn(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if err := c.FromHere(r); err != nil {
+		return err
+	}
+	return read(w, r, limit)
 }
 
 // draft is a session of the browser that makes a request.
@@ -184,21 +185,20 @@ func cannotKeep(r *http.Request) bool {
 }
 
 // end signs out. A session that is over, or never was one, needs no end.
-func (c *Console) end(w http.ResponseWriter, r *http.Request) {
-	err := c.FromHere(r)
-	if err == nil {
-		err = c.signOut(w, r)
+func (c *Console) end(w http.ResponseWriter, r *http.Request) error {
+	if err := c.FromHere(r); err != nil {
+		return err
 	}
-	if err == nil {
-		err = c.SignIn.EndGuest(r.Context(), c.guestOf(r))
+	if err := c.signOut(w, r); err != nil {
+		return err
 	}
-	if err != nil {
-		c.fail(w, r, nil, err)
-		return
+	if err := c.SignIn.EndGuest(r.Context(), c.guestOf(r)); err != nil {
+		return err
 	}
 	forget(w, c.cookie(""))
 	forget(w, c.guestCookie(""))
 	see(w, c.root())
+	return nil
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
