@@ -26,7 +26,6 @@ type activityCommands struct {
 	Head activityHead `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
 }
 
-// Help gives examples.
 func (activityCommands) Help() string {
 	return `Examples:
 
@@ -78,7 +77,6 @@ func who(e client.AuditEntry) string {
 	return e.User.Email
 }
 
-// Run lists activity.
 func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	switch {
 	case c.Follow && c.Offset > 0:
@@ -221,7 +219,6 @@ func showLine(out *terminal.Output, e client.AuditEntry) error {
 
 type activityHead struct{}
 
-// Run shows the head of the chain.
 func (activityHead) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	head, err := o.ActivityHead(ctx)
 	if err != nil {

@@ -50,7 +50,6 @@ type appShared struct {
 	Delete   appDelete   `cmd:"" help:"Delete an app."`
 }
 
-// Help gives examples.
 func (appShared) Help() string {
 	return `Apps are named by their ids or names.
 
@@ -81,7 +80,6 @@ type appList struct {
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
 }
 
-// Run lists apps.
 func (c appList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) (err error) {
 	f := client.AppFilter{Search: c.Search, PluginType: c.Type, IsGlobal: c.Global, State: c.State, Ordering: c.Order}
 	if c.Update {
@@ -111,7 +109,6 @@ type appGet struct {
 	etag
 }
 
-// Run shows one app.
 func (c appGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.app().show(ctx, o, out, c.etag, func(tagged *client.Organization, id int64) (client.App, error) {
 		app, err := tagged.GetApp(ctx, id)
@@ -153,7 +150,6 @@ func (c appCreate) draft() client.AppDraft {
 	}
 }
 
-// Run registers an app.
 func (c appCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return create(ctx, o, out, c.draft())
 }
@@ -183,7 +179,6 @@ type adminAppCreate struct {
 	URL string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
 }
 
-// Run registers or installs an app.
 func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) (err error) {
 	draft := c.draft()
 	if draft.URL, err = in.Or(c.URL); err != nil {
@@ -202,7 +197,6 @@ type appInstall struct {
 	dryRun
 }
 
-// Run installs an app.
 func (c appInstall) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	from, err := in.Or(c.From)
 	if err != nil {
@@ -238,7 +232,6 @@ type appSet struct {
 	dryRun
 }
 
-// Run changes an app.
 func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
@@ -249,7 +242,6 @@ type adminAppCredentials struct {
 	URL string `name:"url" required:"" placeholder:"URL" help:"The url it was installed from, with the credentials to ask with from now on; - reads it from standard input."`
 }
 
-// Run replaces an app's credentials.
 func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin.Target, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	url, err := in.Or(c.URL)
 	if err != nil {
@@ -269,7 +261,6 @@ func (c adminAppCredentials) Run(ctx context.Context, d *server.Domain, at admin
 
 type appCheck struct{ anApp }
 
-// Run asks for a newer version.
 func (c appCheck) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		app, age, err := o.CheckForUpdates(ctx, id)
@@ -303,7 +294,6 @@ type appUpgrade struct {
 	dryRun
 }
 
-// Run moves an app to another version.
 func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
 		app, err := o.UpgradeApp(ctx, id, c.upgrade())
@@ -327,7 +317,6 @@ type appDisable struct {
 	dryRun
 }
 
-// Run stops an app on all pages.
 func (c appDisable) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
 	if err := in.Confirm("Stop app %s on all pages of all organizations?", c.App); err != nil {
 		return err
@@ -348,7 +337,6 @@ type appEnable struct {
 	dryRun
 }
 
-// Run lets an app run again.
 func (c appEnable) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.EnableApp(ctx, id) })
 }
@@ -359,7 +347,6 @@ type appDelete struct {
 	dryRun
 }
 
-// Run deletes an app.
 func (c appDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Delete app %s?", c.App); err != nil {
 		return err

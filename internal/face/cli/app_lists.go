@@ -16,7 +16,6 @@ var catalogued = terminal.View[client.CatalogApp]{
 
 type appCatalog struct{}
 
-// Run lists what can be installed by name.
 func (appCatalog) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	all, err := collect(o.AllRepository(ctx))
 	if err != nil {
@@ -34,7 +33,6 @@ var unused = terminal.View[client.UnusedApp]{
 
 type appUnused struct{}
 
-// Run lists apps that are not used.
 func (appUnused) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	all, err := collect(o.AllUnusedApps(ctx))
 	if err != nil {

@@ -28,7 +28,6 @@ var versions = terminal.View[client.Version]{
 
 type appVersions struct{ anApp }
 
-// Run lists versions.
 func (c appVersions) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return listOf(ctx, o, out, c.app(), versions, o.AllVersions)
 }
@@ -38,7 +37,6 @@ type appVersion struct {
 	etag
 }
 
-// Run shows one version.
 func (c appVersion) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
@@ -61,7 +59,6 @@ type appDiff struct {
 	Against int64 `placeholder:"N" help:"The number of the version to compare it with, if not the one before."`
 }
 
-// Run shows a unified diff.
 func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
@@ -98,7 +95,6 @@ func showDiffs(out *terminal.Output, files []client.FileDiff) error {
 
 type appReview struct{ move }
 
-// Run shows what an upgrade would do.
 func (c appReview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
@@ -133,7 +129,6 @@ var sitesOfApp = terminal.View[client.SitePlacement]{
 
 type appSites struct{ anApp }
 
-// Run lists the sites that an app is on.
 func (c appSites) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return listOf(ctx, o, out, c.app(), sitesOfApp, o.AllSitesOfApp)
 }
@@ -154,7 +149,6 @@ type appWithdraw struct {
 	dryRun
 }
 
-// Run stops a version on all pages.
 func (c appWithdraw) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Stop version %d of app %s on all pages?", c.Version, c.App); err != nil {
 		return err
@@ -177,7 +171,6 @@ type appRestore struct {
 	dryRun
 }
 
-// Run lets a version run again.
 func (c appRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := appID(ctx, o, c.App)
 	if err != nil {

@@ -73,7 +73,6 @@ type under[Flags, Commands any] struct {
 	Commands Commands `embed:""`
 }
 
-// Help is that of the commands.
 func (u under[Flags, Commands]) Help() string {
 	if h, ok := any(u.Commands).(kong.HelpProvider); ok {
 		return h.Help()

@@ -14,7 +14,6 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help says where it goes.
 func (completionCommand) Help() string {
 	return `Examples:
 
@@ -48,7 +47,6 @@ compdef _foyer foyer
 `,
 }
 
-// Run prints a script.
 func (c completionCommand) Run(out *terminal.Output) error {
 	_, err := fmt.Fprint(out, completions[c.Shell])
 	return err

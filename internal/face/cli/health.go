@@ -30,7 +30,6 @@ type appHealth struct {
 	Since time.Duration `default:"24h" help:"How far back, 90 days (2160h) at most."`
 }
 
-// Run shows what pages reported.
 func (c appHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
@@ -73,7 +72,6 @@ type siteHealth struct {
 	Since time.Duration `default:"24h" help:"How far back, 90 days (2160h) at most."`
 }
 
-// Run shows what the pages of a site reported.
 func (c siteHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := siteID(ctx, o, c.Site)
 	if err != nil {
@@ -96,7 +94,6 @@ type sitePreview struct {
 	once
 }
 
-// Run makes a link to a preview.
 func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	config, err := values(c.Config)
 	if err != nil {

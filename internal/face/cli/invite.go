@@ -22,7 +22,6 @@ type inviteCommands struct {
 	Delete inviteDelete `cmd:"" help:"Take an invite back."`
 }
 
-// Help gives examples.
 func (inviteCommands) Help() string {
 	return `Invites are named by their ids, or by the address.
 
@@ -79,7 +78,6 @@ type inviteCreate struct {
 	dryRun
 }
 
-// Run invites somebody.
 func (c inviteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	i, err := o.CreateInvite(ctx, client.InviteDraft{
 		TargetEmail: c.Email, FirstName: c.FirstName, Level: levels[c.Level], Message: c.Message, SendEmail: &c.SendEmail,
@@ -99,7 +97,6 @@ type inviteList struct {
 	Search   string `placeholder:"TEXT" help:"Those with this in the address or the first name."`
 }
 
-// Run lists invites.
 func (c inviteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	f := client.InviteFilter{Delivery: c.Delivery, Search: c.Search}
 	if c.Status != "" {
@@ -148,7 +145,6 @@ type inviteResend struct {
 	dryRun
 }
 
-// Run sends an invite again.
 func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	id, err := c.id(ctx, o)
 	if err != nil {
@@ -167,13 +163,11 @@ type inviteLink struct {
 	once
 }
 
-// Help says what the link needs.
 func (inviteLink) Help() string {
 	return `Whoever has the link becomes the person invited. On the database (foyer admin invite), the link starts with
 FOYER_BASE_URL and is derived from the secret: give both as the server has them.`
 }
 
-// Run shows the link of an invite.
 func (c inviteLink) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := c.id(ctx, o)
 	if err != nil {
@@ -192,7 +186,6 @@ type inviteDelete struct {
 	dryRun
 }
 
-// Run takes an invite back.
 func (c inviteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Take invite %s back?", c.Invite); err != nil {
 		return err

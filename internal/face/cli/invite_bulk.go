@@ -28,7 +28,6 @@ type inviteBulk struct {
 	dryRun
 }
 
-// Help says what is in the file.
 func (inviteBulk) Help() string {
 	return `A CSV file has a line of names, then one line for each person. The columns are target_email and, if wanted, first_name, level
 (member, admin or owner) and message. A JSON file has a list of objects with these fields. They are sent by the hundred: of
@@ -39,7 +38,6 @@ the command ends with 1.`
 // batchSize is how many invites the API takes at once.
 const batchSize = 100
 
-// Run invites everybody in the file.
 func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	people, err := c.read(in)
 	if err != nil {

@@ -19,7 +19,6 @@ type keyCommands struct {
 	Generate admin.KeyGenerate `cmd:"" help:"Generate a key that is not valid until the first start registers it, for FOYER_BOOTSTRAP_KEY_FILE."`
 }
 
-// Help gives examples.
 func (keyCommands) Help() string {
 	return `Keys are named by their ids or names.
 
@@ -54,7 +53,6 @@ type keyCreate struct {
 	once
 }
 
-// Run makes a key.
 func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
 	if c.ExpiresIn > 0 && c.IdempotencyKey != "" {
 		return terminal.Misused(errors.New("--expires-in and --idempotency-key do not go together: run again, it would ask for a later end"))
@@ -84,7 +82,6 @@ type keyList struct {
 	Members bool `help:"The keys of all members that open the organization, for admins."`
 }
 
-// Run lists keys.
 func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
 	if !c.Members {
 		all, err := collect(to.AllKeys(ctx))
@@ -109,7 +106,6 @@ type keyRevoke struct {
 	Member bool   `help:"It is a member's key that is bound to the organization, for admins."`
 }
 
-// Run revokes a key.
 func (c keyRevoke) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Revoke key %s?", c.Key); err != nil {
 		return err

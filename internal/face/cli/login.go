@@ -21,7 +21,6 @@ type loginCommand struct {
 	Organization string `placeholder:"ID" help:"The organization to work on, by id or name, if not that of the key."`
 }
 
-// Help says what happens.
 func (loginCommand) Help() string {
 	return `Without --key, a page of the server opens in the browser, on which you make a key; it is asked for here then, and not shown.
 The key is tried, and kept in the folder of your settings, in a file that nobody else can read.
@@ -33,7 +32,6 @@ Examples:
 `
 }
 
-// Run keeps a server and a key.
 func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log, here databaseHere) error {
 	if _, err := client.New(c.URL, ""); err != nil { // before a key is asked for
 		return terminal.Misused(err)

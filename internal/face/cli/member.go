@@ -18,7 +18,6 @@ type memberCommands struct {
 	Remove memberRemove `cmd:"" help:"End a membership. The keys of the user lose the organization within 2 seconds."`
 }
 
-// Help gives examples.
 func (memberCommands) Help() string {
 	return `Members are named by their address, or by the UUID of the user.
 
@@ -48,7 +47,6 @@ type memberList struct {
 	Level  string `enum:",member,admin,owner" default:"" placeholder:"LEVEL" help:"Those who are member, admin or owner."`
 }
 
-// Run lists members.
 func (c memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	all, err := collect(o.AllMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
 	if err != nil {
@@ -87,7 +85,6 @@ type memberGet struct {
 	etag
 }
 
-// Run shows one member.
 func (c memberGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	m, err := c.find(ctx, o)
 	if err != nil {
@@ -109,7 +106,6 @@ type memberSet struct {
 	dryRun
 }
 
-// Run changes a member's level.
 func (c memberSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	m, err := c.find(ctx, o)
 	if err != nil {
@@ -127,7 +123,6 @@ type memberRemove struct {
 	dryRun
 }
 
-// Run ends a membership.
 func (c memberRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Remove %s from the organization?", c.Member); err != nil {
 		return err

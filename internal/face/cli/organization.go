@@ -27,7 +27,6 @@ var organizations = terminal.View[client.OrganizationInfo]{
 
 type organizationList struct{}
 
-// Run lists organizations.
 func (organizationList) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
 	all, err := collect(to.AllOrganizations(ctx))
 	if err != nil {
@@ -38,7 +37,6 @@ func (organizationList) Run(ctx context.Context, to *client.Client, out *termina
 
 type organizationGet struct{ etag }
 
-// Run shows the organization.
 func (c organizationGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	var tag string
 	info, err := o.With(client.ETag(&tag)).Get(ctx)
@@ -59,7 +57,6 @@ type organizationSet struct {
 	once
 }
 
-// Run changes the organization.
 func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.OrganizationPatch{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
 	if c.AllowedDomains != nil {

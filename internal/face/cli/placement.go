@@ -24,7 +24,6 @@ var placements = terminal.View[client.Placement]{
 
 type siteApps struct{ aSite }
 
-// Run lists what is placed on a site.
 func (c siteApps) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return listOf(ctx, o, out, c.site(), placements, o.AllPlacements)
 }
@@ -71,7 +70,6 @@ type sitePlace struct {
 	dryRun
 }
 
-// Run puts an app on a site.
 func (c sitePlace) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch, err := c.patch()
 	if err != nil {
@@ -96,7 +94,6 @@ type siteChange struct {
 	dryRun
 }
 
-// Run changes how an app is placed.
 func (c siteChange) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	patch, err := c.patch()
 	if err != nil {
@@ -124,7 +121,6 @@ type siteRemove struct {
 	dryRun
 }
 
-// Run takes an app off a site.
 func (c siteRemove) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Take app %s off site %s?", c.App, c.Site); err != nil {
 		return err

@@ -30,7 +30,6 @@ type appPush struct {
 	dryRun
 }
 
-// Help says what is sent.
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
 left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type
@@ -50,7 +49,6 @@ type pushed struct {
 	Bundle      *client.Bundle      `json:"bundle"`
 }
 
-// Run sends a folder as one version.
 func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	files, err := readFolder(c.Dir, to)
 	if err != nil {

@@ -66,7 +66,6 @@ Examples:
 	return b.String()
 }
 
-// Run serves until it is told to stop.
 func (serveCommand) Run(ctx context.Context, c config.Config, out *terminal.Output, to terminal.Log) error {
 	if err := c.CheckServer(); err != nil {
 		return terminal.Misused(err)

@@ -27,7 +27,6 @@ type siteCommands struct {
 	Restore siteRestore `cmd:"" help:"Place all apps as when a revision began."`
 }
 
-// Help gives examples.
 func (siteCommands) Help() string {
 	return `Examples:
 
@@ -66,7 +65,6 @@ type siteList struct {
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round."`
 }
 
-// Run lists sites.
 func (c siteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	all, err := collect(o.AllSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
 	if err != nil {
@@ -87,7 +85,6 @@ type siteGet struct {
 	etag
 }
 
-// Run shows one site.
 func (c siteGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.site().show(ctx, o, out, c.etag, func(o *client.Organization, id int64) (client.Site, error) { return o.GetSite(ctx, id) })
 }
@@ -100,7 +97,6 @@ type siteCreate struct {
 	dryRun
 }
 
-// Run makes a site.
 func (c siteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	s, err := o.CreateSite(ctx, client.SitePatch{Name: &c.Name, Origins: c.Origins})
 	if err != nil {
@@ -120,7 +116,6 @@ type siteSet struct {
 	dryRun
 }
 
-// Run changes a site.
 func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if c.Enabled != nil && !*c.Enabled {
 		if err := in.Confirm("Stop all apps on site %s?", c.Site); err != nil {
@@ -137,7 +132,6 @@ type siteDelete struct {
 	dryRun
 }
 
-// Run deletes a site.
 func (c siteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Delete site %s and what is placed on it?", c.Site); err != nil {
 		return err
@@ -147,7 +141,6 @@ func (c siteDelete) Run(ctx context.Context, o *client.Organization, out *termin
 
 type siteHistory struct{ aSite }
 
-// Run lists revisions.
 func (c siteHistory) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return listOf(ctx, o, out, c.site(), revisions, o.AllHistory)
 }
@@ -161,7 +154,6 @@ type siteRestore struct {
 	dryRun
 }
 
-// Run places all apps as they were.
 func (c siteRestore) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Place all apps on site %s as in revision %d?", c.Site, c.Revision); err != nil {
 		return err

@@ -31,7 +31,6 @@ type appSource struct {
 	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is, but for what would command a terminal."`
 }
 
-// Run shows the files of an app.
 func (c appSource) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	source, err := c.read(ctx, o)
 	if err != nil {

@@ -23,7 +23,6 @@ type userCommands struct {
 	SignOut  userSignOut  `cmd:"" help:"End a session, or all of yours."`
 }
 
-// Help gives examples.
 func (userCommands) Help() string {
 	return `You are the user of the key in use.
 
@@ -45,7 +44,6 @@ var users = terminal.View[client.User]{
 
 type userGet struct{ etag }
 
-// Run shows the user.
 func (c userGet) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
 	var tag string
 	u, err := to.With(client.ETag(&tag)).Self(ctx)
@@ -64,7 +62,6 @@ type userSet struct {
 	once
 }
 
-// Run changes the user.
 func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Output, log terminal.Log) error {
 	u, err := to.ChangeSelf(ctx, client.SelfPatch{Email: c.Email, FirstName: c.FirstName, LastName: c.LastName})
 	if err != nil {
@@ -86,7 +83,6 @@ var ownInvites = terminal.View[client.OwnInvite]{
 
 type userInvites struct{}
 
-// Run lists invites.
 func (userInvites) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
 	found, err := to.ListOwnInvites(ctx, client.Range{Limit: page.MaxLimit})
 	if err != nil {
@@ -101,7 +97,6 @@ type userAccept struct {
 	once
 }
 
-// Run accepts an invite.
 func (c userAccept) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
 	o, err := to.AcceptOwnInvite(ctx, c.Invite, "")
 	if err != nil {
@@ -114,7 +109,6 @@ type userDecline struct {
 	Invite string `arg:"" help:"Its id."`
 }
 
-// Run declines an invite.
 func (c userDecline) Run(ctx context.Context, to *client.Client, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Decline invite %s?", c.Invite); err != nil {
 		return err
@@ -142,7 +136,6 @@ var sessions = terminal.View[client.Session]{
 
 type userSessions struct{}
 
-// Run lists sessions.
 func (userSessions) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
 	all, err := collect(to.AllSessions(ctx))
 	if err != nil {
@@ -157,7 +150,6 @@ type userSignOut struct {
 	ifMatch
 }
 
-// Run ends a session, or all.
 func (c userSignOut) Run(ctx context.Context, to *client.Client, out *terminal.Output, in terminal.Input) error {
 	if c.Session == 0 {
 		if err := in.Confirm("Sign out everywhere?"); err != nil {

@@ -43,7 +43,6 @@ func versionOf(info *debug.BuildInfo) string {
 
 type versionCommand struct{}
 
-// Run shows the version.
 func (versionCommand) Run(out *terminal.Output) error {
 	return out.Say(map[string]string{"version": Version()}, "%s", Version())
 }

@@ -21,7 +21,6 @@ type webhookCommands struct {
 	Delete     webhookDelete     `cmd:"" help:"Delete a webhook."`
 }
 
-// Help gives examples.
 func (webhookCommands) Help() string {
 	return `Webhooks are named by their ids or urls. They are for admins and owners, with a key that can do everything.
 
@@ -50,7 +49,6 @@ var deliveries = terminal.View[client.WebhookDelivery]{
 
 type webhookList struct{}
 
-// Run lists webhooks.
 func (webhookList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	all, err := collect(o.AllWebhooks(ctx))
 	if err != nil {
@@ -73,7 +71,6 @@ type webhookGet struct {
 	etag
 }
 
-// Run shows one webhook.
 func (c webhookGet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.webhook().show(ctx, o, out, c.etag, func(o *client.Organization, id int64) (client.Webhook, error) { return o.GetWebhook(ctx, id) })
 }
@@ -86,7 +83,6 @@ type webhookCreate struct {
 	once
 }
 
-// Run makes a webhook.
 func (c webhookCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	made, err := o.CreateWebhook(ctx, client.WebhookPatch{URL: &c.URL, Events: c.Events, Description: &c.Description})
 	if err != nil {
@@ -113,7 +109,6 @@ type webhookSet struct {
 	once
 }
 
-// Run changes a webhook.
 func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.WebhookPatch{URL: c.URL, Events: given(c.Events), Description: c.Description, Enabled: c.Enabled}
 	return c.webhook().with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
@@ -125,7 +120,6 @@ type webhookTest struct {
 	once
 }
 
-// Run sends a test.
 func (c webhookTest) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.webhook().with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.TestWebhook(ctx, id) })
 }
@@ -136,7 +130,6 @@ type webhookRotate struct {
 	once
 }
 
-// Run makes a new secret.
 func (c webhookRotate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Give webhook %s a new secret?", c.Webhook); err != nil {
 		return err
@@ -155,7 +148,6 @@ type webhookDeliveries struct {
 	Limit int `default:"100" placeholder:"N" help:"How many to show at most."`
 }
 
-// Run lists deliveries.
 func (c webhookDeliveries) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.webhook().on(ctx, o, func(id int64) error {
 		page, err := o.ListDeliveries(ctx, id, client.Range{Limit: c.Limit})
@@ -174,7 +166,6 @@ type webhookRedeliver struct {
 	once
 }
 
-// Run sends an event again.
 func (c webhookRedeliver) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	id, err := webhookID(ctx, o, c.Webhook)
 	if err != nil {
@@ -195,7 +186,6 @@ type webhookDelete struct {
 	ifMatch
 }
 
-// Run deletes a webhook.
 func (c webhookDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Delete webhook %s, and what is known of its deliveries?", c.Webhook); err != nil {
 		return err

@@ -64,7 +64,6 @@ func (c activityList) Validate() error {
 	return nil
 }
 
-// Run lists activity.
 func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	id, err := c.chain(ctx, d)
 	if err != nil {
@@ -121,7 +120,6 @@ func who(e activity.Stored) string {
 
 type activityHead struct{ where }
 
-// Run shows the head of the chain.
 func (c activityHead) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	id, err := c.chain(ctx, d)
 	if err != nil {
@@ -160,7 +158,6 @@ func (c *activityVerify) Validate() error {
 	return nil
 }
 
-// Run follows the chains.
 func (c *activityVerify) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	var organizations []string
 	if c.Organization != "" || c.Head != "" {

@@ -15,13 +15,11 @@ type organizationDelete struct {
 	ID string `arg:"" help:"Its id or name."`
 }
 
-// Help says what goes.
 func (organizationDelete) Help() string {
 	return `Its apps, sites, invites, members and the keys that are bound to it go; the tokens of its sites answer 404. Its activity stays.
 Users stay: see foyer admin user delete. After the last organization, the next start makes a first one again.`
 }
 
-// Run deletes an organization.
 func (c organizationDelete) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	o, err := named(ctx, d, c.ID)
 	if err != nil {
@@ -51,7 +49,6 @@ func (c userSet) Validate() error {
 	return nil
 }
 
-// Run changes a user.
 func (c userSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	var p org.SelfPatch
 	for field, value := range map[*patch.Field[string]]*string{&p.Email: c.Email, &p.FirstName: c.FirstName, &p.LastName: c.LastName} {
@@ -70,14 +67,12 @@ type userDelete struct {
 	Email string `arg:"" help:"The user's address."`
 }
 
-// Help says what goes, and what stays.
 func (userDelete) Help() string {
 	return `Names and address go from all tables, and with them the user's keys, sessions and memberships, and invites to the address. The user's id
 stays, in the activity too, which can still be verified. What was written before keeps the name: backups and logs. The last owner of an organization
 cannot be erased: make another member owner first, or delete the organization.`
 }
 
-// Run erases a user.
 func (c userDelete) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	u, err := d.Organizations.UserByEmail(ctx, c.Email)
 	if err != nil {
@@ -96,13 +91,11 @@ type userUnlink struct {
 	Email string `arg:"" help:"The user's address."`
 }
 
-// Help says when it is needed.
 func (userUnlink) Help() string {
 	return `For a user whose account at the identity provider was replaced: the next one that has the user's verified address is theirs. Sessions that
 began by the provider end.`
 }
 
-// Run parts a user from their account at the identity provider.
 func (c userUnlink) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Remove the link between %s and their account at the identity provider?", c.Email); err != nil {
 		return err

@@ -43,7 +43,6 @@ type keyCreate struct {
 	ExpiresIn    terminal.Lifetime `placeholder:"D" help:"How long the key works, like 30d or 720h. Without it, for ever."`
 }
 
-// Run makes a key.
 func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	scope, err := access.ParseScopes(c.Scope)
 	if err != nil {
@@ -92,7 +91,6 @@ func (KeyGenerate) Run(out *terminal.Output) error {
 
 type keyList struct{}
 
-// Run lists all keys.
 func (keyList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	all, err := d.Keys.List(ctx)
 	if err != nil {
@@ -105,7 +103,6 @@ type keyRevoke struct {
 	Key string `arg:"" help:"Its id or name."`
 }
 
-// Run revokes a key.
 func (c keyRevoke) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Revoke key %s?", c.Key); err != nil {
 		return err

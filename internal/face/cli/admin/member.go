@@ -41,7 +41,6 @@ type level struct {
 
 func (l level) parse() (access.Level, error) { return access.ParseLevel("level", l.Level) }
 
-// Run makes somebody a member.
 func (c memberAdd) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	o, level, err := c.check(ctx, d, c.level)
 	if err != nil {
@@ -65,7 +64,6 @@ func (w where) check(ctx context.Context, d *server.Domain, l level) (org.Organi
 
 type memberList struct{ where }
 
-// Run lists members.
 func (c memberList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	o, err := c.find(ctx, d)
 	if err != nil {
@@ -84,7 +82,6 @@ type memberSet struct {
 	level
 }
 
-// Run changes a member's level.
 func (c memberSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	o, level, err := c.check(ctx, d, c.level)
 	if err != nil {
@@ -102,7 +99,6 @@ type memberRemove struct {
 	Email string `required:"" placeholder:"EMAIL" help:"Address of the member."`
 }
 
-// Run ends a membership.
 func (c memberRemove) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	if err := in.Confirm("Remove %s from the organization?", c.Email); err != nil {
 		return err

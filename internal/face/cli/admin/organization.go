@@ -36,7 +36,6 @@ type organizationCreate struct {
 	Name string `required:"" help:"Its name: 1 to 200 characters."`
 }
 
-// Run makes an organization.
 func (c organizationCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	o, err := d.Organizations.Create(ctx, c.Name)
 	if err != nil {
@@ -47,7 +46,6 @@ func (c organizationCreate) Run(ctx context.Context, d *server.Domain, out *term
 
 type organizationList struct{}
 
-// Run lists all organizations.
 func (organizationList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	all, err := d.Organizations.List(ctx)
 	if err != nil {
@@ -75,7 +73,6 @@ func (c organizationSet) Validate() error {
 	return nil
 }
 
-// Run changes settings.
 func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
 	if c.AccessLevel != nil {

@@ -22,7 +22,6 @@ type User struct {
 
 type userList struct{}
 
-// Run lists all users.
 func (userList) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	all, err := d.Organizations.Users(ctx)
 	if err != nil {
@@ -35,13 +34,11 @@ type userSigninLink struct {
 	Email string `arg:"" help:"The user's address."`
 }
 
-// Help says what the link needs.
 func (userSigninLink) Help() string {
 	return `For a user who has lost their key and has no other way in. The link starts with FOYER_BASE_URL: give it as the server has it.
 Whoever has the link can sign in as the user.`
 }
 
-// Run prints a link.
 func (c userSigninLink) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	link, expires, err := d.SignIn.Link(ctx, access.Caller{}, c.Email)
 	if err != nil {
