@@ -165,12 +165,12 @@ func (req request) serve(css api.Loader) func(api.PluginBuild) {
 			switch {
 			case !ok || args.Namespace != namespace && args.Namespace != styles:
 				return api.OnLoadResult{}, errors.New("an app imports only its own files")
-			case args.Namespace == styles:
-				return req.style(args.Path)
-			case path.Ext(args.Path) == ".css":
-				return api.OnLoadResult{Contents: &content, Loader: css}, nil
+			case path.Ext(args.Path) != ".css":
+				return api.OnLoadResult{Contents: &content, Loader: loader(args.Path)}, nil
+			case css == api.LoaderText:
+				return req.style(args.Path, args.Namespace == styles)
 			}
-			return api.OnLoadResult{Contents: &content, Loader: loader(args.Path)}, nil
+			return api.OnLoadResult{Contents: &content, Loader: css}, nil
 		})
 	}
 }

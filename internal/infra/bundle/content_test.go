@@ -171,6 +171,45 @@ func TestStylesheets(t *testing.T) {
 		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
 }
 
+// The text of a stylesheet leads to no file that pages do not have.
+func TestStylesheetText(t *testing.T) {
+	t.Parallel()
+	files := sources{
+		"site.ts":  "import css from './look.css'\nexport const inject = () => css",
+		"look.css": "@import './base.css';\n@import 'https://x.example/more.css';\nb { background: url(./logo.svg) }",
+		"base.css": "i { color: green }",
+		"logo.svg": "<svg/>",
+	}
+	got := mustCompile(t, files)
+	if got.Bundle == nil {
+		t.Fatalf("no bundle: %+v", got.Files)
+	}
+	for want, times := range map[string]int{"i{color:green}": 1, "url(data:image/svg+xml,": 1, "https://x.example/more.css": 1, "base.css": 0, "logo.svg": 0, "createElement": 0} {
+		if n := strings.Count(string(got.Bundle.JS), want); n != times {
+			t.Errorf("%d times %s in %s", n, want, got.Bundle.JS)
+		}
+	}
+	for _, f := range got.Files {
+		if f.Warning != "" {
+			t.Errorf("%s: warning %q", f.Name, f.Warning)
+		}
+	}
+
+	const template = "b { color: {{color}} } /* {{size */"
+	files["look.css"] = template
+	delete(files, "base.css")
+	got = mustCompile(t, files)
+	if got.Bundle == nil || !strings.Contains(string(got.Bundle.JS), template) || got.Files[1].Warning != "" {
+		t.Errorf("a template: %+v", got)
+	}
+
+	files["look.css"] = "b { background: url(./gone.png) }"
+	wantFiles(t, files,
+		File{Name: "logo.svg", Status: Raw},
+		blame("look.css", `"./gone.png" is not one of the app's files`, 1, 17),
+		blame("site.ts", `look.css:1:17: "./gone.png" is not one of the app's files`, 0, 0))
+}
+
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{

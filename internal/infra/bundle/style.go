@@ -21,17 +21,36 @@ document.head.append(style)
 export default %s
 `
 
-// style returns the module that puts a stylesheet into the page, with what it imports and
-// its pictures in it. Whoever also imports it by a name gets its text.
-func (req request) style(name string) (api.OnLoadResult, error) {
+// style compiles a stylesheet with what it imports and its pictures in it, and returns the module that puts it into the
+// page, or its text for whoever imports it by a name: as it was written, if there was nothing to build in.
+func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 	options := req.options(name, api.LoaderCSS)
 	options.Bundle = true
 	built := api.Build(options)
 	if len(built.Errors) > 0 {
 		return api.OnLoadResult{Errors: built.Errors}, nil
 	}
-	compiled, _ := json.Marshal(strings.TrimSpace(string(built.OutputFiles[0].Contents))) // a text always can be
-	text, _ := json.Marshal(req.Files[name])
-	module := fmt.Sprintf(stylist, compiled, text)
-	return api.OnLoadResult{Contents: &module, Loader: api.LoaderJS, Warnings: built.Warnings}, nil
+	compiled, text := strings.TrimSpace(string(built.OutputFiles[0].Contents)), req.Files[name]
+	alone := isAlone(built.Metafile)
+	if !alone {
+		text = compiled
+	}
+	if !intoPage && alone {
+		built.Warnings = nil // it may be a template
+	}
+	found := api.OnLoadResult{Contents: &text, Loader: api.LoaderText, Warnings: built.Warnings}
+	if intoPage {
+		inPage, _ := json.Marshal(compiled) // a text always can be
+		named, _ := json.Marshal(text)
+		module := fmt.Sprintf(stylist, inPage, named)
+		found.Contents, found.Loader = &module, api.LoaderJS
+	}
+	return found, nil
+}
+
+// isAlone reports whether what was built is made of one file.
+func isAlone(metafile string) bool {
+	var meta struct{ Inputs map[string]json.RawMessage }
+	_ = json.Unmarshal([]byte(metafile), &meta) //nolint:musttag // the compiler's own, whose names are matched in any case
+	return len(meta.Inputs) == 1
 }
