@@ -165,6 +165,8 @@ func (req request) serve(css api.Loader) func(api.PluginBuild) {
 			switch {
 			case !ok || args.Namespace != namespace && args.Namespace != styles:
 				return api.OnLoadResult{}, errors.New("an app imports only its own files")
+			case isCode(args.Path):
+				return api.OnLoadResult{Contents: &content, Loader: loader(args.Path), Warnings: req.warnOfBeside(args.Path)}, nil
 			case path.Ext(args.Path) != ".css":
 				return api.OnLoadResult{Contents: &content, Loader: loader(args.Path)}, nil
 			case css == api.LoaderText:

@@ -239,6 +239,34 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// Bundlers write a picture or a worker beside the script, and name it by the script's url.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	const warning = "Pages have the bundle alone, without %q beside it: import it, or have the bundler put it into the script."
+	got := mustCompile(t, sources{
+		"plugin.json":             `{"main": "dist/site.js"}`,
+		"dist/site.js":            "import './a.js'\nimport './none.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
+		"dist/a.js":               "export const w = () =>\n\tnew Worker(new URL(\n'./w.js', import.meta.url))",
+		"dist/none.js":            "new URL('/logo.png', import.meta.url), new URL('.', import.meta.url), new URL('logo.png', location.href)",
+		"dist/w.js":               "",
+		"dist/logo.png":           "",
+		"dist/unused.js":          "new URL('./logo.png', import.meta.url)",
+		"dist/assets/logo-Dx.png": "",
+	})
+	if got.Bundle == nil {
+		t.Fatalf("no bundle: %+v", got.Files)
+	}
+	want := map[string]string{
+		"dist/site.js": "3:27: " + fmt.Sprintf(warning, "assets/logo-Dx.png"),
+		"dist/a.js":    "3:2: " + fmt.Sprintf(warning, "./w.js"),
+	}
+	for _, f := range got.Files {
+		if f.Warning != want[f.Name] {
+			t.Errorf("%s: warning %q, want %q", f.Name, f.Warning, want[f.Name])
+		}
+	}
+}
+
 // A large file imports many pictures: with each one, all of it was compiled once more, for more time than a child has.
 func TestManyPictures(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,32 @@
+package bundle
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// beside is how bundlers name a file that they write beside the script.
+var beside = regexp.MustCompile("new URL\\(\\s*[\"'`]([^/\"'`][^\"'`]*)[\"'`]\\s*,\\s*import\\.meta\\.url")
+
+// warnOfBeside warns of the first url in a module that leads beside the bundle, where pages find no file of the app.
+func (req request) warnOfBeside(name string) []api.Message {
+	text := req.Files[name]
+	for _, at := range beside.FindAllStringSubmatchIndex(text, -1) {
+		spec := text[at[2]:at[3]]
+		if _, own := req.Files[path.Join(path.Dir(name), spec)]; !own {
+			continue
+		}
+		start := strings.LastIndexByte(text[:at[2]], '\n') + 1
+		return []api.Message{{
+			Text: fmt.Sprintf("Pages have the bundle alone, without %q beside it: import it, or have the bundler put it into the script.", spec),
+			Location: &api.Location{
+				File: namespace + ":" + name, Line: 1 + strings.Count(text[:start], "\n"), Column: at[2] - start, LineText: text[start:at[2]],
+			},
+		}}
+	}
+	return nil
+}
