@@ -103,10 +103,13 @@ func (req request) compile() answer {
 	return answer{JS: built.OutputFiles[0].Contents, Inject: exports(built.Metafile, "inject"), Warnings: warnings}
 }
 
-// warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build.
+// warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build. Of those in other
+// folders, their text may be in what was built.
 func (req request) warnOfStylesheets(warnings map[string]string) {
+	folder := path.Dir(req.Entry)
 	for name := range req.Files {
-		if _, ok := req.imported.Load(name); !ok && path.Ext(name) == ".css" {
+		_, imported := req.imported.Load(name)
+		if !imported && path.Ext(name) == ".css" && (folder == "." || strings.HasPrefix(name, folder+"/")) {
 			warnings[name] = fmt.Sprintf("No page gets it: %s does not import it, nor does a file that it imports.", req.Entry)
 		}
 	}

@@ -239,6 +239,20 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A stylesheet that was built from may be in what was built; one beside it is not.
+func TestStylesheetsOfABuild(t *testing.T) {
+	t.Parallel()
+	got := mustCompile(t, sources{
+		"plugin.json":  `{"main": "dist/site.js"}`,
+		"dist/site.js": "", "dist/site.css": "", "dist/css/a.css": "", "src/look.css": "", "dist.css": "",
+	})
+	for _, f := range got.Files {
+		if want := strings.HasPrefix(f.Name, "dist/") && strings.HasSuffix(f.Name, ".css"); want != (f.Warning != "") {
+			t.Errorf("%s: warning %q", f.Name, f.Warning)
+		}
+	}
+}
+
 // Bundlers write a picture or a worker beside the script, and name it by the script's url.
 func TestBeside(t *testing.T) {
 	t.Parallel()
