@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 	began := s.DB.Now()
 	d.TriedAt, d.wasDue = began, d.DueAt
 	d.Attempts++
-	d.Status, d.Error = s.send(ctx, w, *d)
+	d.Status, d.Error, d.failure = s.send(ctx, w, *d)
 	d.Duration = s.DB.Now().Sub(began)
 	switch {
 	case d.Error == "":
@@ -91,23 +92,23 @@ const (
 )
 
 // send posts an event as the Standard Webhooks specification has it, and returns the status of the
-// answer and, unless it was taken, a class of error.
-func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, class string) {
+// answer and, unless it was taken, a class of error; with what failed on our side, if that was it.
+func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, class string, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.timeout, timeLimit))
 	defer cancel()
 	ev, err := s.eventOf(ctx, w, d)
 	if errors.Is(err, errGone) {
-		return 0, errorExpired
+		return 0, errorExpired, nil
 	}
 	if err != nil {
-		return 0, egress.ErrorInternal
+		return 0, egress.ErrorInternal, err
 	}
 	body := ev.Append(nil)
 	now := s.DB.Now()
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	signed, err := s.sign(w, now, ev.ID+"."+timestamp+"."+string(body))
 	if err != nil {
-		return 0, egress.ErrorInternal
+		return 0, egress.ErrorInternal, err
 	}
 	headers := map[string]string{
 		"Content-Type": "application/json", "User-Agent": "foyer",
@@ -121,6 +122,8 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	defer span.End()
 	span.Set("http.response.status_code", status)
 	switch {
+	case class == egress.ErrorInternal:
+		failure = errors.New("too many open files")
 	case class != "":
 	case status == statusGone:
 		class = errorGone
@@ -132,7 +135,7 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	if class != "" {
 		span.Fail(class)
 	}
-	return status, class
+	return status, class, failure
 }
 
 // eventOf is what a delivery brings: one that is tried again is read anew.
@@ -158,7 +161,7 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 			continue // it was sealed under a secret of the server that is lost: the new one is what helps
 		}
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("open its secret, which may be sealed under another FOYER_SECRET: %w", err)
 		}
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(content))

@@ -1,11 +1,14 @@
 package event
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -317,6 +320,26 @@ func TestRotateUnderAnotherSecret(t *testing.T) {
 		r.send(other)
 		if len(to.seen()) != 1 {
 			r.Errorf("%+v", r.deliveries(w.ID))
+		}
+	})
+}
+
+// Whoever runs the server reads in its log, once for each turn, what fails on its side.
+func TestFailuresOfOursAreLogged(t *testing.T) {
+	each(t, func(r rig) {
+		w := r.webhook(r.receiver().URL, "app.*")
+		other := r.Service
+		other.Box.Secret = "another secret for tests, not for you"
+		r.happen(2)
+		var log bytes.Buffer
+		var sending sync.WaitGroup
+		if err := other.look(r.Context(), slog.New(slog.NewTextHandler(&log, nil)), newSlots(), &sending); err != nil {
+			r.Fatal(err)
+		}
+		sending.Wait()
+		line := fmt.Sprintf(`msg="send events" webhook=%d error="open its secret, which may be sealed under another FOYER_SECRET: `, w.ID)
+		if strings.Count(log.String(), line) != 1 {
+			r.Errorf("the log is %q", log.String())
 		}
 	})
 }

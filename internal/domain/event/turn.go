@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -97,16 +98,21 @@ type batch struct {
 	until      time.Time // the lease; zero: there is nothing to do
 }
 
-// sendTo sends a webhook what is due, unless another server does: one batch if the webhook fails.
+// sendTo sends a webhook what is due, unless another server does: one batch if the webhook fails. The error is the
+// first that failed on our side.
 func (s Service) sendTo(ctx context.Context, w Webhook) error {
 	within := context.WithoutCancel(ctx) // a try under way is ended and stored
 	var last batch
+	var failure error
 	for {
 		found, b, err := s.next(within, w, last, ctx.Err() == nil)
 		if err != nil || b.until.IsZero() {
-			return err
+			return cmp.Or(err, failure)
 		}
 		s.sendBatch(ctx, found, &b)
+		for _, d := range b.deliveries {
+			failure = cmp.Or(failure, d.failure)
+		}
 		last = b
 	}
 }

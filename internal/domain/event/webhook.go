@@ -204,6 +204,7 @@ type Delivery struct {
 	organizationID string
 	wasDue         time.Time // DueAt, before it was changed
 	event          Event     // what is sent; zero: it is read when it is tried
+	failure        error     // what failed on our side in the last try
 }
 
 // newDelivery is an event that has not been sent to a webhook yet.
