@@ -392,23 +392,53 @@ func TestBackupWithoutRoom(t *testing.T) {
 	for i := range 300 {
 		addOrganization(t, d, strings.Repeat("long", 1000+i))
 	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	least := limit
-	least.Cur = 512 << 10
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &least); err != nil {
-		t.Fatal(err)
-	}
 	to := filepath.Join(t.TempDir(), "copy")
-	err := errors.Join(db.Backup(t.Context(), url, to), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	err := withinFileSize(t, 512<<10, func() error { return db.Backup(t.Context(), url, to) })
 	if err == nil || !strings.HasPrefix(err.Error(), "copy to "+to+": ") || strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want one that names %s", err, to)
 	}
 	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
+}
+
+// With a full disk, a start and a backup say so, and not that the disk is broken. Not parallel: the limit is the whole
+// process's.
+func TestOpenWithoutRoom(t *testing.T) {
+	url, path := sqliteURL(t)
+	d, err := db.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ": the disk is full: there is no room for " + filepath.Base(path) + "-shm: "
+	for name, open := range map[string]func() error{
+		"a start":  func() error { _, err := db.Open(t.Context(), url); return err },
+		"a backup": func() error { return db.Backup(t.Context(), url, path+".copy") },
+	} {
+		for _, size := range []uint64{0, 4096} {
+			if err := withinFileSize(t, size, open); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s with %d bytes: %v, want %s", name, size, err, want)
+			}
+		}
+	}
+}
+
+// withinFileSize runs fn while no file of the process may grow over a size.
+func withinFileSize(t *testing.T, size uint64, fn func() error) error {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	least := limit
+	least.Cur = size
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &least); err != nil {
+		t.Fatal(err)
+	}
+	return errors.Join(fn(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 }
 
 func asItWas(context.Context, *db.Tx) error { return nil }

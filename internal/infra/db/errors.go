@@ -45,6 +45,13 @@ func isInterrupted(err error) bool { return saysSQLite(err, sqliteInterrupt) }
 // isDamaged reports whether a file is no SQLite database, or no longer one.
 func isDamaged(err error) bool { return saysSQLite(err, sqliteCorrupt, sqliteNotADB) }
 
+// lacksShared reports whether there is no room for the file beside a database that those who open it share.
+func lacksShared(err error) bool {
+	const shmOpen, shmSize = 4618, 4874
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code == shmOpen || e.Code == shmSize)
+}
+
 // errLate says what context and net do not: who did not answer.
 var errLate = errors.New("the database did not answer in time")
 

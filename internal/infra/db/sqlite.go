@@ -98,6 +98,9 @@ func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) 
 	if err == nil {
 		err = c.Set(pragmas[1:])
 	}
+	if lacksShared(err) {
+		err = fmt.Errorf("the disk is full: there is no room for %s-shm: %w", filepath.Base(path), err)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
 	}
