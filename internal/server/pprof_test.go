@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -13,19 +12,19 @@ import (
 	"foyer/internal/server"
 )
 
-// A start that fails says why, and nothing else.
+// A start that fails says why, and nothing else; the next one is the first, and shows its key.
 func TestMetricsOnAPortInUse(t *testing.T) {
 	t.Parallel()
 	ln := must[net.Listener](t)((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))
 	defer ln.Close()
-	folder, log := t.TempDir(), newLockedBuffer()
+	folder, log, out := t.TempDir(), newLockedBuffer(), newLockedBuffer()
 	cfg := config.Config{
 		Listen: "127.0.0.1:0", DataDir: folder, Database: "sqlite:" + filepath.Join(folder, "foyer.db"), MetricsListen: ln.Addr().String(),
 		Secret: strings.Repeat("s", 32),
 	}
-	err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: io.Discard}.Run(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "FOYER_METRICS_LISTEN: ") || log.String() != "" {
-		t.Errorf("error %v, log %s", err, log)
+	err := server.Server{Config: cfg, Log: slog.New(slog.NewJSONHandler(log, nil)), Stdout: out}.Run(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "FOYER_METRICS_LISTEN: ") || log.String() != "" || out.String() != "" {
+		t.Errorf("error %v, log %s, output %s", err, log, out)
 	}
 }
 

@@ -93,29 +93,29 @@ func (s Server) run(ctx context.Context, d *Domain) error {
 	d.Invites.Links, d.SignIn.BaseURL, d.Addresses.BaseURL = d.Invites.Links.At(baseURL), baseURL, baseURL
 	d.Sites.Manifests.BaseURL = baseURL
 	d.SignIn.Provider = s.provider(d.DB.Now, baseURL)
-	if err := s.bootstrap(ctx, d, baseURL); err != nil {
-		return err
-	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	m := newMetrics(flushCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
+	if s.Config.MetricsListen != "" {
+		if err := s.serveMetrics(flushCtx, m, &background); err != nil {
+			return err
+		}
+	}
+	if err := s.bootstrap(ctx, d, baseURL); err != nil {
+		return err
+	}
 	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
 	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
 	background.Go(func() { s.watch(flushCtx, d.DB) })
 	if s.Tracer != nil {
 		background.Go(func() { s.Tracer.Run(flushCtx, s.Log) })
 	}
-	m := newMetrics(flushCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
 	if err := s.work(workCtx, d, m, &background); err != nil {
 		return err
-	}
-	if s.Config.MetricsListen != "" {
-		if err := s.serveMetrics(flushCtx, m, &background); err != nil {
-			return err
-		}
 	}
 	if strings.HasPrefix(baseURL, "https://") && len(s.Config.TrustedProxies) == 0 {
 		s.Log.WarnContext(ctx, "FOYER_BASE_URL is https, and FOYER_TRUSTED_PROXIES names no proxy: all who come through one count as its address, "+
