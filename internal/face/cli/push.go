@@ -32,8 +32,9 @@ type appPush struct {
 
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture or font. If there is no app of the name, one of type
-source is made. A name in plugin.json is the app's, so --name and a new --app must not say another one.
+left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp)
+or font (.woff2). Where that is plugin.json, nothing is sent. If there is no app of the name, one of type source is made. A name
+in plugin.json is the app's, so --name and a new --app must not say another one.
 What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
 
 Example:
@@ -230,6 +231,9 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		if err != nil {
 			return err
 		}
+		if why != "" && name == "plugin.json" { // it says which app is meant
+			return fmt.Errorf("plugin.json cannot be sent: %s", why)
+		}
 		if why != "" {
 			fmt.Fprintf(to, "foyer: note: left out %s: %s\n", terminal.Printable(name), why)
 			return nil
@@ -252,8 +256,12 @@ func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, e
 		return "", fmt.Sprintf("larger than %d MiB", plugin.MaxFileBytes>>20), err
 	}
 	read, err := root.ReadFile(filepath.FromSlash(name))
-	if err == nil && !plugin.Takes(name, string(read)) {
-		why = "neither text nor a picture or font"
+	switch {
+	case err != nil || plugin.Takes(name, string(read)):
+	case plugin.Takes(name, ""):
+		why = "neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2)"
+	default:
+		why = "an app's file cannot have this name"
 	}
 	return string(read), why, err
 }
