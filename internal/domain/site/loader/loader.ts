@@ -9,11 +9,11 @@ interface Page { site: string; revision: number; apps: Shown[]; others?: Page[] 
 interface Shown { id: number; name: string; version: number; state: "loading" | "running" | "failed" | "stopped"; error: string }
 
 /** An app on this page. Its script is loaded when it has run, or failed. It took so many ms from the loader's start to get there. */
-interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?: (why?: Error) => void; loaded?: boolean; gone?: boolean; cleanup?: () => void }
+interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?: (why?: string) => void; loaded?: boolean; gone?: boolean; cleanup?: () => void }
 
 const base = "{{base}}", site = "{{site}}"; // the server writes them
 const root = base + "/sites/" + site + "/";
-const nonce = (document.currentScript && document.currentScript.nonce) || "";
+const { nonce = "" }: any = document.currentScript || {};
 const began = Date.now();
 const page: Page = { site, revision: 0, apps: [] };
 const runs: Run[] = [];
@@ -31,7 +31,6 @@ function stored(storage: "localStorage" | "sessionStorage", text?: string): stri
 }
 
 // The manifest
-
 let kept: { at: number; manifest: Manifest } | undefined, asked = began; // the last good one, when it was got, and when it was asked for
 
 /** Returns a manifest if it is one, and throws if not. An app without a sum that browsers understand would run unchecked. */
@@ -44,10 +43,9 @@ function check(manifest: Manifest): Manifest {
 
 async function ask(query = ""): Promise<Manifest> {
 	const answer = async () => {
-		const response = await fetch(root + "manifest.json" + query, { cache: query ? "no-store" : "no-cache", credentials: "omit" });
+		const response = await fetch(root + "manifest.json" + query, { cache: "no-cache", credentials: "omit" });
 		const body = await response.json();
-		const gone = response.status === 404 && body.code === "not_found"; // a proxy's 404 is not foyer's
-		if (!gone) return response.ok && body;
+		if (response.status !== 404 || body.code !== "not_found") return response.ok && body; // a proxy's 404 is not foyer's
 		return query ? endPreview() : { site, revision: kept ? kept.manifest.revision : 0, apps: [] };
 	};
 	return check(await Promise.race([answer(), after(3)]));
@@ -86,29 +84,27 @@ function matches(glob: string, path: string): boolean {
 }
 
 function isHere({ paths }: App): boolean {
-	const last = [...paths].reverse().find((glob) => matches(glob.replace(/^!/, ""), location.pathname));
-	return last ? last[0] !== "!" : !paths.length || paths[0][0] === "!";
+	const others = !paths.length || paths[0][0] === "!"; // whether it runs where no glob matches
+	return paths.reduce((here, glob) => (matches(glob.replace(/^!/, ""), location.pathname) ? glob[0] !== "!" : here), others);
 }
 
 // The apps
-let trusted = (url: string) => url;
+let policy = { createScriptURL: (url: string) => url };
 try {
-	const policy = (window as any).trustedTypes.createPolicy("foyer", { createScriptURL: trusted });
-	trusted = (url) => policy.createScriptURL(url);
+	policy = (window as any).trustedTypes.createPolicy("foyer", policy);
 } catch {}
 
-function add(element: HTMLElement, { integrity }: App, how: object) {
-	document.head.append(Object.assign(element, { crossOrigin: "", integrity, nonce }, how));
+function add(element: string, { integrity }: App, how: object) {
+	document.head.append(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
 }
 
 /** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
 function load(run: Run) {
 	return new Promise((done, refuse) => {
 		run.refuse = refuse;
-		const onload = () => done((run.loaded = true));
-		const onerror = () => refuse(Error("The bundle is refused."));
-		after(10).then(() => refuse(Error("The bundle takes over 10 s.")));
-		add(document.createElement("script"), run.app, { type: "module", src: trusted(run.app.url), onload, onerror });
+		const onerror = () => refuse("The bundle is refused.");
+		after(10).then(() => refuse("The bundle takes over 10 s."));
+		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload: () => done((run.loaded = true)), onerror });
 	});
 }
 
@@ -128,7 +124,7 @@ async function start(run: Run) {
 }
 
 async function settle(run: Run, result: unknown) {
-	after(10).then(() => run.shown.state === "loading" && fail(run, Error("inject takes over 10 s.")));
+	after(10).then(() => run.shown.state === "loading" && fail(run, "inject takes over 10 s."));
 	try {
 		const cleanup = await result;
 		if (typeof cleanup === "function") run.cleanup = cleanup as () => void;
@@ -143,8 +139,7 @@ async function settle(run: Run, result: unknown) {
 function standIn(app: App): object {
 	const capture = (event: string, properties: object) =>
 		void dispatchEvent(new CustomEvent("foyer:capture", { detail: { app: app.id, event, properties } }));
-	// What has a method "then" is taken for a promise.
-	return new Proxy({}, { get: (_, key) => (key === "capture" ? capture : key === "then" ? undefined : () => {}) });
+	return new Proxy({}, { get: (_, key) => (key === "capture" ? capture : key === "then" ? undefined : () => {}) }); // with "then" it were a promise
 }
 
 function become(run: Run, state: Shown["state"], error = "") {
@@ -178,7 +173,7 @@ async function refresh() {
 	const manifest = await latest();
 	if (!manifest) return;
 	page.revision = manifest.revision;
-	for (const run of runs.filter((run) => !run.gone)) {
+	for (const run of runs) {
 		const app = manifest.apps.find((app) => app.id === run.app.id);
 		if (!app) undo(run); // of another version: unless this one is withdrawn, it runs on until the next load
 		else if (app.version !== run.app.version) fetch(run.app.url, { cache: "no-cache" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
@@ -186,7 +181,6 @@ async function refresh() {
 }
 
 // What the server is told
-
 let faults: object[] = [], sample = 0, ready = false, beacons = 0; // sample: the manifest's; 0: this page tells nothing
 
 /** Keeps an error for the beacon, and returns its text. An error may be any value, even one that throws when it is looked at. */
@@ -203,8 +197,8 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 }
 
 /** Sends once how the apps fare, and once more, when the page is left, what has failed since. */
-async function beacon(leaving?: boolean) {
-	if (!sample || !runs.length || beacons > 1 || (beacons && !(leaving && faults.length))) return;
+async function beacon() {
+	if (!sample || !runs.length || beacons > 1 || (beacons && !faults.length)) return;
 	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
 	const body = () => JSON.stringify({ revision: page.revision, sample, apps, errors: faults });
 	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
@@ -217,7 +211,7 @@ function tellReady() {
 	if (ready || runs.some((run) => run.shown.state === "loading")) return;
 	ready = true;
 	dispatchEvent(new CustomEvent("foyer:ready", { detail: page }));
-	beacon().catch(() => {});
+	if (!beacons) beacon().catch(() => {});
 }
 
 // Preview
@@ -233,7 +227,7 @@ function takePreview() {
 
 function showBar() {
 	bar = document.createElement("div");
-	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:14px sans-serif";
+	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
 	bar.textContent = "foyer preview ";
 	const onclick = () => (endPreview(), location.reload());
 	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
@@ -251,7 +245,7 @@ function enter(): boolean {
 	const first: Page | undefined = (window as any).foyer;
 	if (!first || !Array.isArray(first.apps)) return !!((window as any).foyer = page);
 	const others = (first.others = first.others || []);
-	return ![first, ...others].some((other) => other.site === site) && !!others.push(page);
+	return first.site !== site && others.every((other) => other.site !== site) && !!others.push(page);
 }
 
 function watch() {
@@ -260,7 +254,7 @@ function watch() {
 		if (run) (run.loaded ? note : fail)(run, error || message, lineno, colno);
 		if (run && run.refuse) run.refuse(); // WebKit tells nothing else of a script that it cannot parse
 	});
-	addEventListener("pagehide", () => beacon(true).catch(() => {}));
+	addEventListener("pagehide", () => beacon().catch(() => {}));
 	addEventListener("pageshow", (event) => event.persisted && refresh());
 	document.addEventListener("visibilitychange", () => document.hidden || refresh());
 	setInterval(refresh, 280_000); // with the seconds above, within 5 minutes of a change
@@ -282,7 +276,7 @@ async function main() {
 			const shown: Shown = { id: app.id, name: app.name, version: app.version, state: "loading", error: "" };
 			app.url = new URL(app.url).href; // as errors and import.meta.url have it
 			const run: Run = { app, shown, ms: 0 };
-			add(document.createElement("link"), app, { rel: "modulepreload", href: app.url, onload: () => (run.preloaded = true) });
+			add("link", app, { rel: "modulepreload", href: app.url, onload: () => (run.preloaded = true) });
 			runs.push(run);
 			page.apps.push(shown);
 		}
