@@ -169,7 +169,7 @@ async function undo(run: Run) {
 }
 
 async function refresh() {
-	if (Date.now() - asked < 5_000) return; // a cache may have had the manifest for 10 s then
+	if (Math.abs(Date.now() - asked) < 5_000) return; // a cache may have had the manifest for 10 s then
 	const manifest = await latest();
 	if (!manifest) return;
 	page.revision = manifest.revision;

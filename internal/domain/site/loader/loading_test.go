@@ -62,6 +62,7 @@ var tests = []struct {
 	{"Cleanup", testCleanup},
 	{"BackButton", testBackButton},
 	{"EveryFiveMinutes", testEveryFiveMinutes},
+	{"ClockSetBack", testClockSetBack},
 	{"WithdrawnVersion", testWithdrawnVersion},
 	{"StoppedWhileLoading", testStoppedWhileLoading},
 	{"StoppedWhileParsing", testStoppedWhileParsing},

@@ -131,6 +131,19 @@ func testEveryFiveMinutes(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// A page whose clock is set back follows no later.
+func testClockSetBack(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "one", `export const inject = () => () => log.push("undone")`))
+	got := b.open(t, f, page{
+		script: `await ready; await server("change"); ahead -= 3600e3; document.dispatchEvent(new Event("visibilitychange"))
+			await until(() => log.includes("undone"))`,
+		do: map[string]func(){"change": func() { f.publish(2) }},
+	})
+	want(t, "states", []string{"one stopped"}, got.Foyer.states())
+	clean(t, got)
+}
+
 // Of an app that goes on in another version, a page keeps the one that it runs, unless that one is withdrawn.
 func testWithdrawnVersion(t *testing.T, b *browser) {
 	f := newFoyer(t)
