@@ -63,6 +63,7 @@ async function latest(): Promise<Manifest | undefined> {
 		const manifest = await ask();
 		if (!isYounger(60) || manifest.revision >= kept!.manifest.revision) {
 			kept = { at: Date.now(), manifest };
+			stored("localStorage", ""); // where there is no room for this one, no older one is left
 			stored("localStorage", JSON.stringify(kept));
 		}
 	} catch {}

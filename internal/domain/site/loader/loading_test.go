@@ -45,6 +45,7 @@ var tests = []struct {
 	{"DeletedSite", testDeletedSite},
 	{"WrongManifests", testWrongManifests},
 	{"WrongStorage", testWrongStorage},
+	{"FullStorage", testFullStorage},
 	{"Sandbox", testSandbox},
 
 	{"SixApps", testSixApps},
@@ -227,6 +228,25 @@ func testWrongStorage(t *testing.T, b *browser) {
 		want(t, "log without a server with "+text, []string{}, got.Log)
 		clean(t, got)
 	}
+}
+
+// Where a list has no room, no older one is used in its place while the server is down.
+func testFullStorage(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	one, two := f.logging(1, "one"), f.logging(2, "two")
+	f.publish(1, one, two)
+	b.open(t, f, page{script: "await ready"})
+	one.Config = map[string]any{"text": strings.Repeat("x", 5000)}
+	f.publish(2, one)
+	got := b.open(t, f, page{before: `
+		for (let text = "x".repeat(2 ** 22); text; ) {
+			try { localStorage.setItem("junk" + localStorage.length, text) } catch { text = text.slice(text.length / 2 + 1) }
+		}`, script: "await ready"})
+	want(t, "log", []string{"one"}, got.Log)
+	f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	got = b.open(t, f, page{script: "await ready; localStorage.clear()"})
+	want(t, "log without a server", []string{}, got.Log)
+	clean(t, got)
 }
 
 // In a sandbox there is no storage, and reading the property itself throws.
