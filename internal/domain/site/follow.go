@@ -25,9 +25,9 @@ type entry struct {
 func (l listed) entryOf() entry {
 	e := l.entry
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
-	e.Config, e.Paths = json.RawMessage(l.values), make([]string, len(l.paths))
-	for i, path := range l.paths {
-		e.Paths[i] = encoded(path)
+	e.Config, e.Paths = json.RawMessage(l.values), make([]string, 0, len(l.paths))
+	for _, path := range l.paths {
+		e.Paths = append(e.Paths, encoded(path)...)
 	}
 	return e
 }

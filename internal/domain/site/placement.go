@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -104,8 +105,11 @@ func isGlob(text string) bool {
 		utf8.ValidString(path) && !slices.ContainsFunc([]rune(path), unicode.IsControl)
 }
 
-// encoded is a glob with its characters as location.pathname has them, which is a URL's.
-func encoded(glob string) string {
+var percentCodes = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// encoded is a glob as location.pathname may have it: with the percent codes of its characters in capitals, as browsers
+// write them, and in small letters, as in the links that WordPress makes.
+func encoded(glob string) []string {
 	var b strings.Builder
 	for _, c := range []byte(glob) {
 		if c <= ' ' || c > '~' || strings.IndexByte("\"#<>?`{}", c) >= 0 {
@@ -114,7 +118,9 @@ func encoded(glob string) string {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	capitals := percentCodes.ReplaceAllStringFunc(b.String(), strings.ToUpper)
+	small := percentCodes.ReplaceAllStringFunc(capitals, strings.ToLower)
+	return slices.Compact([]string{capitals, small})
 }
 
 // values is a JSON object by key.
