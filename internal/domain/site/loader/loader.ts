@@ -14,10 +14,11 @@ interface Run { app: App; shown: Shown; ms: number; preloaded?: boolean; refuse?
 const base = "{{base}}", site = "{{site}}"; // the server writes them
 const root = base + "/sites/" + site + "/";
 const { nonce = "" }: any = document.currentScript || {};
-const began = Date.now();
+let began = 0;
 const page: Page = { site, revision: 0, apps: [] };
 const runs: Run[] = [];
 
+const event = (name: string) => new Promise((done) => document.addEventListener(name, done));
 const after = (seconds: number) => new Promise<void>((done) => setTimeout(done, seconds * 1000));
 
 /** Stores a text if one is given, and returns what is stored. */
@@ -31,7 +32,7 @@ function stored(storage: "localStorage" | "sessionStorage", text?: string): stri
 }
 
 // The manifest
-let kept: { at: number; manifest: Manifest } | undefined, asked = began; // the last good one, when it was got, and when it was asked for
+let kept: { at: number; manifest: Manifest } | undefined, asked = 0; // the last good one, when it was got, and when it was asked for
 
 /** Returns a manifest if it is one, and throws if not. An app without a sum that browsers understand would run unchecked. */
 function check(manifest: Manifest): Manifest {
@@ -268,6 +269,8 @@ async function main() {
 		const was = JSON.parse(stored("localStorage"));
 		if (check(was.manifest)) kept = was;
 	} catch {}
+	if ((document as any).prerendering) await event("prerenderingchange"); // nobody may ever see this page
+	began = Date.now();
 	watch();
 	const manifest = await latest();
 	if (manifest) {
@@ -283,7 +286,7 @@ async function main() {
 		}
 	}
 	const late = after(1);
-	if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done)); // as modules do
+	if (document.readyState === "loading") await event("DOMContentLoaded"); // as modules do
 	if (preview) showBar();
 	for (const run of runs) {
 		const started = !run.gone && start(run);

@@ -72,6 +72,7 @@ var tests = []struct {
 	{"OnceASite", testOnceASite},
 	{"NamedElement", testNamedElement},
 	{"EarlyInThePage", testEarlyInThePage},
+	{"Prerendered", testPrerendered},
 	{"TrustedTypes", testTrustedTypes},
 	{"Preview", testPreview},
 	{"PreviewEnds", testPreviewEnds},

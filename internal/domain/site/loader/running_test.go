@@ -2,8 +2,10 @@ package loader_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func testGiven(t *testing.T, b *browser) {
@@ -277,6 +279,49 @@ func testEarlyInThePage(t *testing.T, b *browser) {
 	got := b.open(t, f, page{element: late, script: "await ready"})
 	want(t, "log", []string{"[object HTMLParagraphElement]"}, got.Log)
 	clean(t, got)
+}
+
+// A page that a browser makes ahead of time asks for nothing until somebody goes there, which may be never.
+func testPrerendered(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	made := make(chan struct{})
+	next := b.add(page{
+		before:  `const ask = fetch; window.fetch = (...all) => { if (document.prerendering) log.push("asked"); return ask(...all) }`,
+		element: f.element(),
+		script: `
+			await until(() => window.foyer)
+			if (document.prerendering) {
+				log.push("made")
+				await ask("/do?page=" + id + "&what=made")
+			}
+			await ready`,
+		do: map[string]func(){"made": func() { close(made) }},
+	})
+	got := b.open(t, f, page{
+		element: " ",
+		script: `
+			const rules = document.createElement("script"), next = "/?page=` + next + `"
+			rules.type = "speculationrules"
+			rules.textContent = JSON.stringify({ prerender: [{ source: "list", urls: [next], eagerness: "immediate" }] })
+			document.head.append(rules)
+			if (HTMLScriptElement.supports && HTMLScriptElement.supports("speculationrules")) await server("made")
+			location.href = next
+			await new Promise(() => {})`,
+		do: map[string]func(){"made": func() {
+			select {
+			case <-made:
+			case <-time.After(patience / 4): // no browser has to
+			}
+		}},
+	})
+	want(t, "log", "one", got.Log[len(got.Log)-1])
+	want(t, "asked while nobody saw it", false, slices.Contains(got.Log, "asked"))
+	clean(t, got)
+	told, body := f.beacon(t)
+	if len(told.Apps) != 1 || told.Apps[0].State != "running" {
+		t.Errorf("beacon: %s", body)
+	}
 }
 
 func testTrustedTypes(t *testing.T, b *browser) {
