@@ -18,6 +18,7 @@ let began = 0;
 const page: Page = { site, revision: 0, apps: [] };
 const runs: Run[] = [];
 
+function raw(this: any, key: string) { return this[key]; } // as JSON has it, whatever methods toJSON a page has made
 const event = (name: string) => new Promise((done) => document.addEventListener(name, done));
 const after = (seconds: number) => new Promise<void>((done) => setTimeout(done, seconds * 1000));
 
@@ -65,7 +66,7 @@ async function latest(): Promise<Manifest | undefined> {
 		if (!isYounger(60) || manifest.revision >= kept!.manifest.revision) {
 			kept = { at: Date.now(), manifest };
 			stored("localStorage", ""); // where there is no room for this one, no older one is left
-			stored("localStorage", JSON.stringify(kept));
+			stored("localStorage", JSON.stringify(kept, raw));
 		}
 	} catch {}
 	if (isYounger(7 * 86400)) return kept!.manifest;
@@ -202,7 +203,7 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 async function beacon() {
 	if (!sample || !runs.length || beacons > 1 || (beacons && !faults.length)) return;
 	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
-	const body = () => JSON.stringify({ revision: page.revision, sample, apps, errors: faults });
+	const body = () => JSON.stringify({ revision: page.revision, sample, apps, errors: faults }, raw);
 	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
 	const sent = body();
 	faults = [];

@@ -46,6 +46,7 @@ var tests = []struct {
 	{"WrongManifests", testWrongManifests},
 	{"WrongStorage", testWrongStorage},
 	{"FullStorage", testFullStorage},
+	{"ToJSON", testToJSON},
 	{"Sandbox", testSandbox},
 
 	{"SixApps", testSixApps},
@@ -247,6 +248,29 @@ func testFullStorage(t *testing.T, b *browser) {
 	f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	got = b.open(t, f, page{script: "await ready; localStorage.clear()"})
 	want(t, "log without a server", []string{}, got.Log)
+	clean(t, got)
+}
+
+// A page may have methods that JSON.stringify calls, as Prototype.js before 1.7 gives to texts, numbers and arrays.
+func testToJSON(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(7, f.logging(1, "one"))
+	p := page{
+		before: `
+			const kinds = [String, Number, Array].map((kind) => kind.prototype)
+			kinds[0].toJSON = function () { return '"' + this + '"' }
+			kinds[1].toJSON = function () { return String(this) }
+			kinds[2].toJSON = function () { return "[" + this.map((value) => JSON.stringify(value)).join(", ") + "]" }`,
+		script: `await ready; kinds.forEach((kind) => delete kind.toJSON)`,
+	}
+	want(t, "log", []string{"one"}, b.open(t, f, p).Log)
+	told, body := f.beacon(t)
+	if told.Revision != 7 || len(told.Apps) != 1 || told.Apps[0].State != "running" {
+		t.Errorf("beacon: %s", body)
+	}
+	f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	got := b.open(t, f, p)
+	want(t, "log without a server", []string{"one"}, got.Log)
 	clean(t, got)
 }
 
