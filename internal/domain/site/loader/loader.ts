@@ -119,7 +119,8 @@ async function start(run: Run) {
 		const { inject } = await import(app.url);
 		if (shown.state !== "loading") return; // stopped, or failed where import() does not tell
 		const foyer = { site, app: app.id, version: app.version, nonce, report: (error: unknown) => void note(run, error) };
-		const given = { config: app.config, posthog: (window as any).posthog || standIn(app), foyer };
+		const own = (window as any).posthog; // or an element with this id
+		const given = { config: app.config, posthog: !own || own.nodeType ? standIn(app) : own, foyer };
 		settle(run, typeof inject === "function" && inject(given));
 	} catch (error) {
 		if (shown.state === "loading") fail(run, error);

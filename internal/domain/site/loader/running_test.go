@@ -261,12 +261,13 @@ func testOnceASite(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// An element with the id foyer is a property of the window, too.
+// Elements are properties of the window, too, by their ids.
 func testNamedElement(t *testing.T, b *browser) {
 	f := newFoyer(t)
-	f.publish(1, f.logging(1, "one"))
-	got := b.open(t, f, page{element: `<form id="foyer"><input name="apps"></form>` + f.element(), script: "await ready"})
-	want(t, "log", []string{"one"}, got.Log)
+	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`))
+	named := `<form id="foyer"><input name="apps"></form><div id="posthog"></div>`
+	got := b.open(t, f, page{element: named + f.element(), script: "await ready"})
+	want(t, "log", []string{"undefined"}, got.Log)
 	want(t, "site", f.token, got.Foyer.Site)
 	clean(t, got)
 }
