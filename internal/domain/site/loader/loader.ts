@@ -223,10 +223,10 @@ let preview = "", bar: HTMLElement | undefined;
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
-	const [, token] = /foyer_preview=([\w-]*)/.exec(location.href + JSON.stringify(performance.getEntriesByType("navigation"))) || [];
+	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location.href + JSON.stringify(performance.getEntriesByType("navigation"))) || [];
 	preview = stored("sessionStorage", token) || token || "";
-	const search = location.search.replace(/([?&])foyer_preview=[^&]*(&|$)/, (_, mark, more) => more && mark);
-	if (token) history.replaceState(history.state, "", location.href.replace(location.search, () => search));
+	const address = location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark);
+	if (token) history.replaceState(history.state, "", address);
 }
 
 function showBar() {

@@ -79,6 +79,7 @@ var tests = []struct {
 	{"PreviewEnds", testPreviewEnds},
 	{"PreviewWhileDown", testPreviewWhileDown},
 	{"PreviewOfTheSecondSite", testPreviewOfTheSecondSite},
+	{"PreviewInTheAddress", testPreviewInTheAddress},
 	{"Beacon", testBeacon},
 	{"NoBeacon", testNoBeacon},
 }

@@ -117,6 +117,28 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// Each preview is taken out of the query; what only looks like one, or is in the fragment, is none.
+func testPreviewInTheAddress(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	f.preview("abc", f.document(1, f.logging(2, "tried")))
+	const script = `
+		await ready
+		sessionStorage.clear()
+		return location.search.replace(/page=\d+/, "page") + location.hash`
+	for _, address := range []struct{ query, left, ran string }{
+		{"#foyer_preview=abc", "?page#foyer_preview=abc", "one"},
+		{"&x_foyer_preview=abc", "?page&x_foyer_preview=abc", "one"},
+		{"&foyer_preview=abc&foyer_preview=abc&a=1&foyer_preview=x#b", "?page&a=1#b", "tried"},
+		{"&foyer_preview=abc&x_foyer_preview=x&foyer_preview=", "?page&x_foyer_preview=x", "tried"},
+	} {
+		got := b.open(t, f, page{query: address.query, script: script})
+		want(t, "address after "+address.query, any(address.left), got.Value)
+		want(t, "log after "+address.query, []string{address.ran}, got.Log)
+		clean(t, got)
+	}
+}
+
 type beacon struct {
 	Revision int
 	Sample   float64
