@@ -50,3 +50,37 @@ func TestTypedTextIsKept(t *testing.T) {
 	look(ctx, t, "typed", "Add an app", to(i.url+"/console/@current/apps/new?way=own"))
 	has("sent", "name", "")
 }
+
+// What was ticked or chosen is not there again on a page that is fetched anew: it would be of another row, or undo what
+// somebody else has done since.
+func TestChoicesAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	key := s["BOOTSTRAP_KEY"]
+	i.call(key, "POST", "/invites", `{"target_email":"ada@x.example","send_email":false}`, 201)
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1","lib.ts":"","old.ts":""}}`, 201)
+	i.call(key, "POST", "/sites", `{"name":"Shop"}`, 201)
+	i.call(key, "POST", "/sites/1/apps", `{"app_id":1}`, 201)
+	ctx := browserFor(t, time.Minute, chromedp.Flag("disable-features", "BackForwardCache")) // not all browsers keep pages whole
+	look(ctx, t, "choices", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "choices", "My organization", fill("key", key), press("Sign in"))
+
+	const ticked = `document.querySelectorAll("main input:checked").length`
+	tick := chromedp.Click(chromedp.CSS("main tbody input[type=checkbox]"))
+	look(ctx, t, "choices-ticked", "Invites", follow("Invites"), tick, becomes(`1`, ticked))
+	look(ctx, t, "choices", "Members", follow("Members"))
+	i.call(key, "POST", "/invites", `{"target_email":"eve@x.example","send_email":false}`, 201) // comes first in the list
+	look(ctx, t, "choices-none", "Invites", leave(back), becomes(`0`, ticked))
+
+	look(ctx, t, "choices-old", "old.ts", to(i.url+"/console/@current/apps/1/source?file=old.ts"), chromedp.Click(chromedp.CSS("[name=delete]")), becomes(`1`, ticked))
+	look(ctx, t, "choices-lib", "lib.ts", choose("lib.ts"), becomes(`""`, editorText))
+	look(ctx, t, "choices", "Members", follow("Members"))
+	look(ctx, t, "choices-kept", "lib.ts", leave(back), becomes(`0`, ticked))
+
+	look(ctx, t, "choices-runs", "Banner", to(i.url+"/console/@current/sites/1/apps/1"))
+	look(ctx, t, "choices", "Members", follow("Members"))
+	i.call(key, "PATCH", "/sites/1/apps/1", `{"enabled":false,"version":1}`, 200)
+	look(ctx, t, "choices-off", "Banner", leave(back), becomes(`0`, ticked), becomes(`"1"`, `document.getElementById("version").value`))
+}

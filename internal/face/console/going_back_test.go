@@ -1,0 +1,37 @@
+package console_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// When somebody goes back to a page that is fetched anew, browsers put what was ticked or chosen in the old one into it,
+// by order: another row would be ticked, and what has been switched off since be on. Texts come back only if they were typed.
+func TestChoicesAreNotPutBack(t *testing.T) {
+	t.Parallel()
+	choices, seen := regexp.MustCompile(`<select\b[^>]*>|<input\b[^>]*\btype="?(checkbox|radio)\b[^>]*>`), 0
+	for _, templates := range []string{"templates/*.html", "*/templates/*.html"} {
+		files, err := filepath.Glob(templates)
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, choice := range choices.FindAll(text, -1) {
+				seen++
+				if !bytes.Contains(choice, []byte(` autocomplete="off"`)) {
+					t.Errorf(`%s: %s is without autocomplete="off"`, file, choice)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there are no choices")
+	}
+}
