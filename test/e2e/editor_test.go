@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"path"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func TestEditorInABrowser(t *testing.T) {
 	draft := chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {
 			const hash = document.querySelector(".file [name=sha256]").value
-			sessionStorage.setItem("foyer " + location.pathname + " site.ts", JSON.stringify({ hash, text: "kept\n" }))
+			sessionStorage.setItem(`+keyOf("site.ts")+`, JSON.stringify({ hash, text: "kept\n" }))
 			return true
 		})()`))
 		return err
@@ -143,7 +144,12 @@ func leaving(ctx context.Context) {
 
 // kept waits until the draft of a file has a text.
 func kept(file, text string) step {
-	return becomes(`"`+text+`"`, `JSON.parse(sessionStorage.getItem("foyer " + location.pathname + " `+file+`"))?.text`)
+	return becomes(`"`+text+`"`, `JSON.parse(sessionStorage.getItem(`+keyOf(file)+`))?.text`)
+}
+
+// keyOf is an expression for what the draft of a file is kept by.
+func keyOf(file string) string {
+	return `"foyer " + document.querySelector("form.files").dataset.person + " " + location.pathname + " ` + file + `"`
 }
 
 // source is the address of the files of the first app, as redirects have it: drafts are kept by it.
@@ -229,4 +235,47 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	look(ctx, t, "message-kept", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`"Why"`, message))
 	look(ctx, t, "message-saved", "site.ts", press("Save"), waitFor(".flash"), becomes(`""`, message))
 	look(ctx, t, "message-no-more", "site.ts", to(page), becomes(`""`, message))
+}
+
+// What somebody left in the editor waits for them: whoever signs in after them in the tab has what is saved.
+func TestEditorKeepsADraftForWhoTypedIt(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	key := s["BOOTSTRAP_KEY"]
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
+	c, err := client.New(i.url, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Organization(client.Current)
+	invite, err := o.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bea@x.example", Level: client.LevelAdmin, SendEmail: new(false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := o.LinkInvite(t.Context(), invite.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bea, err := c.AcceptInvitation(t.Context(), path.Base(link.URL), client.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := browser(t)
+	leaving(ctx)
+	var file string
+	open := func(name, key, want string, then ...step) {
+		t.Helper()
+		look(ctx, t, name, "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+		look(ctx, t, name, "My organization", fill("key", key), press("Sign in"))
+		if file == "" {
+			file = source(ctx, t) + "?file=site.ts"
+		}
+		look(ctx, t, name, "site.ts", append([]step{to(file), becomes(`"`+want+`"`, editorText)}, then...)...)
+		look(ctx, t, name, "Sign in", person(), press("Sign out"))
+	}
+	open("draft-of-grace", key, "export const a = 1", write("// of Grace"), kept("site.ts", "// of Grace"), chromedp.SendKeys(chromedp.CSS("#message"), "Why"))
+	open("draft-not-of-bea", bea.APIKey, "export const a = 1", becomes(`""`, `document.querySelector("#message").value`))
+	open("draft-still-of-grace", key, "// of Grace", becomes(`"Why"`, `document.querySelector("#message").value`))
 }

@@ -68,10 +68,10 @@ const stored = (file: HTMLElement) => textOf(file)!.dataset.stored ?? textOf(fil
 const dirty = (file: HTMLElement) => editors.has(file) && (typed(file) !== stored(file) || !hashOf(file) && nameOf(file) !== '')
 
 // What is typed is kept until it is saved: it survives another page, the end of the session and
-// a server that does not answer.
+// a server that does not answer. It is for whoever typed it, not for the next to sign in.
 interface Draft { hash: string, text: string, name?: string, sentAs: string }
 
-const keyOf = (name: string) => `foyer ${location.pathname} ${name}`
+const keyOf = (name: string) => `foyer ${form!.dataset.person} ${location.pathname} ${name}`
 const offered = new Set<HTMLElement>() // what is kept of them waits to be shown, or for another time
 let sent = false
 
@@ -103,7 +103,7 @@ function dropSaved() {
 
 // So is the message of the version to be, which is saved once the page says what was done.
 function keepMessage(field: HTMLInputElement) {
-  const key = `foyer-message ${location.pathname}`
+  const key = `foyer-message ${form!.dataset.person} ${location.pathname}`
   try {
     if (document.querySelector('.flash')) sessionStorage.removeItem(key)
     field.value ||= sessionStorage.getItem(key) ?? ''
