@@ -53,8 +53,8 @@ func TestDocsOfAnOrganization(t *testing.T) {
 	}
 	for query, want := range map[string]string{"": ids[0], "?in=" + ids[1]: ids[1], "?in=" + ids[2]: ids[0], "?in=x": ids[0]} {
 		path := "/docs/reference/sites" + query
-		if got := v.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/"+want+"/sites") {
-			t.Errorf("%s: %d, not for %s", path, got.status, want)
+		if got := v.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/"+want+"/sites") || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d, not for %s, or kept: %s", path, got.status, want, got.header.Get("Cache-Control"))
 		}
 		if got := stranger.get(path); got.status != http.StatusOK || !strings.Contains(got.body, s.URL+"/api/organizations/@current/sites") || strings.Contains(got.body, ids[1]) {
 			t.Errorf("%s: %d for a stranger", path, got.status)
