@@ -110,11 +110,16 @@ func testPublicApps(tab context.Context, t *testing.T) {
 func testTryPage(tab context.Context, t *testing.T) {
 	s := open(tab, t, start(t, config.Config{}))
 	app := s.app(t, `export function inject() {
+		const say = (text) => fetch("`+s.url+`/saw?what=" + encodeURIComponent(text), { mode: "no-cors" })
 		const form = document.querySelector("form")
 		localStorage.setItem("a", sessionStorage.getItem("b") + " kept")
-		form.addEventListener("submit", (e) => {
+		form.addEventListener("submit", async (e) => {
 			e.preventDefault()
-			fetch("`+s.url+`/saw?what=" + encodeURIComponent(origin + " " + localStorage.getItem("a")), { mode: "no-cors" })
+			await say(origin + " " + localStorage.getItem("a"))
+			localStorage.theme = 1
+			localStorage.setItem("key", "k")
+			const found = [localStorage.a, localStorage.getItem("theme"), "theme" in localStorage, Object.keys(localStorage), localStorage.length]
+			say([...found, delete localStorage.theme, localStorage.theme, localStorage.key(1)].join())
 		})
 		form.requestSubmit()
 	}`)
@@ -122,5 +127,5 @@ func testTryPage(tab context.Context, t *testing.T) {
 	if err := chromedp.Do(tab, chromedp.Navigate(made.URL)); err != nil {
 		t.Fatal(err)
 	}
-	s.says(t, "null null kept")
+	s.says(t, "null null kept", "null kept,1,true,a,theme,key,3,true,,key")
 }
