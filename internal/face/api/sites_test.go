@@ -203,6 +203,11 @@ func TestPreviewAPI(t *testing.T) {
 			page.header.Get("X-Robots-Tag") != "noindex" || page.header.Get("Cache-Control") != "no-store" {
 			r.t.Errorf("%d %s %v", page.status, page.body, page.header)
 		}
+		r.wantStatus(r.key, "PATCH", sites+id, `{"name":"\u202eabc\u2066 אב"}`, 200)
+		page = r.send("", "GET", strings.ReplaceAll(link, `\u0026`, "&"), "")
+		if !strings.Contains(page.body, "<title>abc אב: try page</title>") || !strings.Contains(page.body, "of the site “<bdi>abc אב</bdi>”") || !strings.Contains(page.body, "<h1><bdi>abc אב</bdi></h1>") {
+			r.t.Errorf("a name in another direction: %s", page.body)
+		}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/plaintext"
 )
 
 //go:embed try.html
@@ -18,6 +19,9 @@ var tryPage = template.Must(template.New("try").Parse(tryText))
 
 //go:embed no_try.html
 var noTryPage []byte // for browsers whose link is over, or was never one
+
+// maxShownName is how much of a site's name is shown, in characters.
+const maxShownName = 100
 
 // serveTry answers with a plain page that has the site's element. Its apps are in a sandbox: they
 // never have the origin of the console.
@@ -37,7 +41,7 @@ func (a *API) serveTry(w http.ResponseWriter, r *http.Request) error {
 	err = tryPage.Execute(&page, struct {
 		Name    string
 		Element template.HTML
-	}{s.Name, template.HTML(a.Sites.Snippet(s))}) //nolint:gosec // of the base url and a token
+	}{plaintext.VisibleLine(s.Name, maxShownName), template.HTML(a.Sites.Snippet(s))}) //nolint:gosec // of the base url and a token
 	if err != nil {
 		return err
 	}
