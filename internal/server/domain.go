@@ -133,7 +133,7 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
-	// Apps lock the organization. Those who accept hold an invite and wait for it, and those who invite hold their
+	// Sites lock the apps, and apps the organization. Those who accept hold an invite and wait for it, and those who invite hold their
 	// membership: both go first. Placements go with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
 		invites.EraseOrganization, orgs.EraseMembers, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,

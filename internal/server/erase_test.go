@@ -307,21 +307,45 @@ func TestEraseOrganization(t *testing.T) {
 // Whoever invites while their organization is erased waits for that and is refused; neither stops the other.
 func TestInviteWhileErasing(t *testing.T) {
 	t.Parallel()
-	cfg := config.Config{Database: dbtest.Postgres(t)} // SQLite has one transaction at a time
-	s := start(t, cfg)
-	cfg.Secret = "a secret that all servers of the tests share"
+	url := dbtest.Postgres(t) // SQLite has one transaction at a time
+	s := start(t, config.Config{Database: url})
+	whileErasing(t, s, url, 6, func(ctx context.Context) error {
+		_, err := s.CreateInvite(ctx, client.InviteDraft{TargetEmail: "late@x.example"})
+		return err
+	})
+}
+
+// So does whoever saves an app of theirs, which sites have.
+func TestSaveWhileErasing(t *testing.T) {
+	t.Parallel()
+	for _, global := range []bool{true, false} {
+		url := dbtest.Postgres(t)
+		s := start(t, config.Config{Database: url})
+		app := s.withSite(t, "export const n = 1")
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: &global}))
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+		whileErasing(t, s, url, 3, func(ctx context.Context) error {
+			_, err := s.UpdateSource(ctx, app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}})
+			return err
+		})
+	}
+}
+
+// whileErasing erases the organization of a server. When the first erasers are done it begins a change, which
+// is to wait for that, unless the server knows of it already, and to be refused.
+func whileErasing(t *testing.T, s *running, url string, after int, change func(context.Context) error) {
+	t.Helper()
+	cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
 	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 	defer d.Close()
-	raw := dbtest.Open(t, cfg.Database)
+	raw := dbtest.Open(t, url)
 	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-	invited := make(chan error, 1)
-	d.Organizations.OrganizationErasers = append(d.Organizations.OrganizationErasers, func(context.Context, *db.Tx, string) error {
-		go func() {
-			_, err := s.CreateInvite(context.WithoutCancel(t.Context()), client.InviteDraft{TargetEmail: "late@x.example"})
-			invited <- err
-		}()
+	changed := make(chan error, 1)
+	d.Organizations.OrganizationErasers = slices.Insert(d.Organizations.OrganizationErasers, after, func(context.Context, *db.Tx, string) error {
+		go func() { changed <- change(context.WithoutCancel(t.Context())) }()
 		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		for tick := time.Tick(10 * time.Millisecond); len(invited) == 0; <-tick { // the server may know of it already
+		for tick := time.Tick(10 * time.Millisecond); len(changed) == 0; <-tick {
 			n, err := db.One(context.WithoutCancel(t.Context()), raw, db.Value[int], waiting)
 			if n > 0 || err != nil {
 				return err
@@ -332,7 +356,7 @@ func TestInviteWhileErasing(t *testing.T) {
 	if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
 		t.Error(err)
 	}
-	if refused, ok := errors.AsType[*client.Error](<-invited); !ok || refused.Status >= 500 {
-		t.Errorf("invited: %v", refused)
+	if refused, ok := errors.AsType[*client.Error](<-changed); !ok || refused.Status >= 500 {
+		t.Errorf("changed: %v", refused)
 	}
 }

@@ -49,13 +49,18 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 
-// EraseOrganization removes the apps of an organization. The sites of others that they are shared with
-// have followed that before.
-func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
-	s.Follow = nil
+// LockAll locks all apps of an organization that is going to be erased.
+func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := lockContents(ctx, tx); err != nil {
 		return err
 	}
+	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id`+tx.ForUpdate, organizationID)
+}
+
+// EraseOrganization removes the apps of an organization. Whoever erases its sites has locked them, and the
+// sites of others that they are shared with have followed.
+func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
+	s.Follow = nil
 	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1`+tx.ForUpdate, organizationID); err != nil { // no app is added meanwhile
 		return err
 	}

@@ -72,16 +72,18 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	if err := lockSharedApps(ctx, tx, organizationID); err != nil {
 		return err
 	}
-	return s.followOrganization(ctx, tx, newWorld(tx), organizationID)
+	w := newWorld(tx)
+	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
+		return s.refresh(ctx, tx, w, access.Caller{}, sites, 0)
+	})
 }
 
-func (s Service) followOrganization(ctx context.Context, tx *db.Tx, w *world, organizationID string) error {
+// inBatchesOf is inBatches for the sites of an organization and those that have its apps.
+func inBatchesOf(ctx context.Context, tx *db.Tx, organizationID string, do func(context.Context, []Site) error) error {
 	next := func(ctx context.Context, after int64) ([]Site, error) {
 		return lockSitesOfOrganization(ctx, tx, organizationID, after)
 	}
-	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
-		return s.refresh(ctx, tx, w, access.Caller{}, sites, 0)
-	})
+	return inBatches(ctx, next, do)
 }
 
 // inBatches does something with all sites that next finds after an id, a batch at a time. What is read of a

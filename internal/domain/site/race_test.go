@@ -107,3 +107,34 @@ func TestPreviewDuringADeletion(t *testing.T) {
 		end()
 	})
 }
+
+// Who changes an app on a site of their own and on one of an organization that is erased, whose app the first site
+// has, waits for that; neither stops the other.
+func TestChangedDuringAnErasure(t *testing.T) {
+	each(t, func(r rig) {
+		theirs, own := r.site(r.other, "theirs"), r.site(r.caller, "own")
+		p, q := r.app(r.other, "app", ""), r.app(r.caller, "erased", "")
+		for c, app := range map[*access.Caller]plugin.Plugin{&r.other: p, &r.caller: q} {
+			r.patch(*c, app.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		}
+		r.place(r.other, theirs, p)
+		r.place(r.other, theirs, q)
+		r.place(r.caller, own, p)
+		start, end := r.meanwhile(func() error {
+			_, err := r.plugins.Disable(r.Context(), r.other, p.ID, patch.Of("It is wrong."))
+			return err
+		})
+		r.Shown = func([]byte, Site) []byte { // of a site that is locked
+			start()
+			return nil
+		}
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return cmp.Or(r.EraseOrganization(ctx, tx, r.caller.Organization.ID), r.plugins.EraseOrganization(ctx, tx, r.caller.Organization.ID))
+		})
+		if err != nil {
+			r.Error(err)
+		}
+		end()
+		r.wants("afterwards", theirs, "")
+	})
+}
