@@ -22,13 +22,14 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	if p, err = s.Get(ctx, c, id); err != nil {
 		return Plugin{}, 0, err
 	}
+	url := p.URL
 	o, err := originOf(ctx, s.DB, p.OrganizationID, p.ID)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
 	if o.URLKey == "" {
 		if p.LatestTag != p.Tag {
-			p, _, err = s.learn(ctx, c, id, p.Tag, time.Time{})
+			p, _, err = s.learn(ctx, c, id, url, p.Tag, time.Time{})
 		}
 		return p, 0, err
 	}
@@ -38,11 +39,11 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 		return Plugin{}, 0, err
 	}
 	if latest != p.LatestTag || learned.Sub(o.CheckedAt) > recordChecks {
-		if p, o, err = s.learn(ctx, c, id, latest, learned); err != nil {
+		if p, o, err = s.learn(ctx, c, id, url, latest, learned); err != nil {
 			return Plugin{}, 0, err
 		}
 	}
-	if learned.Before(o.CheckedAt) {
+	if learned.Before(o.CheckedAt) || p.URL != url {
 		learned = o.CheckedAt
 	}
 	if learned.Before(began) {
@@ -66,23 +67,24 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 	return v.Tag, learned, err
 }
 
-// learn stores what the newest tag was at a time, unless what is stored is newer:
-// another server may have asked since. Without an upstream there is no such time, and
+// learn stores what the newest tag at a url was at a time, unless what is stored is newer:
+// another server may have asked since. Nor is it stored if the plugin comes from elsewhere
+// since. Without an upstream there is no such time, and
 // it is the plugin's own tag, which may have changed since.
-func (s Service) learn(ctx context.Context, c access.Caller, id int64, latest string, at time.Time) (p Plugin, o origin, err error) {
+func (s Service) learn(ctx context.Context, c access.Caller, id int64, url, latest string, at time.Time) (p Plugin, o origin, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		if p, o, err = s.readable(ctx, tx, c, id); err != nil {
 			return err
 		}
-		p, o, err = s.learned(ctx, tx, p, o, latest, at)
+		p, o, err = s.learned(ctx, tx, p, o, url, latest, at)
 		return err
 	})
 	return p, o, err
 }
 
 // learned is learn for a plugin that the transaction has locked.
-func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, latest string, at time.Time) (Plugin, origin, error) {
-	if at.Before(o.CheckedAt) {
+func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url, latest string, at time.Time) (Plugin, origin, error) {
+	if p.URL != url || at.Before(o.CheckedAt) {
 		return p, o, nil
 	}
 	if o.URLKey == "" {

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -139,6 +141,63 @@ func TestUpdateURL(t *testing.T) {
 			r.Errorf("both at once: %+v, %d versions, %v", p, found.Count, err)
 		}
 	})
+}
+
+// What a repository answers is not stored of an app that comes from another one by then.
+func TestAnswerAfterMove(t *testing.T) {
+	each(t, func(r rig) {
+		host := upstreamtest.NewHost(r)
+		old, moved := host.Repo(r, "old"), host.Repo(r, "moved")
+		for _, repo := range []*upstreamtest.Repo{old, moved} {
+			repo.Tag(r, "v1.0.0", repo.Commit(r, map[string]string{"plugin.json": `{"name": "App"}`}))
+		}
+		p := r.install(old)
+		old.Tag(r, "v9.0.0", old.Commit(r, map[string]string{"plugin.json": `{"name": "Old"}`}))
+		for _, ask := range []func(rig) error{
+			func(r rig) error {
+				got, _, err := r.CheckForUpdates(r.Context(), r.caller, p.ID)
+				if got != p {
+					r.Errorf("checked: %+v", got)
+				}
+				return err
+			},
+			func(r rig) error {
+				_, err := r.Upgrade(r.Context(), r.caller, p.ID, Move{})
+				return refused(err)
+			},
+			func(r rig) error {
+				_, err := r.Update(r.Context(), r.caller, p.ID, Draft{Tag: patch.Of("v9.0.0")})
+				return refused(err)
+			},
+		} {
+			host.Intercept(func(http.ResponseWriter, *http.Request) bool {
+				host.Intercept(nil)
+				p = r.update(p.ID, Draft{URL: patch.Of(moved.URL)})
+				return false
+			})
+			if err := ask(r.another(upstreamtest.Allow())); err != nil {
+				r.Error(err)
+			}
+			if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got != p || p.LatestTag != "v1.0.0" {
+				r.Errorf("stored %+v, %v", got, err)
+			}
+			r.update(p.ID, Draft{URL: patch.Of(old.URL)})
+		}
+		moved.Tag(r, "v2.0.0", moved.Commit(r, map[string]string{"plugin.json": `{"name": "App 2"}`}))
+		old.Tag(r, "v10.0.0", "refs/heads/main")
+		during(host, func() { r.another(upstreamtest.Allow()).check(p.ID, "v10.0.0", true) })
+		if p = r.update(p.ID, Draft{URL: patch.Of(moved.URL), Tag: patch.Of("v2.0.0")}); p.LatestTag != "v2.0.0" {
+			r.Errorf("moved while the old one was checked: %+v", p)
+		}
+	})
+}
+
+// refused is an error unless a change was refused for now.
+func refused(err error) error {
+	if fault.Is(err, fault.Busy) {
+		return nil
+	}
+	return cmp.Or(err, errors.New("not refused"))
 }
 
 // What can be refused without the upstream is refused before its name is looked up.

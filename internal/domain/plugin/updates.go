@@ -106,11 +106,11 @@ func (s Service) checkUpdatesAt(ctx context.Context, url string) error {
 }
 
 func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
-	p, err := find(ctx, s.DB, access.Organization{ID: o.OrganizationID}, o.PluginID, "")
+	asked, err := find(ctx, s.DB, access.Organization{ID: o.OrganizationID}, o.PluginID, "")
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	latest, learned, err := s.latest(ctx, p, o)
+	latest, learned, err := s.latest(ctx, asked, o)
 	if err != nil {
 		if !fault.IsOurs(err) {
 			return nil // there is none, or it has no time for us: it is asked again
@@ -123,10 +123,10 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 			return access.OrNotFound(err)
 		}
 		now, err := originOf(ctx, tx, p.OrganizationID, p.ID)
-		if err != nil || now.URLKey != o.URLKey {
-			return err // it comes from elsewhere since
+		if err != nil {
+			return err
 		}
-		if p, _, err = s.learned(ctx, tx, p, now, latest, learned); err != nil {
+		if p, _, err = s.learned(ctx, tx, p, now, asked.URL, latest, learned); err != nil {
 			return err
 		}
 		return s.tellUpdate(ctx, tx, p)

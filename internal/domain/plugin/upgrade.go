@@ -99,7 +99,7 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 	defer s.Bundles.forget()
 	var moved Plugin
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		moved, err = s.move(ctx, tx, c, p.ID, m, to, latest)
+		moved, err = s.move(ctx, tx, c, p, m, to, latest)
 		return err
 	})
 	if errors.Is(err, db.ErrUnique) {
@@ -237,16 +237,21 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 	return hold(ctx, tx, held)
 }
 
-// move takes a plugin to the target, all at once.
-func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64, m Move, to target, latest latestTag) (Plugin, error) {
+var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another url by now; try again.")
+
+// move takes a plugin to the target, all at once; asked is it as it was when its upstream was asked.
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
 	if to.fetched != nil {
 		if err := lockContents(ctx, tx); err != nil { // to which it adds some
 			return Plugin{}, err
 		}
 	}
-	p, err := s.own(ctx, tx, c, id, tx.ForUpdate)
+	p, err := s.own(ctx, tx, c, asked.ID, tx.ForUpdate)
 	if err != nil {
 		return Plugin{}, err
+	}
+	if m.place == nil && p.URL != asked.URL {
+		return Plugin{}, errMoved
 	}
 	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 		return Plugin{}, err
@@ -259,7 +264,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if err != nil {
 		return Plugin{}, err
 	}
-	if to, err = to.reuse(ctx, tx, id, m.AcceptChanged.Value); err != nil {
+	if to, err = to.reuse(ctx, tx, p.ID, m.AcceptChanged.Value); err != nil {
 		return Plugin{}, err
 	}
 	before := p
@@ -273,7 +278,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, id int64,
 	if m.place != nil {
 		beside = m.place.set(&p, &o)
 	}
-	if latest.at.After(o.CheckedAt) { // it may have been learned again meanwhile
+	if latest.at.After(o.CheckedAt) || m.place != nil && latest.tag != "" { // it may have been learned again where it was
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m.ConfigSchema.Set)
