@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/bundle"
 	"foyer/internal/infra/db"
@@ -206,4 +208,22 @@ func (r rig) occupyChildren() (release func()) {
 		}
 		all.Wait()
 	}
+}
+
+// Events have the name that the organization has by now, whatever it was when the caller was admitted.
+func TestRenamedMeanwhile(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.create(named("x"))
+		r.Shown = func(b []byte, p Plugin) []byte { return append(append(append(b, '"'), p.OrganizationName...), '"') }
+		if _, err := r.orgs().Set(r.Context(), access.Caller{}, r.caller.Organization.ID, org.Settings{Name: new("Renamed")}); err != nil {
+			r.Fatal(err)
+		}
+		d := named("y")
+		d.Source = []Edit{{Field: "source", Name: "a.md", Text: patch.Of("a")}}
+		p, made := r.update(p.ID, named("z")), r.create(d)
+		events, err := db.All(r.Context(), r.DB, db.Value[string], `SELECT data FROM activity WHERE scope = $1 AND data IS NOT NULL`, activity.Plugin)
+		if err != nil || strings.Join(events, " ") != `"Renamed" "Renamed"` || p.OrganizationName != "Renamed" || made.OrganizationName != "Renamed" {
+			r.Errorf("events %s, answers of %s and %s, %v", events, p.OrganizationName, made.OrganizationName, err)
+		}
+	})
 }

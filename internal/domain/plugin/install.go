@@ -107,6 +107,7 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 	if err != nil {
 		return err
 	}
+	p.OrganizationName = c.Organization.Name
 	if err := s.insert(ctx, tx, c, p); err != nil {
 		return err
 	}

@@ -337,9 +337,10 @@ func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int6
 	return p, precondition.Check(ctx, p)
 }
 
-// owned returns a plugin of the caller's organization: a global one of another can be seen, but not changed.
+// owned returns a plugin of the caller's organization: a global one of another can be seen, but not changed. The
+// organization's name is read with it, since events keep that.
 func (s Service) owned(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
-	p, err := find(ctx, q, c.Organization, id, lock)
+	p, err := find(ctx, q, access.Organization{ID: c.Organization.ID}, id, lock)
 	if err != nil {
 		return Plugin{}, access.OrNotFound(err)
 	}
