@@ -3,6 +3,8 @@ package site
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -100,13 +102,14 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
 			return err
 		}
-		if err := s.replace(ctx, tx, w, site, old); err != nil {
+		changes, err := s.replace(ctx, tx, w, site, old)
+		if err != nil {
 			return err
 		}
 		if err := s.refresh(ctx, tx, w, c, []Site{site}, 0); err != nil {
 			return err
 		}
-		changes := []activity.Change{activity.Changed("revision", site.Revision, revision)}
+		changes = append(changes, activity.Changed("revision", nil, revision)) // which may be the one that the site is at
 		site, err = s.finish(ctx, tx, c, site, activity.Restored, changes)
 		return err
 	})
@@ -125,25 +128,38 @@ func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 	return w, nil
 }
 
-// replace removes all placements of a site and makes the old ones anew.
-func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) error {
+// replace removes all placements of a site and makes the old ones anew; it lists what changes of each app.
+func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, old []snapshot) (changes []activity.Change, err error) {
+	placed, err := listPlacementsOfSites(ctx, tx, []Site{site}, 0)
+	if err != nil {
+		return nil, err
+	}
+	before := map[int64]Placement{}
+	for _, p := range placed {
+		before[p.AppID] = p
+	}
 	if err := removePlacements(ctx, tx, site); err != nil {
-		return err
+		return nil, err
 	}
 	now := s.DB.Now()
 	for _, o := range old {
 		if w.apps[o.AppID].ID == 0 {
 			continue // deleted since
 		}
-		err := insertPlacement(ctx, tx, Placement{
+		p := Placement{
 			SiteID: site.ID, OrganizationID: site.OrganizationID, AppID: o.AppID, Enabled: o.Enabled, Position: o.Position, Version: o.Version,
 			kept: o.Kept, Paths: o.Paths, Config: encode(o.Config), Values: "{}", CreatedAt: o.CreatedAt, UpdatedAt: now,
-		})
-		if err != nil {
-			return err
 		}
+		if err := insertPlacement(ctx, tx, p); err != nil {
+			return nil, err
+		}
+		changes = append(changes, placementChanges(before[p.AppID], p)...)
+		delete(before, p.AppID)
 	}
-	return nil
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		changes = append(changes, placementChanges(before[id], Placement{})...)
+	}
+	return changes, nil
 }
 
 // Tidy removes what is kept only for a time.

@@ -161,7 +161,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return Placement{}, err
 	}
-	return p, s.changed(ctx, tx, w, c, site, activity.Added, placementChanges(Placement{Config: "{}"}, p))
+	return p, s.changed(ctx, tx, w, c, site, activity.Added, placementChanges(Placement{}, p))
 }
 
 // changed publishes a site on which one placement was changed, and records that. Others may have been
@@ -297,16 +297,23 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 		if err := removePlacement(ctx, tx, site, appID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, newWorld(tx), c, site, activity.Removed, placementChanges(p, Placement{Config: "{}"}))
+		return s.changed(ctx, tx, newWorld(tx), c, site, activity.Removed, placementChanges(p, Placement{}))
 	})
 }
 
-// placementChanges lists what is not the same, under the app that it is about; one of both may be
-// no placement. Values that are given are no secret: none is taken for a secret field.
+// placementChanges lists what is not the same, under the app that it is about. One of both may be
+// the zero Placement, which is none: all is null there. Values that are given are no secret: none is
+// taken for a secret field.
 func placementChanges(a, b Placement) (changes []activity.Change) {
 	app := "apps." + strconv.FormatInt(cmp.Or(a.AppID, b.AppID), 10) + "."
 	add := func(field string, same bool, before, after any) {
-		if !same {
+		if a.AppID == 0 {
+			before = nil
+		}
+		if b.AppID == 0 {
+			after = nil
+		}
+		if !same || a.AppID != b.AppID {
 			changes = append(changes, activity.Changed(app+field, before, after))
 		}
 	}

@@ -112,7 +112,7 @@ func TestSitesOfOthers(t *testing.T) {
 	})
 }
 
-// The activity says which app of a site was placed, changed or removed.
+// The activity says which app of a site was placed, changed or removed, also by a restore to the revision that there is.
 func TestActivityNamesTheApp(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
@@ -121,19 +121,33 @@ func TestActivityNamesTheApp(t *testing.T) {
 			r.Fatal(err)
 		}
 		r.caller.KeyID = key.ID
-		r.place(r.caller, s, p)
+		off := PlacementDraft{AppID: patch.Of(p.ID), Enabled: patch.Of(false), Position: patch.Of(int64(0))} // no page gets it: no revision
+		place := func() {
+			r.Helper()
+			if _, err := r.Place(r.Context(), r.caller, s.ID, off); err != nil {
+				r.Fatal(err)
+			}
+		}
+		place()
 		r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(9))})
 		if err := r.Remove(r.Context(), r.caller, s.ID, p.ID); err != nil {
 			r.Fatal(err)
 		}
-		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.Page{Limit: 3})
-		if err != nil || len(entries.Items) != 3 {
+		place()
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 1); err != nil {
+			r.Fatal(err)
+		}
+		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.Page{Limit: 5})
+		if err != nil || len(entries.Items) != 5 {
 			r.Fatalf("%+v, %v", entries, err)
 		}
 		for _, e := range entries.Items {
 			if e.KeyID != key.ID || !strings.Contains(e.Changes, fmt.Sprintf(`"field":"apps.%d.position"`, p.ID)) {
 				r.Errorf("%s by key %d: %s", e.Verb, e.KeyID, e.Changes)
 			}
+		}
+		if restored := entries.Items[0].Changes; !strings.Contains(restored, `"field":"revision","before":null,"after":1`) || !strings.Contains(restored, `"before":false,"after":null`) {
+			r.Error(restored)
 		}
 	})
 }
