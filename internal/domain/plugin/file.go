@@ -121,6 +121,12 @@ func same(files []File, texts map[string]string) bool {
 	})
 }
 
+// DeclaredName is what the text of a plugin.json calls the app; "": nothing, or it is refused.
+func DeclaredName(manifest string) string {
+	m, _ := readManifest(manifest, "")
+	return m.Name
+}
+
 // readManifest reads the text of a plugin.json; field is blamed for what is wrong with it.
 func readManifest(text, field string) (upstream.Manifest, error) {
 	m, err := upstream.ParseManifest(text)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,7 +82,7 @@ var pushes = terminal.View[pushed]{
 // send makes the folder's files those of the app, in one version.
 func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files, to io.Writer) (client.AppSource, error) {
 	c.Name = strings.TrimSpace(c.Name) // as the server does
-	declared := declaredName(files)
+	declared := plugin.DeclaredName(files["plugin.json"])
 	if c.Name != "" && declared != "" && c.Name != declared {
 		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
 	}
@@ -133,15 +132,6 @@ func (c appPush) create(ctx context.Context, o *client.Organization, wanted, dec
 	}
 	fmt.Fprintf(to, "foyer: note: made app %d: there was none named %s\n", app.ID, terminal.Printable(wanted))
 	return o.GetSource(ctx, app.ID)
-}
-
-// declaredName is what plugin.json calls the app; "": nothing.
-func declaredName(files client.Files) string {
-	var manifest struct {
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal([]byte(files["plugin.json"]), &manifest) // what is wrong with it, the server says
-	return strings.TrimSpace(manifest.Name)
 }
 
 // maxTries is how often a push is sent that others come before.

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// database returns what runs command lines, without the foyer admin before them, on a database that has an owner.
+func database(t *testing.T) func(args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	run := func(args ...string) (int, string, string) {
+		var out, complaints bytes.Buffer
+		code := Run(t.Context(), append([]string{"admin"}, args...), environ, strings.NewReader(""), &out, &complaints)
+		return code, out.String(), complaints.String()
+	}
+	for _, args := range [][]string{{"organization", "create", "--name=Acme"}, {"member", "add", "--email=ada@x.example", "--level=owner"}} {
+		if code, _, complaints := run(args...); code != OK {
+			t.Fatal(complaints)
+		}
+	}
+	return run
+}
+
+// folder returns one with these files, of the name.
+func folder(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The name in plugin.json is read as the server reads it: a push of the same folder goes to the same app.
+func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for name, manifest := range map[string]string{"marked": "\ufeff" + `{"name":"Marked"}`, "cased": `{"name":"Cased","NAME":"Other"}`} {
+		dir := folder(t, name, map[string]string{"plugin.json": manifest})
+		if code, _, complaints := run("app", "push", dir); code != OK || !strings.Contains(complaints, "made app ") {
+			t.Errorf("%s: %d, %s", name, code, complaints)
+		}
+		if code, _, complaints := run("app", "push", dir); code != OK || strings.Contains(complaints, "made app ") {
+			t.Errorf("%s again: %d, %s", name, code, complaints)
+		}
+		if code, _, complaints := run("app", "push", dir, "--name="+name); code != Refused || !strings.Contains(complaints, "plugin.json calls the app ") {
+			t.Errorf("%s by another name: %d, %s", name, code, complaints)
+		}
+	}
+}
