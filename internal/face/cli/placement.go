@@ -70,6 +70,14 @@ type sitePlace struct {
 	dryRun
 }
 
+// Validate refuses a list of paths that is given and empty: the app would run on all pages.
+func (c sitePlace) Validate() error {
+	if c.Paths != nil && len(*c.Paths) == 0 {
+		return notEmpty("paths")
+	}
+	return nil
+}
+
 func (c sitePlace) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch, err := c.patch()
 	if err != nil {

@@ -29,17 +29,23 @@ type dryRun struct {
 	DryRun bool `help:"Make all checks and show what would come of it, but change nothing."`
 }
 
-// checkGiven refuses a flag that is given with an empty text, as that of a variable which is not set: it would stand for
-// everything, or for another place. What is required is checked by who takes it, a text that may be cleared is a pointer,
+// checkGiven refuses a flag that is given with an empty text or list, as that of a variable which is not set: it would stand
+// for everything, or for another place. What is required is checked by who takes it, what may be cleared is a pointer,
 // and a setting of the server that is empty is not set.
 func checkGiven(c *kong.Context) error {
 	for _, p := range c.Path {
-		if f := p.Flag; f != nil && !f.Required && f.Target.Kind() == reflect.String && f.Target.String() == "" && !isSetting(f.Name) {
-			return fmt.Errorf("--%s: must not be empty", f.Name)
+		if f := p.Flag; f != nil && !f.Required && isEmpty(f.Target) && !isSetting(f.Name) {
+			return notEmpty(f.Name)
 		}
 	}
 	return nil
 }
+
+func isEmpty(value reflect.Value) bool {
+	return (value.Kind() == reflect.String || value.Kind() == reflect.Slice) && value.Len() == 0
+}
+
+func notEmpty(flag string) error { return fmt.Errorf("--%s: must not be empty", flag) }
 
 func isSetting(flag string) bool {
 	return slices.ContainsFunc(config.Settings, func(s config.Setting) bool { return s.Flag() == flag })
