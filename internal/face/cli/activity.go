@@ -163,7 +163,7 @@ func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, o
 		case err != nil && !passes(err):
 			return err
 		case err != nil && !away:
-			fmt.Fprintf(to, "foyer: note: %s; it is asked again until it answers.\n", strings.Join(lines(err), " "))
+			fmt.Fprintf(to, "foyer: note: %s; it is asked again until it answers.\n", terminal.Printable(strings.Join(lines(err), " ")))
 		}
 		away = err != nil
 		select {

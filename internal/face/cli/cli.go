@@ -88,10 +88,10 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		return OK
 	}
 	if c.format() == terminal.JSON {
-		fmt.Fprintf(stderr, "%s\n", errorObject(err))
+		fmt.Fprintln(stderr, terminal.NewOutput(stderr, terminal.JSON, true).Shown(string(errorObject(err))))
 	} else {
 		for _, line := range lines(err) {
-			fmt.Fprintln(stderr, "foyer:", line)
+			fmt.Fprintln(stderr, "foyer:", terminal.Printable(line))
 		}
 	}
 	if _, ok := errors.AsType[terminal.MisuseError](err); ok {

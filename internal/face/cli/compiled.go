@@ -18,7 +18,7 @@ var entries = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
 // tells, too, what pages would wait for in vain, and returns how many files do not compile.
 func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
 	for _, f := range s.SourceFiles {
-		place := filepath.Join(folder, filepath.FromSlash(f.Filename))
+		place := terminal.Printable(filepath.Join(folder, filepath.FromSlash(f.Filename)))
 		if f.Line > 0 { // else it is what the file imports that is wrong
 			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"foyer/client"
 )
 
 // database returns what runs command lines, without the foyer admin before them, on a database that has an owner.
@@ -55,5 +57,28 @@ func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 		if code, _, complaints := run("app", "push", dir, "--name="+name); code != Refused || !strings.Contains(complaints, "plugin.json calls the app ") {
 			t.Errorf("%s by another name: %d, %s", name, code, complaints)
 		}
+	}
+}
+
+// What others have typed comes back in errors, too: the reason of a version that is withdrawn, the name of a file.
+func TestErrorsCannotCommandTheTerminal(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for _, text := range []string{"1", "2"} {
+		if code, _, complaints := run("app", "push", folder(t, "app", map[string]string{"a.md": text})); code != OK {
+			t.Fatal(complaints)
+		}
+	}
+	if code, _, complaints := run("app", "withdraw", "app", "1", "--yes", "--reason=bad\x1b[31m\nfoyer: all is well\u202e"); code != OK {
+		t.Fatal(complaints)
+	}
+	code, _, complaints := run("app", "upgrade", "app", "--to=1")
+	if code != Refused || complaints != "foyer: version: Version 1 is withdrawn: bad\uFFFD[31m\uFFFDfoyer: all is well\uFFFD\n" {
+		t.Errorf("%d, %q", code, complaints)
+	}
+	var told bytes.Buffer
+	tellCompiled(&told, "app", client.AppSource{SourceFiles: []client.SourceFile{{Filename: "l\u202eib.ts", Error: "no", Line: 1, Column: 14}}})
+	if want := "app/l\uFFFDib.ts:1:14: error: no\n"; told.String() != want {
+		t.Errorf("%q; want %q", told.String(), want)
 	}
 }

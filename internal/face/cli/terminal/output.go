@@ -59,7 +59,7 @@ func (o *Output) Say(answer any, format string, args ...any) error {
 	case o.Format == CSV && answer != nil:
 		return o.record(answer)
 	}
-	_, err := fmt.Fprintf(o, format+"\n", args...)
+	_, err := io.WriteString(o, o.Shown(fmt.Sprintf(format+"\n", args...)))
 	return err
 }
 
@@ -109,7 +109,11 @@ func (o *Output) object(answer any) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.Write(append(text, '\n'))
+	return o.line(text)
+}
+
+func (o *Output) line(text []byte) error {
+	_, err := io.WriteString(o, o.Shown(string(text))+"\n")
 	return err
 }
 
@@ -129,8 +133,7 @@ func (v View[T]) One(o *Output, item T) error {
 	case v.Object == nil:
 		return o.object(item)
 	}
-	_, err := o.Write(append(v.Object(nil, item), '\n'))
-	return err
+	return o.line(v.Object(nil, item))
 }
 
 // All shows a list.
@@ -143,8 +146,7 @@ func (v View[T]) All(o *Output, items []T) error {
 	case v.Object == nil:
 		return o.object(items)
 	}
-	_, err := o.Write(append(wire.AppendList(nil, items, v.Object), '\n'))
-	return err
+	return o.line(wire.AppendList(nil, items, v.Object))
 }
 
 func (v View[T]) table(o *Output, items []T) error {

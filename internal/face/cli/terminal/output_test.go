@@ -70,6 +70,33 @@ func TestCellsOfCSVDoNothing(t *testing.T) {
 	}
 }
 
+// JSON escapes some of what commands a terminal, and sentences none of it.
+func TestAnswersCannotCommandTheTerminal(t *testing.T) {
+	t.Parallel()
+	const bad, shown = "a\u009b31m\u202eb", "a\uFFFD31m\uFFFDb"
+	objects := things
+	objects.Object = func(b []byte, t thing) []byte { return append(b, t.Name...) }
+	for _, isTerminal := range []bool{false, true} {
+		want := bad
+		if isTerminal {
+			want = shown
+		}
+		for name, write := range map[string]func(*Output) error{
+			"object":      func(o *Output) error { return things.One(o, thing{1, bad}) },
+			"list":        func(o *Output) error { return things.All(o, []thing{{1, bad}}) },
+			"wire object": func(o *Output) error { return objects.One(o, thing{1, bad}) },
+			"wire list":   func(o *Output) error { return objects.All(o, []thing{{1, bad}}) },
+			"sentence":    func(o *Output) error { o.Format = Table; return o.Say(nil, "%s", bad) },
+			"its answer":  func(o *Output) error { return o.Say(thing{1, bad}, "Done.") },
+		} {
+			var out bytes.Buffer
+			if err := write(&Output{Writer: &out, Format: JSON, Terminal: isTerminal}); err != nil || !strings.Contains(out.String(), want) || !strings.HasSuffix(out.String(), "\n") {
+				t.Errorf("%s: %q, %v; want %q", name, &out, err, want)
+			}
+		}
+	}
+}
+
 func TestLinesCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
 	if got, want := PrintableLines("a\tb\n\x1b[2K\r\u202ec"), "a\tb\n\uFFFD[2K\uFFFD\uFFFDc"; got != want {
