@@ -25,3 +25,27 @@ func TestEmptyListsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// What stops apps in pages is asked first, and where there is nobody to ask it is refused.
+func TestWhatStopsAppsIsAsked(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for _, line := range []string{"organization set Acme --access-level=9", "app create --name=Banner --global"} {
+		if code, _, complaints := run(strings.Fields(line)...); code != OK {
+			t.Fatal(complaints)
+		}
+	}
+	for line, question := range map[string]string{
+		"app set Banner --global=false":          "Stop app Banner on the sites of other organizations?",
+		"organization set Acme --access-level=0": "Stop all apps on the sites of organization Acme?",
+	} {
+		if code, _, complaints := run(strings.Fields(line)...); code != Misused || !strings.HasPrefix(complaints, "foyer: "+question) {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+	for _, line := range []string{"app set Banner --global=false --yes", "app set Banner --global=true", "organization set Acme --access-level=3", "organization set Acme --access-level=0 --yes"} {
+		if code, _, complaints := run(strings.Fields(line)...); code != OK {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}

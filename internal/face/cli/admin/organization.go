@@ -73,12 +73,17 @@ func (c organizationSet) Validate() error {
 	return nil
 }
 
-func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
 	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
 	if c.AccessLevel != nil {
 		level, err := access.ParseAppAccess(*c.AccessLevel)
 		if err != nil {
 			return err
+		}
+		if level == access.NoApps {
+			if err := in.Confirm("Stop all apps on the sites of organization %s?", c.ID); err != nil {
+				return err
+			}
 		}
 		set.AppAccess = &level
 	}
