@@ -33,6 +33,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -155,7 +157,26 @@ func (e endpoint) exchange(ctx context.Context, method, path string, query url.V
 		}
 		return nil, fmt.Errorf(notFoyer+": %s %s: %w", method, request.URL.Path, err)
 	}
+	if isForeign(text, reflect.ValueOf(answer).Elem()) {
+		return nil, errors.New(notFoyer)
+	}
 	return response.Header, nil
+}
+
+// isForeign reports whether an answer is null, or an object without a field of what was asked for.
+func isForeign(text []byte, answer reflect.Value) bool {
+	var fields map[string]json.RawMessage
+	switch {
+	case !answer.IsZero():
+		return false
+	case answer.Kind() != reflect.Struct || json.Unmarshal(text, &fields) != nil:
+		return true
+	}
+	return !slices.ContainsFunc(reflect.VisibleFields(answer.Type()), func(f reflect.StructField) bool {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		_, has := fields[name]
+		return has
+	})
 }
 
 // do sends a request. A redirect is not foyer's, and an error.

@@ -317,6 +317,40 @@ func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 	}
 }
 
+// JSON of another server does not mean that something was made, or that there is nothing.
+func TestNothingIsMadeByAnotherServer(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(context.Context, *client.Organization) error{
+		"create": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.CreateApp(ctx, client.AppDraft{})
+			return err
+		},
+		"list": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.ListApps(ctx, client.AppFilter{}, client.Range{})
+			return err
+		},
+		"first app": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.ListUnusedApps(ctx, client.Range{})
+			return err
+		},
+		"array": func(ctx context.Context, o *client.Organization) error {
+			_, err := o.CreateInvites(ctx, nil)
+			return err
+		},
+		"counts": func(ctx context.Context, o *client.Organization) error { _, err := o.Overview(ctx); return err },
+	}
+	for name, call := range calls {
+		for _, text := range []string{"null", "{}", `{"status":"ok"}`} {
+			if err := call(t.Context(), serve(t, answer(200, text))); err == nil || !strings.HasPrefix(err.Error(), "the server does not answer as a foyer server") {
+				t.Errorf("%s, %s: %v", name, text, err)
+			}
+		}
+	}
+	if err := calls["counts"](t.Context(), serve(t, answer(200, `{"apps":null,"sites":null,"members":null,"invites":null}`))); err != nil { // of a key that sees none
+		t.Error(err)
+	}
+}
+
 // A redirect would turn a change into a GET, whose answer looks as if it had been made.
 func TestNoRedirectIsFollowed(t *testing.T) {
 	t.Parallel()
