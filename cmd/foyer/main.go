@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"foyer/internal/face/cli"
 	"foyer/internal/infra/sandbox"
@@ -20,8 +21,25 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
 		stops = append(stops, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), stops...)
-	defer stop()
-	context.AfterFunc(ctx, stop) // so that a second signal ends foyer at once
-	os.Exit(cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, stops...)
+	ctx, cancel := context.WithCancel(context.Background())
+	var by os.Signal
+	go func() {
+		by = <-signals
+		signal.Reset(stops...) // so that a second signal ends foyer at once
+		cancel()
+	}()
+	code := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	if code == cli.Interrupted {
+		die(by)
+	}
+	os.Exit(code)
+}
+
+// die ends foyer by a signal, and not only because of it: a shell looks for that before it goes on with a loop.
+func die(by os.Signal) {
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(by) == nil {
+		time.Sleep(time.Second) // until it has come
+	}
 }

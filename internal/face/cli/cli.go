@@ -26,7 +26,11 @@ const (
 	OK      = 0
 	Refused = 1 // the command was understood, but could not be carried out
 	Misused = 2 // it was not understood, or a setting is wrong
+
+	Interrupted = 130 // ctx was done before it was
 )
+
+var errInterrupted = errors.New("interrupted")
 
 // serving is the command line of a server, whose start would take half as long again if all
 // commands were read first.
@@ -94,7 +98,11 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 			fmt.Fprintln(stderr, "foyer:", terminal.Printable(line))
 		}
 	}
-	if _, ok := errors.AsType[terminal.MisuseError](err); ok {
+	_, misused := errors.AsType[terminal.MisuseError](err)
+	switch {
+	case errors.Is(err, errInterrupted):
+		return Interrupted
+	case misused:
 		return Misused
 	}
 	return Refused
@@ -211,11 +219,8 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	if dry {
 		fmt.Fprintln(stderr, "foyer: note: a dry run: nothing is changed, and this is what the answer would be")
 	}
-	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Yes: c.Yes || dry}, e.profiles(), e.databaseHere(), parser.Model)
-	if e.err != nil {
-		return e.err // kong's names the type of an argument
-	}
-	return e.cause(err)
+	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Done: ctx.Done(), Yes: c.Yes || dry}, e.profiles(), e.databaseHere(), parser.Model)
+	return e.cause(ctx, err)
 }
 
 // misunderstood says what is wrong with a command line.

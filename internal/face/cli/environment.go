@@ -192,8 +192,14 @@ func (e *environment) profiles() profile.File { return profile.In(e.variables) }
 
 // cause is why a command failed. The API says only that something went wrong, and logs what: who
 // runs a command on the database is who reads the log.
-func (e *environment) cause(err error) error {
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusInternalServerError && e.failure != nil {
+func (e *environment) cause(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case err != nil && ctx.Err() != nil && e.command != "serve":
+		return errInterrupted
+	case e.err != nil:
+		return e.err // kong's names the type of an argument
+	case ok && refused.Status == http.StatusInternalServerError && e.failure != nil:
 		return e.failure
 	}
 	return err

@@ -115,7 +115,7 @@ type team struct {
 func (c inviteBulk) read(in terminal.Input) (people team, err error) {
 	var content []byte
 	if c.File == "-" {
-		content, err = io.ReadAll(in)
+		content, err = in.All()
 	} else {
 		content, err = os.ReadFile(c.File)
 	}

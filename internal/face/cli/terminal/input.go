@@ -26,8 +26,9 @@ type Log struct{ io.Writer }
 // Input is where a command reads what must not be on the command line.
 type Input struct {
 	io.Reader
-	Questions io.Writer // where questions are asked
-	Yes       bool      // all are answered
+	Questions io.Writer       // where questions are asked
+	Done      <-chan struct{} // closed when nothing is waited for any more
+	Yes       bool            // all are answered
 }
 
 // Or returns the value of a flag, or a line that is read if that is "-".
@@ -39,9 +40,34 @@ func (in Input) Or(value string) (string, error) {
 }
 
 func (in Input) line() (string, error) {
-	lines := bufio.NewScanner(in)
-	lines.Scan()
-	return lines.Text(), lines.Err()
+	return await(in, func() (string, error) {
+		lines := bufio.NewScanner(in)
+		lines.Scan()
+		return lines.Text(), lines.Err()
+	})
+}
+
+// All returns all there is to read.
+func (in Input) All() ([]byte, error) {
+	return await(in, func() ([]byte, error) { return io.ReadAll(in) })
+}
+
+// await returns what is read, or an error once nothing is waited for any more: a read cannot be ended.
+func await[T any](in Input, read func() (T, error)) (T, error) {
+	var got T
+	var err error
+	done := make(chan struct{})
+	go func() {
+		got, err = read()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return got, err
+	case <-in.Done:
+		var none T
+		return none, errors.New("interrupted")
+	}
 }
 
 // terminal returns the file that a person types into; nil: there is none.
@@ -98,8 +124,12 @@ func (in Input) Secret(question string) (string, error) {
 	if file == nil {
 		return in.line()
 	}
+	before, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return "", err
+	}
 	fmt.Fprint(in.Questions, question)
-	typed, err := term.ReadPassword(int(file.Fd()))
+	typed, err := await(in, func() ([]byte, error) { return term.ReadPassword(int(file.Fd())) })
 	fmt.Fprintln(in.Questions)
-	return strings.TrimSpace(string(typed)), err
+	return strings.TrimSpace(string(typed)), errors.Join(err, term.Restore(int(file.Fd()), before))
 }

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// A shell stops a loop of commands if one of them has died of the signal, and not if it has failed.
+func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		var said strings.Builder
+		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), "app", "delete", "1", "--yes")
+		cmd.Env, cmd.Stderr = []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		diesOf(t, cmd, by)
+		if said.String() != "foyer: interrupted\n" {
+			t.Errorf("%v: %q", by, said.String())
+		}
+	}
+}
+
+// One signal ends a command that asks, and leaves a terminal that shows what is typed.
+func TestQuestionsAreInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		command, prompt string
+		hides           bool
+	}{{"login http://127.0.0.1:1", "Key: ", true}, {"app delete 1", "[y/N] ", false}} {
+		terminal := openTerminal(t)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), strings.Fields(test.command)...)
+		cmd.Env, cmd.Stdin = []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}, terminal
+		questions, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for asked := ""; !strings.HasSuffix(asked, test.prompt); {
+			letter := make([]byte, 1)
+			if _, err := io.ReadFull(questions, letter); err != nil {
+				t.Fatalf("%s: %q, %v", test.command, asked, err)
+			}
+			asked += string(letter)
+		}
+		for deadline := time.Now().Add(patience); echoes(t, terminal) == test.hides; pause() {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: what is typed is not hidden", test.command)
+			}
+		}
+		diesOf(t, cmd, syscall.SIGINT)
+		if !echoes(t, terminal) {
+			t.Errorf("%s: what is typed stays hidden", test.command)
+		}
+	}
+}
+
+// diesOf sends a program a signal, of which it must die.
+func diesOf(t *testing.T, cmd *exec.Cmd, by syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(by); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
+	err := cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != by {
+		t.Errorf("%v: %v", by, err)
+	}
+}
+
+// openTerminal returns the side of a new terminal that programs have.
+func openTerminal(t *testing.T) *os.File {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	var number, locked int32
+	ioctl(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
+	ioctl(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return terminal
+}
+
+// echoes reports whether a terminal shows what is typed.
+func echoes(t *testing.T, terminal *os.File) bool {
+	t.Helper()
+	var settings syscall.Termios
+	ioctl(t, terminal, syscall.TCGETS, unsafe.Pointer(&settings))
+	return settings.Lflag&syscall.ECHO != 0
+}
+
+func ioctl(t *testing.T, terminal *os.File, request uintptr, answer unsafe.Pointer) {
+	t.Helper()
+	if _, _, failed := syscall.Syscall(syscall.SYS_IOCTL, terminal.Fd(), request, uintptr(answer)); failed != 0 {
+		t.Fatal(failed)
+	}
+}
