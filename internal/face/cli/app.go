@@ -184,6 +184,9 @@ func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *te
 	if draft.URL, err = in.Or(c.URL); err != nil {
 		return err
 	}
+	if c.URL != "" && strings.TrimSpace(draft.URL) == "" {
+		return errors.New("the line read from standard input is empty")
+	}
 	return create(ctx, o, out, draft)
 }
 

@@ -30,12 +30,18 @@ type dryRun struct {
 }
 
 // checkGiven refuses a flag that is given with an empty text or list, as that of a variable which is not set: it would stand
-// for everything, or for another place. What is required is checked by who takes it, what may be cleared is a pointer,
-// and a setting of the server that is empty is not set.
+// for everything, or for another place. So would the number 0. What is required is checked by who takes it, what may be
+// cleared is a pointer, and a setting of the server that is empty is not set.
 func checkGiven(c *kong.Context) error {
 	for _, p := range c.Path {
-		if f := p.Flag; f != nil && !f.Required && isEmpty(f.Target) && !isSetting(f.Name) {
+		switch f := p.Flag; {
+		case p.Positional != nil && isZero(p.Positional.Target):
+			return fmt.Errorf("<%s>: must not be 0", p.Positional.Name)
+		case f == nil || f.Required || isSetting(f.Name):
+		case isEmpty(f.Target):
 			return notEmpty(f.Name)
+		case isZero(f.Target):
+			return fmt.Errorf("--%s: must not be 0", f.Name)
 		}
 	}
 	return nil
@@ -44,6 +50,8 @@ func checkGiven(c *kong.Context) error {
 func isEmpty(value reflect.Value) bool {
 	return (value.Kind() == reflect.String || value.Kind() == reflect.Slice) && value.Len() == 0
 }
+
+func isZero(value reflect.Value) bool { return value.Kind() == reflect.Int64 && value.IsZero() }
 
 func notEmpty(flag string) error { return fmt.Errorf("--%s: must not be empty", flag) }
 

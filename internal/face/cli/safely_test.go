@@ -49,3 +49,27 @@ func TestWhatStopsAppsIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// 0 is no number of anything, and must not stand for all, the newest or the one in use; nor must an empty line stand for no url.
+func TestNothingIsNotAll(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for line, want := range map[string]string{
+		"app diff App 0":                          "<version>: must not be 0",
+		"app diff App --against=0":                "--against: must not be 0",
+		"app withdraw App 1 --reason=x --go-to=0": "--go-to: must not be 0",
+		"site preview Shop App --pin=0":           "--pin: must not be 0",
+	} {
+		if code, _, complaints := run(strings.Fields(line)...); code != Misused || complaints != "foyer: "+want+"\n" {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+	if code, _, complaints := run("app", "create", "--name=NoUrl", "--url=-"); code != Refused || complaints != "foyer: the line read from standard input is empty\n" {
+		t.Errorf("%d, %s", code, complaints)
+	}
+	for _, line := range []string{"user sign-out 0 --yes", "webhook deliveries 1 --limit=0"} {
+		if code, _, complaints := call(t, append(strings.Fields(line), "--url=http://127.0.0.1:1")...); code != Misused || !strings.HasSuffix(complaints, ": must not be 0\n") {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
