@@ -47,6 +47,7 @@ type pushed struct {
 	client.App
 	SourceFiles []client.SourceFile `json:"source_files"`
 	Bundle      *client.Bundle      `json:"bundle"`
+	files       int
 }
 
 func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
@@ -61,8 +62,11 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if err != nil {
 		return err
 	}
-	wrong := tellCompiled(to, c.Dir, source)
-	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle}); err != nil {
+	wrong := 0
+	if source.SourceFiles != nil { // else nothing was compiled
+		wrong = tellCompiled(to, c.Dir, source)
+	}
+	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle, len(files)}); err != nil {
 		return err
 	}
 	return notCompiled(wrong, c.DryRun)
@@ -75,7 +79,7 @@ var pushes = terminal.View[pushed]{
 		if p.Bundle != nil {
 			url = p.Bundle.URL
 		}
-		return []any{p.ID, p.Name, p.PluginType, len(p.SourceFiles), url}
+		return []any{p.ID, p.Name, p.PluginType, p.files, url}
 	},
 }
 

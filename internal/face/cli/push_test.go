@@ -60,6 +60,17 @@ func TestPushReadsTheNameAsTheServerDoes(t *testing.T) {
 	}
 }
 
+// Before a new app is made, it is known how many files it gets, and not what pages run of it.
+func TestPushOfANewAppIsTried(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	dir := folder(t, "new", map[string]string{"a.md": "1", "b.md": "2"})
+	code, out, complaints := run("app", "push", dir, "--dry-run", "-o", "csv")
+	if code != OK || !strings.HasPrefix(out, "id,name,type,files,bundle\n0,new,source,2,") || strings.Contains(complaints, "pages run nothing of it") {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+}
+
 // What others have typed comes back in errors, too: the reason of a version that is withdrawn, the name of a file.
 func TestErrorsCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
