@@ -236,12 +236,15 @@ type appSet struct {
 }
 
 func (c appSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
 	if c.Global != nil && !*c.Global {
 		if err := in.Confirm("Stop app %s on the sites of other organizations?", c.App); err != nil {
 			return err
 		}
 	}
-	patch := client.AppPatch{Name: c.Name, Description: c.Description, Icon: c.Icon, Tag: c.Tag, IsGlobal: c.Global}
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) { return o.UpdateApp(ctx, id, patch) })
 }
 

@@ -63,6 +63,9 @@ func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *t
 		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
 		patch.AllowedDomains = &domains
 	}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
 	info, err := o.Change(ctx, patch)
 	if err != nil {
 		return err

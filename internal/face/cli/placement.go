@@ -107,6 +107,9 @@ func (c siteChange) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
 	if c.Enabled != nil && !*c.Enabled {
 		if err := in.Confirm("Stop app %s on site %s?", c.App, c.Site); err != nil {
 			return err

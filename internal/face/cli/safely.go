@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -57,6 +58,14 @@ func notEmpty(flag string) error { return fmt.Errorf("--%s: must not be empty", 
 
 func isSetting(flag string) bool {
 	return slices.ContainsFunc(config.Settings, func(s config.Setting) bool { return s.Flag() == flag })
+}
+
+// checkSets refuses a patch that would change nothing, as that of a flag that fell away.
+func checkSets(patch any) error {
+	if reflect.ValueOf(patch).IsZero() {
+		return terminal.Misused(errors.New("give at least one setting to change"))
+	}
+	return nil
 }
 
 // given is a list to set: an empty one is not nil.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 )
@@ -70,6 +72,25 @@ func TestNothingIsNotAll(t *testing.T) {
 	for _, line := range []string{"user sign-out 0 --yes", "webhook deliveries 1 --limit=0"} {
 		if code, _, complaints := call(t, append(strings.Fields(line), "--url=http://127.0.0.1:1")...); code != Misused || !strings.HasSuffix(complaints, ": must not be 0\n") {
 			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
+
+// A flag that fell away must not look as if it had been set.
+func TestSetWantsASetting(t *testing.T) {
+	t.Parallel()
+	const want = "foyer: give at least one setting to change\n"
+	run := database(t)
+	for _, line := range []string{"app set Banner", "site set Shop", "site change Shop Banner"} {
+		if code, _, complaints := run(strings.Fields(line)...); code != Misused || complaints != want {
+			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+	environ := []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=foy_x"}
+	for _, line := range []string{"user set", "organization set", "webhook set 1"} {
+		var complaints bytes.Buffer
+		if code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, &complaints); code != Misused || complaints.String() != want {
+			t.Errorf("%s: %d, %s", line, code, complaints.String())
 		}
 	}
 }

@@ -117,12 +117,15 @@ type siteSet struct {
 }
 
 func (c siteSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins)}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
 	if c.Enabled != nil && !*c.Enabled {
 		if err := in.Confirm("Stop all apps on site %s?", c.Site); err != nil {
 			return err
 		}
 	}
-	patch := client.SitePatch{Name: c.Name, Enabled: c.Enabled, Origins: given(c.Origins)}
 	return c.site().with(ctx, o, out, func(id int64) (client.Site, error) { return o.UpdateSite(ctx, id, patch) })
 }
 

@@ -63,7 +63,11 @@ type userSet struct {
 }
 
 func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Output, log terminal.Log) error {
-	u, err := to.ChangeSelf(ctx, client.SelfPatch{Email: c.Email, FirstName: c.FirstName, LastName: c.LastName})
+	patch := client.SelfPatch{Email: c.Email, FirstName: c.FirstName, LastName: c.LastName}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
+	u, err := to.ChangeSelf(ctx, patch)
 	if err != nil {
 		return err
 	}

@@ -111,6 +111,9 @@ type webhookSet struct {
 
 func (c webhookSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	patch := client.WebhookPatch{URL: c.URL, Events: given(c.Events), Description: c.Description, Enabled: c.Enabled}
+	if err := checkSets(patch); err != nil {
+		return err
+	}
 	return c.webhook().with(ctx, o, out, func(id int64) (client.Webhook, error) { return o.UpdateWebhook(ctx, id, patch) })
 }
 
