@@ -60,7 +60,10 @@ func TestComposeFileHasSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file struct {
+		Name     string `yaml:"name"`
 		Services map[string]struct {
+			PullPolicy  string            `yaml:"pull_policy"`
+			EnvFile     string            `yaml:"env_file"`
 			Environment map[string]string `yaml:"environment"`
 			Restart     string            `yaml:"restart"`
 		} `yaml:"services"`
@@ -68,14 +71,17 @@ func TestComposeFileHasSettings(t *testing.T) {
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
-	given := file.Services["foyer"].Environment
-	if given["FOYER_BASE_URL"] == "" {
-		t.Errorf("it gives %v", given)
+	service := file.Services["foyer"]
+	if service.EnvFile != "foyer.env" { // as the example is called: every setting can be given
+		t.Errorf("env_file: %s", service.EnvFile)
 	}
-	if restart := file.Services["foyer"].Restart; restart != "unless-stopped" { // on-failure starts nothing after a reboot
-		t.Errorf("restart: %s", restart)
+	if file.Name != "foyer" || service.PullPolicy != "build" { // otherwise an upgrade goes on with the image that is there
+		t.Errorf("name: %s, pull_policy: %s", file.Name, service.PullPolicy)
 	}
-	for name := range given {
+	if service.Restart != "unless-stopped" { // on-failure starts nothing after a reboot
+		t.Errorf("restart: %s", service.Restart)
+	}
+	for name := range service.Environment {
 		if !slices.ContainsFunc(Settings, func(s Setting) bool { return s.Variable() == name }) {
 			t.Errorf("%s is no setting", name)
 		}
