@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -47,12 +48,32 @@ func TestRelease(t *testing.T) {
 			t.Errorf("the archive has no %s (%v)", name, err)
 		}
 	}
+	namesWhatIsThere(t, inside[0], "README.md", `\]\(([^)#:]+)\)`)
+	namesWhatIsThere(t, inside[0], "docs/operating.md", `(?m)^(?:make && )?sudo install (?:-D )?(?:-m \d+ )?(\w\S*) /`)
 	version := strings.TrimSpace(shell(t, inside[0], "./foyer version"))
 	if version == "" || !strings.Contains(filepath.Base(inside[0]), "_"+version+"_") {
 		t.Errorf("%s has version %q", filepath.Base(inside[0]), version)
 	}
 	if list := shell(t, first, "cat *.sbom.json"); !strings.Contains(list, `"purl": "pkg:golang/github.com/jackc/pgx/v5@`) {
 		t.Errorf("the list of what is in it does not name pgx:\n%.2000s", list)
+	}
+}
+
+// namesWhatIsThere looks for the files that a document names.
+func namesWhatIsThere(t *testing.T, dir, document, naming string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(naming).FindAllStringSubmatch(string(text), -1)
+	if len(named) < 4 {
+		t.Errorf("%s names %q", document, named)
+	}
+	for _, match := range named {
+		if _, err := os.Stat(filepath.Join(dir, match[1])); err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
 	}
 }
 
