@@ -15,13 +15,13 @@ import (
 
 var targets = flag.String("targets", "", "the systems for which TestRelease builds archives; it takes minutes")
 
-// Two clones of a commit give the same archives, byte for byte, with all that a release has.
+// Two clones of a commit give the same archives, byte for byte, whatever Go is told, with all that a release has.
 func TestRelease(t *testing.T) {
 	if *targets == "" {
 		t.Skip("for make measure")
 	}
 	t.Parallel()
-	first, second := release(t), release(t)
+	first, second := release(t, "GOFLAGS=-buildvcs=false GOAMD64=v3 GOARM64=v9.0"), release(t, "GOFLAGS=")
 	names, err := fs.Glob(os.DirFS(first), "*")
 	if err != nil || len(names) != 2*len(strings.Fields(*targets))+1 {
 		t.Fatal(names, err)
@@ -54,6 +54,9 @@ func TestRelease(t *testing.T) {
 	if version == "" || !strings.Contains(filepath.Base(inside[0]), "_"+version+"_") {
 		t.Errorf("%s has version %q", filepath.Base(inside[0]), version)
 	}
+	if built := shell(t, inside[0], "go version -m foyer"); !strings.Contains(built, "vcs.revision=") || !strings.Contains(built, "vcs.modified=false") {
+		t.Errorf("the program does not have the commit that it was built from:\n%s", built)
+	}
 	if list := shell(t, first, "cat *.sbom.json"); !strings.Contains(list, `"purl": "pkg:golang/github.com/jackc/pgx/v5@`) {
 		t.Errorf("the list of what is in it does not name pgx:\n%.2000s", list)
 	}
@@ -77,17 +80,30 @@ func namesWhatIsThere(t *testing.T, dir, document, naming string) {
 	}
 }
 
-// release builds the archives of the last commit in a clone, and returns their folder.
-func release(t *testing.T) string {
+// What is not committed cannot be in a release, which would say that it is of the commit.
+func TestReleaseIsOfACommit(t *testing.T) {
+	t.Parallel()
+	dir := clone(t)
+	shell(t, dir, "touch cmd/foyer/other.go; scripts/release out 2>problems && exit 1; grep -F cmd/foyer/other.go problems")
+}
+
+// release builds the archives of the last commit in a clone, with these variables, and returns their folder.
+func release(t *testing.T, variables string) string {
+	t.Helper()
+	out := t.TempDir()
+	shell(t, clone(t), variables+" scripts/release "+out+" "+*targets)
+	return out
+}
+
+func clone(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	clone, out := filepath.Join(t.TempDir(), "clone"), t.TempDir()
-	shell(t, root, "git clone --quiet . "+clone)
-	shell(t, clone, "scripts/release "+out+" "+*targets)
-	return out
+	dir := filepath.Join(t.TempDir(), "clone")
+	shell(t, root, "git clone --quiet . "+dir)
+	return dir
 }
 
 func shell(t *testing.T, dir, script string) string {
