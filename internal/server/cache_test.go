@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 	tab := newTab(t)
 	outside, inside, _ := strings.Cut(documentedNginx(t, "guide-operators.md", "proxy_cache_path"), "# in server:")
 	url, socket, _ := startNginx(t, strings.Replace(outside, "/var/cache/nginx/foyer", t.TempDir()+"/cache", 1)+`
-		upstream foyer { server SOCKET; keepalive 16; }
+		upstream foyer { server SOCKET max_fails=0; server SOCKET max_fails=0; keepalive 16; }
 		server {
 			listen ADDRESS; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header X-Forwarded-For $remote_addr;
 			add_header X-Cache $upstream_cache_status always;
@@ -177,4 +178,27 @@ func TestSharedCache(t *testing.T) { //nolint:tparallel // what comes after is w
 		}
 		return got.header.Get("X-Cache") == "STALE"
 	})
+	asked := hang(t, socket)
+	if got := still.manifest(t, http.Header{"X-Counted": {"yes"}}); got.header.Get("X-Cache") != "STALE" || asked.Load() != 1 {
+		t.Errorf("%d servers that hang were waited for: %+v", asked.Load(), got)
+	}
+}
+
+// hang answers nothing at a socket, and counts the requests that say so.
+func hang(t *testing.T, socket string) *atomic.Int32 {
+	t.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Counted") != "" {
+			asked.Add(1)
+		}
+		<-r.Context().Done()
+	})}
+	go func() { _ = server.Serve(ln) }()
+	t.Cleanup(func() { server.Close() })
+	return &asked
 }
