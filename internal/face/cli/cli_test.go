@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"foyer/internal/base/fault"
@@ -84,6 +85,33 @@ func TestWrongURLIsBlamed(t *testing.T) {
 			strings.NewReader(""), io.Discard, &complaints)
 		if code != Misused || !strings.HasPrefix(complaints.String(), "foyer: "+test.blamed+": the url of a server must be like") {
 			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints.String(), test.blamed)
+		}
+	}
+}
+
+// --url is the server, though the API has a field of that name: whoever mistakes it sends FOYER_KEY nowhere else.
+func TestKeyIsSentToItsServerAlone(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	git := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer git.Close()
+	for _, test := range []struct {
+		command, url string
+		want         int32
+	}{
+		{"app create --name=Banner --url=" + git.URL + "/team/banner.git", "https://foyer.example", 0},
+		{"webhook set 1 --url=" + git.URL, "foyer.example", 0},
+		{"app list --url=" + git.URL, git.URL + "/", 1},
+		{"app list --url=" + git.URL, "", 1},
+	} {
+		asked.Store(0)
+		var complaints bytes.Buffer
+		code := Run(t.Context(), strings.Fields(test.command), []string{"FOYER_URL=" + test.url, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
+		if asked.Load() != test.want || (code == Misused) != (test.want == 0) {
+			t.Errorf("%s, FOYER_URL=%s: asked %d times; %d, %s", test.command, test.url, asked.Load(), code, complaints.String())
 		}
 	}
 }

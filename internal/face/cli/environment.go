@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -169,12 +170,24 @@ func (e *environment) server() (profile.Profile, error) {
 		return profile.Profile{}, errors.New("--data-dir names a database, but this command works on a server: foyer admin works on the database")
 	case url != "" && e.flags["profile"] != "":
 		return profile.Profile{}, errors.New("--url and --profile name two servers: give one of them")
+	case key != "" && otherHost(url, e.variables["FOYER_URL"]): // such as that of an app's repository, by mistake
+		return profile.Profile{}, errors.New("--url names another server than FOYER_URL, and FOYER_KEY is the key of that: unset FOYER_URL to send it to --url")
 	case url == "":
 		return kept.Get(e.flags["profile"])
 	case key != "":
 		return profile.Profile{URL: url, Key: key}, nil
 	}
 	return kept.Of(url)
+}
+
+// otherHost reports whether a url is for another host than the known one, if any; what is no url is for none.
+func otherHost(given, known string) bool {
+	to, err := url.Parse(given)
+	if known == "" || err != nil || to.Host == "" {
+		return false
+	}
+	from, err := url.Parse(known)
+	return err != nil || !strings.EqualFold(to.Host, from.Host)
 }
 
 // namesServer is what the url of the server comes from.
