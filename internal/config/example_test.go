@@ -35,6 +35,9 @@ func TestExampleHasEverySetting(t *testing.T) {
 		if found := before - len(unknown); found != 1 {
 			t.Errorf("%s is there %d times, not once", s.Variable(), found)
 		}
+		if s.Default != "" && !strings.Contains(string(text), "\n#"+s.Variable()+"="+s.Default+"\n") {
+			t.Errorf("%s is not there with its default, %s", s.Variable(), s.Default)
+		}
 	}
 	if len(unknown) > 0 {
 		t.Errorf("not settings: %v", unknown)
