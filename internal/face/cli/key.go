@@ -72,7 +72,7 @@ func (c keyCreate) Run(ctx context.Context, to *client.Client, o *client.Organiz
 	if err != nil {
 		return err
 	}
-	if err := out.Say(made, "Key %d, shown only now: keep it.\n\n  %s", made.ID, made.APIKey); err != nil {
+	if err := out.SayOnce(made, "Key %d, shown only now: keep it.\n\n  %s", made.ID, made.APIKey); err != nil {
 		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer key revoke %d`", made.ID, err, made.ID)
 	}
 	return nil

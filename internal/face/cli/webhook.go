@@ -92,7 +92,7 @@ func (c webhookCreate) Run(ctx context.Context, o *client.Organization, out *ter
 }
 
 func showSecret(out *terminal.Output, w client.Webhook, what string) error {
-	if err := out.Say(w, "Webhook %d %s. This is its secret, shown only now: keep it.\n\n  %s", w.ID, what, w.Secret); err != nil {
+	if err := out.SayOnce(w, "Webhook %d %s. This is its secret, shown only now: keep it.\n\n  %s", w.ID, what, w.Secret); err != nil {
 		return fmt.Errorf("webhook %d %s, but its secret cannot be shown: %w; have another one made with `foyer webhook rotate %d`", w.ID, what, err, w.ID)
 	}
 	return nil

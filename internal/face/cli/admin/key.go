@@ -72,7 +72,7 @@ func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Outp
 	if err != nil {
 		return err
 	}
-	err = out.Say(json.RawMessage(appendKey(nil, made, key)),
+	err = out.SayOnce(json.RawMessage(appendKey(nil, made, key)),
 		"Key %d of %s, shown only now: keep it.\n\n  %s", made.ID, made.UserEmail, key)
 	if err != nil {
 		return fmt.Errorf("key %d was made, but cannot be shown: %w; revoke it with `foyer admin key revoke %d`", made.ID, err, made.ID)

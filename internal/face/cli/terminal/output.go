@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -61,6 +63,12 @@ func (o *Output) Say(answer any, format string, args ...any) error {
 	}
 	_, err := io.WriteString(o, o.Shown(fmt.Sprintf(format+"\n", args...)))
 	return err
+}
+
+// SayOnce is Say of what cannot be shown again: if whoever reads has gone, that is an error to tell, and not foyer's end.
+func (o *Output) SayOnce(answer any, format string, args ...any) error {
+	signal.Ignore(syscall.SIGPIPE)
+	return o.Say(answer, format, args...)
 }
 
 // record writes an object in CSV: its names in a line, its values in another.
