@@ -85,12 +85,7 @@ func (f File) Of(url string) (Profile, error) {
 
 // Put keeps a profile.
 func (f File) Put(name string, p Profile) error {
-	all, err := f.read()
-	if err != nil {
-		return err
-	}
-	all[name] = p
-	return f.write(all)
+	return f.change(func(all map[string]Profile) { all[name] = p })
 }
 
 // Remove forgets a profile, and returns what it was.
@@ -99,12 +94,32 @@ func (f File) Remove(name string) (Profile, error) {
 	if err != nil {
 		return p, err
 	}
+	return p, f.change(func(all map[string]Profile) { delete(all, name) })
+}
+
+// change keeps what another foyer changes at the same time.
+func (f File) change(change func(map[string]Profile)) (err error) {
+	if f == "" {
+		return errors.New("there is no folder for the profile: set HOME or XDG_CONFIG_HOME")
+	}
+	folder := filepath.Dir(string(f))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	locked, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locked.Close()) }() // which unlocks it
+	if err := lock(locked); err != nil {
+		return fmt.Errorf("lock %s: %w", folder, err)
+	}
 	all, err := f.read()
 	if err != nil {
-		return p, err
+		return err
 	}
-	delete(all, name)
-	return p, f.write(all)
+	change(all)
+	return f.write(all)
 }
 
 func (f File) read() (map[string]Profile, error) {
@@ -122,29 +137,29 @@ func (f File) read() (map[string]Profile, error) {
 	if json.Unmarshal(content, &all) != nil { // its error may show a part of a key
 		return nil, fmt.Errorf("%s is not as foyer wrote it: remove it, and log in again", f)
 	}
+	if all == nil { // the file holds null
+		all = map[string]Profile{}
+	}
 	return all, nil
 }
 
-// write replaces the file in one step, readable by its owner alone.
+// write replaces the file in one step, readable by its owner alone. A link to it stays one.
 func (f File) write(all map[string]Profile) error {
-	if f == "" {
-		return errors.New("there is no folder for the profile: set HOME or XDG_CONFIG_HOME")
-	}
 	content, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(string(f))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
+	file := string(f)
+	if at, err := filepath.EvalSymlinks(file); err == nil { // else it is not there yet
+		file = at
 	}
-	made, err := os.CreateTemp(folder, "profiles-*") // with mode 0600
+	made, err := os.CreateTemp(filepath.Dir(file), "profiles-*") // with mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = made.Write(append(content, '\n'))
-	if err = errors.Join(err, made.Close()); err == nil {
-		err = os.Rename(made.Name(), string(f))
+	if err = errors.Join(err, made.Sync(), made.Close()); err == nil {
+		err = os.Rename(made.Name(), file)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(made.Name()))

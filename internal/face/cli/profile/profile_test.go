@@ -3,7 +3,9 @@ package profile_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"foyer/internal/face/cli/profile"
@@ -80,5 +82,35 @@ func TestADamagedFileIsNotShown(t *testing.T) {
 	}
 	if _, err := file.Get(""); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), string(file)) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Those who log in at once all keep what they say they keep, in the file that a link names.
+func TestProfilesAtOnce(t *testing.T) {
+	t.Parallel()
+	home, linked := t.TempDir(), filepath.Join(t.TempDir(), "kept.json")
+	file := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	if err := os.MkdirAll(filepath.Dir(string(file)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(linked, []byte("null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(linked, string(file)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if err := file.Put(strconv.Itoa(i), profile.Profile{Key: strconv.Itoa(i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 20 {
+		if p, err := profile.File(linked).Get(strconv.Itoa(i)); err != nil || p.Key != strconv.Itoa(i) {
+			t.Errorf("%+v, %v", p, err)
+		}
 	}
 }
