@@ -74,14 +74,14 @@ func TestWrongURLIsBlamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, test := range []struct{ command, url, blamed string }{
-		{"app list", "", "profile default in " + string(kept)},
-		{"app list --profile=two", "https://foyer.example", "profile two in " + string(kept)},
-		{"app list", "foyer.example", "FOYER_URL"},
-		{"app list --url=foyer.example", "https://foyer.example", "--url"},
+	for _, test := range []struct{ command, url, key, blamed string }{
+		{"app list", "", "", "profile default in " + string(kept)},
+		{"app list --profile=two", "https://foyer.example", "foy_x", "profile two in " + string(kept)},
+		{"app list", "foyer.example", "foy_x", "FOYER_URL"},
+		{"app list --url=foyer.example", "https://foyer.example", "foy_x", "--url"},
 	} {
 		var complaints bytes.Buffer
-		code := Run(t.Context(), strings.Fields(test.command), []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=foy_x"},
+		code := Run(t.Context(), strings.Fields(test.command), []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=" + test.key},
 			strings.NewReader(""), io.Discard, &complaints)
 		if code != Misused || !strings.HasPrefix(complaints.String(), "foyer: "+test.blamed+": the url of a server must be like") {
 			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints.String(), test.blamed)

@@ -161,7 +161,7 @@ func (e *environment) remote(ctx context.Context) (*client.Client, error) {
 // server is where a command works, and with which key.
 func (e *environment) server() (profile.Profile, error) {
 	kept := e.profiles()
-	url, key := e.flags["url"], e.variables["FOYER_KEY"]
+	url, key := e.flags["url"], strings.TrimSpace(e.variables["FOYER_KEY"])
 	if url == "" && e.flags["profile"] == "" {
 		url = e.variables["FOYER_URL"]
 	}
@@ -172,6 +172,8 @@ func (e *environment) server() (profile.Profile, error) {
 		return profile.Profile{}, errors.New("--url and --profile name two servers: give one of them")
 	case key != "" && otherHost(url, e.variables["FOYER_URL"]): // such as that of an app's repository, by mistake
 		return profile.Profile{}, errors.New("--url names another server than FOYER_URL, and FOYER_KEY is the key of that: unset FOYER_URL to send it to --url")
+	case url == "" && e.flags["profile"] == "" && key != "":
+		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME takes the key that is kept")
 	case url == "":
 		return kept.Get(e.flags["profile"])
 	case key != "":
