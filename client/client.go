@@ -70,13 +70,13 @@ func WithUserAgent(name string) Option {
 	return func(c *Client) { c.userAgent = name }
 }
 
-var errBaseURL = errors.New("the url of a server must be like https://foyer.example.com: http:// or https:// and a host, without ? and #")
+var errBaseURL = errors.New("the url of a server must be like https://foyer.example.com: http:// or https:// and a host, without a user, ? and #")
 
 // New returns a client of the server at baseURL, such as
 // https://foyer.example.com, that calls with the given API key.
 func New(baseURL, key string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.ContainsAny(baseURL, "?#") {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || strings.ContainsAny(baseURL, "?#") {
 		return nil, errBaseURL
 	}
 	c := &Client{

@@ -45,7 +45,7 @@ func answer(status int, body string) http.HandlerFunc {
 
 func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"", "foyer.example.com", "ftp://foyer.example.com", "http://", "http://a/?b=c", "http://a/#b", "http://a/?", "http://a?", "http://a/#", "http://a b"} {
+	for _, address := range []string{"", "foyer.example.com", "ftp://foyer.example.com", "http://", "http://a/?b=c", "http://a/#b", "http://a/?", "http://a?", "http://a/#", "http://a b", "http://user:password@a"} {
 		if _, err := client.New(address, key); err == nil {
 			t.Errorf("took %q", address)
 		}

@@ -100,7 +100,7 @@ func showSecret(out *terminal.Output, w client.Webhook, what string) error {
 
 type webhookSet struct {
 	aWebhook
-	URL         *string   `name:"to" placeholder:"URL" help:"Where to send events."`
+	URL         *string   `name:"to" placeholder:"URL" help:"Where to send events; --url is the server."`
 	Events      *[]string `placeholder:"TYPE,…" help:"What to send, in place of all it is sent now."`
 	Description *string   `placeholder:"TEXT" help:"What it is for."`
 	Enabled     *bool     `help:"Whether events are sent: true or false."`
