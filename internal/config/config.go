@@ -150,7 +150,11 @@ func lookUp(s Setting, variables, flags map[string]string) (value, from string, 
 	if v := flags[s.Flag()]; v != "" && !s.Secret {
 		return v, "--" + s.Flag(), nil
 	}
-	if v := variables[s.Variable()]; v != "" {
+	v := variables[s.Variable()]
+	if s.Secret { // as readSecret does
+		v = strings.TrimSpace(v)
+	}
+	if v != "" {
 		return v, s.Variable(), nil
 	}
 	if path := variables[s.Variable()+"_FILE"]; s.Secret && s.Name != bootstrapKey && path != "" {
@@ -223,6 +227,9 @@ func (c *Config) CheckServer() error {
 	if c.Pprof && c.MetricsListen == "" {
 		errs = append(errs, errors.New("FOYER_PPROF: needs FOYER_METRICS_LISTEN, where profiles are served"))
 	}
+	if c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // 0: any port that is free
+		errs = append(errs, errors.New("FOYER_METRICS_LISTEN: must be another address than FOYER_LISTEN"))
+	}
 	if _, err := mail.ParseSender(c.MailFrom); err != nil && c.BaseURL != "" && c.SMTP != "" {
 		errs = append(errs, fmt.Errorf("FOYER_MAIL_FROM: must be set, since mail cannot come from %s", c.MailFrom))
 	}
@@ -232,8 +239,8 @@ func (c *Config) CheckServer() error {
 // checkSignIn finds ways to sign in that lead nowhere.
 func (c *Config) checkSignIn() error {
 	var errs []error
-	if c.OIDC.Issuer == "" && (c.OIDC.ClientID != "" || c.OIDC.ClientSecret != "") {
-		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: must be set with FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET: the url of the identity provider"))
+	if c.OIDC.Issuer == "" && (c.OIDC.ClientID != "" || c.OIDC.ClientSecret != "" || c.OIDC.Name != "" || len(c.OIDC.Domains) > 0) {
+		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: must be set with other settings of the identity provider: its url"))
 	}
 	if c.OIDC.Issuer != "" && (c.OIDC.ClientID == "" || c.OIDC.ClientSecret == "") {
 		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: needs FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET, as the identity provider shows them"))

@@ -38,7 +38,7 @@ var cases = []struct {
 		unset: "sqlite:foyer-data/foyer.db", good: "postgres://u:p@a,b/foyer", want: "postgres://u:p@a,b/foyer",
 		alsoGood: []string{"sqlite:x.db", "sqlite:#50%.db", "postgresql://h/d", "postgres://u:p%23@a:1,b:2/d"},
 		wrong: []string{
-			"mysql://hunter2@h/d", "sqlite:", "x.db", "postgres://",
+			"mysql://hunter2@h/d", "sqlite:", "sqlite::memory:", "x.db", "postgres://",
 			"postgres://u:hunter2#@h/d", "postgres://u:#hunter2@h/d", "postgres://u:hunter2%@h/d", "postgres://u:hunter2/x@h/d",
 			"postgres://u:hunter2@h/d?pool_max_conns=2", "postgres://u:hunter2@h/d?sslmode=often",
 		},
@@ -94,7 +94,7 @@ var cases = []struct {
 	{
 		name: "CATALOG", field: func(c Config) any { return c.Catalog },
 		unset: "", good: "https://example.com/catalog.json", want: "https://example.com/catalog.json",
-		alsoGood: []string{"catalog.json"}, wrong: []string{"http://example.com/catalog.json"},
+		alsoGood: []string{"catalog.json"}, wrong: []string{"http://example.com/catalog.json", "https://", "HTTPS://h", "https://:443/c.json", "https://h:x"},
 	},
 	{
 		name: "RATE_LIMIT", field: func(c Config) any { return c.RateLimit },
@@ -223,6 +223,8 @@ func TestSettings(t *testing.T) {
 			if Settings[i].Secret {
 				check("file", test.want, []string{variable + "_FILE=" + path}, nil)
 				check("flag", test.unset, nil, map[string]string{flag: test.good})
+				check("line break", test.want, []string{variable + "=" + test.good + "\n"}, nil)
+				check("blank", test.unset, []string{variable + "=" + strings.Repeat(" ", len(goodSecret))}, nil)
 			} else {
 				check("file", test.unset, []string{variable + "_FILE=" + path}, nil)
 				check("flag", test.want, []string{variable + "=not looked at"}, map[string]string{flag: test.good})
@@ -378,9 +380,13 @@ func TestCheckServer(t *testing.T) {
 		},
 		"profiles":                   {[]string{"FOYER_PPROF=on"}, "", []string{"FOYER_PPROF"}},
 		"profiles, metrics":          {[]string{"FOYER_PPROF=on", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
+		"metrics beside the API":     {[]string{"FOYER_LISTEN=127.0.0.1:0", "FOYER_METRICS_LISTEN=127.0.0.1:0"}, "foyer@127.0.0.1", nil},
+		"metrics in its place":       {[]string{"FOYER_METRICS_LISTEN=127.0.0.1:8000"}, "", []string{"FOYER_METRICS_LISTEN"}},
 		"a way without its server":   {[]string{"FOYER_SIGNIN=mail"}, "", []string{"FOYER_SIGNIN"}},
 		"half a provider":            {[]string{"FOYER_OIDC_ISSUER=https://l.example"}, "", []string{"FOYER_OIDC_ISSUER"}},
 		"a provider without its url": {[]string{"FOYER_OIDC_CLIENT_ID=a"}, "", []string{"FOYER_OIDC_ISSUER"}},
+		"a name without a provider":  {[]string{"FOYER_OIDC_NAME=Acme"}, "", []string{"FOYER_OIDC_ISSUER"}},
+		"domains without a provider": {[]string{"FOYER_OIDC_DOMAINS=example.com"}, "", []string{"FOYER_OIDC_ISSUER"}},
 		"a provider":                 {[]string{"FOYER_OIDC_ISSUER=https://l.example", "FOYER_OIDC_CLIENT_ID=a", "FOYER_OIDC_CLIENT_SECRET=b", "FOYER_SIGNIN=oidc"}, "foyer@127.0.0.1", nil},
 		"PostgreSQL":                 {[]string{"FOYER_DATABASE=postgres://h/d"}, "", []string{"FOYER_SECRET"}},
 		"PostgreSQL, secret":         {[]string{"FOYER_DATABASE=postgres://h/d", "FOYER_SECRET=" + goodSecret}, "foyer@127.0.0.1", nil},

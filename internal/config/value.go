@@ -60,6 +60,9 @@ func address(s string) error {
 // database does not repeat the value: it may hold a password.
 func database(s string) error {
 	if path, ok := strings.CutPrefix(s, "sqlite:"); ok && path != "" {
+		if path == ":memory:" { // each connection would have a database of its own
+			return errors.New("must be a file: sqlite:PATH")
+		}
 		return nil
 	}
 	if !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://") || strings.HasSuffix(s, "://") {
@@ -136,8 +139,10 @@ func sender(s string) error {
 }
 
 func catalog(s string) error {
-	scheme, _, isURL := strings.Cut(s, "://")
-	if isURL && scheme != "https" {
+	if !strings.Contains(s, "://") {
+		return nil
+	}
+	if u, err := url.Parse(s); err != nil || !strings.HasPrefix(s, "https://") || u.Hostname() == "" {
 		return errors.New("must be a path or an https url")
 	}
 	return nil
