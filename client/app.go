@@ -107,10 +107,7 @@ func (o *Organization) DeleteApp(ctx context.Context, id int64) error {
 // that it did not answer.
 func (o *Organization) CheckForUpdates(ctx context.Context, id int64) (app App, age time.Duration, err error) {
 	header, err := o.at.exchange(ctx, http.MethodGet, appPath(id)+"/check_for_updates", nil, nil, &app)
-	if seconds, bad := strconv.Atoi(header.Get("Age")); bad == nil && seconds > 0 {
-		age = time.Duration(seconds) * time.Second
-	}
-	return app, age, err
+	return app, seconds(header, "Age"), err
 }
 
 // Upgrade is where to move an app to, and what to change in it. With neither a

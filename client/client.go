@@ -11,8 +11,9 @@
 //	}
 //
 // What a server refuses is an [*Error]. The client never retries: RetryAfter of an
-// Error says when trying again makes sense. Nor does it follow a redirect, which would
-// make a GET of a change.
+// Error says when trying again makes sense. But net/http sends again what only reads, and
+// what has an [IdempotencyKey], when a connection breaks that it had used before. Nor does the
+// client follow a redirect, which would make a GET of a change.
 //
 // The module cannot be fetched: a program that uses the package names a checkout of
 // foyer in its go.mod, with

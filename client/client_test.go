@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -269,6 +270,38 @@ func TestError(t *testing.T) {
 	}
 	if !client.IsThrottled(err) || client.IsNotFound(err) || client.IsDenied(err) || client.IsNotFound(nil) {
 		t.Error("is taken for something else")
+	}
+}
+
+func TestRetryAfterIsNeverNegative(t *testing.T) {
+	t.Parallel()
+	for header, least := range map[string]time.Duration{"99999999999999": time.Hour, "9223372036854775807": time.Hour, "-1": 0, "soon": 0} {
+		_, err := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", header)
+			answer(503, "")(w, r)
+		}).GetApp(t.Context(), 42)
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.RetryAfter < least || least == 0 && e.RetryAfter != 0 {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+}
+
+// A deletion whose connection breaks may have been done: sent again, it would be one of what is not there.
+func TestADeletionIsSentOnce(t *testing.T) {
+	t.Parallel()
+	var deletions atomic.Int32
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deletions.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		answer(200, appJSON)(w, r)
+	})
+	if _, err := o.GetApp(t.Context(), 42); err != nil { // net/http sends again on a connection that was used before
+		t.Fatal(err)
+	}
+	if err := o.With(client.IdempotencyKey("k")).DeleteApp(t.Context(), 42); err == nil || deletions.Load() != 1 {
+		t.Errorf("%v after %d deletions", err, deletions.Load())
 	}
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -77,8 +78,15 @@ func newError(response *http.Response, text []byte) *Error {
 	}
 	e.Status = response.StatusCode
 	e.RequestID = response.Header.Get("X-Request-Id")
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		e.RetryAfter = time.Duration(seconds) * time.Second
-	}
+	e.RetryAfter = seconds(response.Header, "Retry-After")
 	return &e
+}
+
+// seconds is what a header says in whole seconds; 0 if it does not.
+func seconds(h http.Header, name string) time.Duration {
+	n, err := strconv.ParseInt(h.Get(name), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return time.Duration(min(n, int64(math.MaxInt64/time.Second))) * time.Second
 }

@@ -59,9 +59,14 @@ func DryRun() Ask {
 }
 
 // IdempotencyKey has a change made once, however often it is sent with the same key within 24
-// hours; each change needs a key of its own.
+// hours; each change needs a key of its own. A deletion takes none: net/http would send it again,
+// and what has just been deleted would not be found.
 func IdempotencyKey(key string) Ask {
-	return ofChange(func(r *http.Request) { r.Header.Set("Idempotency-Key", strconv.Quote(key)) })
+	return ofChange(func(r *http.Request) {
+		if r.Method != http.MethodDelete {
+			r.Header.Set("Idempotency-Key", strconv.Quote(key))
+		}
+	})
 }
 
 // Strict makes it an error if the server does not know a parameter or a field that is sent.
