@@ -214,15 +214,14 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	var content bytes.Buffer
+	var content []byte
 	if body != nil {
-		encoder := json.NewEncoder(&content)
-		encoder.SetEscapeHTML(false) // JSON fields are kept by the server as they are sent
-		if err := encoder.Encode(body); err != nil {
+		var err error
+		if content, err = encode(body); err != nil {
 			return nil, fmt.Errorf("encode the request: %w", err)
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, address, &content)
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +237,15 @@ func (e endpoint) request(ctx context.Context, method, path string, query url.Va
 		}
 	}
 	return request, nil
+}
+
+// encode writes < > and & as they are: the server keeps JSON fields as they are sent, and bounds what it takes by its bytes.
+func encode(body any) ([]byte, error) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(body)
+	return content.Bytes(), err
 }
 
 // readAll reads an answer, and fails if it is larger than any real one.

@@ -110,10 +110,17 @@ func TestRequest(t *testing.T) {
 		},
 		"files": {
 			func(ctx context.Context, o *client.Organization) error {
-				_, err := o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"a.ts": new("1"), "b.ts": nil}})
+				_, err := o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"a&b.ts": new("<1>"), "b.ts": nil}})
 				return err
 			},
-			"PATCH /api/organizations/@current/pipeline_frontend_apps/42/update_source", `{"source":{"a.ts":"1","b.ts":null}}`,
+			"PATCH /api/organizations/@current/pipeline_frontend_apps/42/update_source", `{"source":{"a&b.ts":"<1>","b.ts":null}}`,
+		},
+		"an app with files": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.CreateApp(ctx, client.AppDraft{Source: client.Files{"a.svg": "<svg/>", "a.png": "\xff"}})
+				return err
+			},
+			"POST /api/organizations/@current/pipeline_frontend_apps", `{"source":{"a.png":{"base64":"/w=="},"a.svg":"<svg/>"}}`,
 		},
 		"id that is a path": {
 			func(ctx context.Context, o *client.Organization) error { return o.DeleteInvite(ctx, "a/b?c") },
@@ -153,6 +160,17 @@ func TestRequest(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestNamesOfFilesAreUTF8(t *testing.T) {
+	t.Parallel()
+	o := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })
+	if _, err := o.CreateApp(t.Context(), client.AppDraft{Source: client.Files{"a\xff.ts": ""}}); err == nil {
+		t.Error("created")
+	}
+	if _, err := o.UpdateSource(t.Context(), 42, client.SourcePatch{Source: client.FileEdits{"a\xff.ts": nil}}); err == nil {
+		t.Error("changed")
 	}
 }
 

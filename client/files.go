@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -40,16 +41,16 @@ func (f *Files) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}.
+// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}. Names must be UTF-8.
 func (f Files) MarshalJSON() ([]byte, error) {
 	contents := make(map[string]any, len(f))
 	for name, content := range f {
 		contents[name] = plain(content)
 	}
-	return json.Marshal(contents)
+	return encodeFiles(contents)
 }
 
-// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}.
+// MarshalJSON writes texts as they are, and other bytes as {"base64": "…"}. Names must be UTF-8.
 func (e FileEdits) MarshalJSON() ([]byte, error) {
 	contents := make(map[string]any, len(e))
 	for name, content := range e {
@@ -58,7 +59,17 @@ func (e FileEdits) MarshalJSON() ([]byte, error) {
 			contents[name] = plain(*content)
 		}
 	}
-	return json.Marshal(contents)
+	return encodeFiles(contents)
+}
+
+// encodeFiles refuses a name that JSON would change, maybe into that of another file.
+func encodeFiles(contents map[string]any) ([]byte, error) {
+	for name := range contents {
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("the name of a file is not UTF-8: %q", name)
+		}
+	}
+	return encode(contents)
 }
 
 // plain is what JSON has for a content.
