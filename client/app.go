@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -131,11 +132,11 @@ type AppFilter struct {
 	Search     string // part of the name or the description
 	PluginType string
 	IsGlobal   *bool
-	Update     string // available
-	State      string // disabled, broken, edited or failing
-	Site       int64  // on which they are placed
-	IDs        []int64
-	Ordering   string // name, created_at or updated_at, with - before it for the other way round; "": by id
+	Update     string  // available
+	State      string  // disabled, broken, edited or failing
+	Site       int64   // on which they are placed
+	IDs        []int64 // an empty list, which is not nil, is refused
+	Ordering   string  // name, created_at or updated_at, with - before it for the other way round; "": by id
 }
 
 func (f AppFilter) addTo(query url.Values) url.Values {
@@ -149,11 +150,12 @@ func (f AppFilter) addTo(query url.Values) url.Values {
 	if f.Site != 0 {
 		set(query, "site", strconv.FormatInt(f.Site, 10))
 	}
-	for i, id := range f.IDs {
-		if i > 0 {
-			query.Set("id", query.Get("id")+",")
+	if f.IDs != nil {
+		var ids []string
+		for _, id := range f.IDs {
+			ids = append(ids, strconv.FormatInt(id, 10))
 		}
-		query.Set("id", query.Get("id")+strconv.FormatInt(id, 10))
+		query.Set("id", strings.Join(ids, ","))
 	}
 	set(query, "ordering", f.Ordering)
 	return query

@@ -133,6 +133,27 @@ func TestRequest(t *testing.T) {
 			},
 			"GET /api/organizations/@current/pipeline_frontend_apps/activity?app=42&limit=5&offset=10&user=a%2Bb%40example.com", "",
 		},
+		"a list of ids": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.ListApps(ctx, client.AppFilter{IDs: []int64{7, 42}}, client.Range{})
+				return err
+			},
+			"GET /api/organizations/@current/pipeline_frontend_apps?id=7%2C42", "",
+		},
+		"no ids, which is not all": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.ListApps(ctx, client.AppFilter{IDs: []int64{}}, client.Range{})
+				return err
+			},
+			"GET /api/organizations/@current/pipeline_frontend_apps?id=", "",
+		},
+		"no status, which is not all": {
+			func(ctx context.Context, o *client.Organization) error {
+				_, err := o.ListInvites(ctx, client.InviteFilter{Status: []string{}}, client.Range{})
+				return err
+			},
+			"GET /api/organizations/@current/invites?status=", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,7 @@ type Delivery struct {
 
 // InviteFilter narrows a list of invites down; what is zero does not.
 type InviteFilter struct {
-	Status   []string // nil: pending and expired
+	Status   []string // nil: pending and expired; an empty list is refused
 	Delivery string
 	Search   string // part of the address or the first name
 	Level    Level
@@ -59,7 +59,9 @@ type InviteFilter struct {
 }
 
 func (f InviteFilter) addTo(query url.Values) url.Values {
-	set(query, "status", strings.Join(f.Status, ","))
+	if f.Status != nil {
+		query.Set("status", strings.Join(f.Status, ","))
+	}
 	set(query, "delivery", f.Delivery)
 	set(query, "search", f.Search)
 	if f.Level != 0 {
