@@ -35,13 +35,18 @@ each hundred all are invited, or none. With --partial those are who can be; what
 the command ends with 1.`
 }
 
-// batchSize is how many invites the API takes at once.
-const batchSize = 100
+const (
+	batchSize = 100 // invites that the API takes at once
+	maxKey    = 255 // bytes of an idempotency key
+)
 
 func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
 	people, err := c.read(in)
 	if err != nil {
 		return err
+	}
+	if n := len(c.batchKey(len(people.drafts) - 1)); n > maxKey { // the API would refuse it after the first hundred
+		return terminal.Misused(fmt.Errorf("--idempotency-key must be at most %d bytes long for so many invites", len(c.IdempotencyKey)-n+maxKey))
 	}
 	if c.Partial {
 		return c.partly(ctx, o, out, people)
@@ -81,12 +86,19 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 	return errors.Join(shown(out, made), refusedOrNil(refused))
 }
 
-// of gives each batch after the first an idempotency key of its own.
+// of gives each batch an idempotency key of its own: the first has the one that is given.
 func (c inviteBulk) of(o *client.Organization, before int) *client.Organization {
-	if c.IdempotencyKey == "" || before == 0 {
+	if c.IdempotencyKey == "" {
 		return o
 	}
-	return o.With(client.IdempotencyKey(fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)))
+	return o.With(client.IdempotencyKey(c.batchKey(before)))
+}
+
+func (c inviteBulk) batchKey(before int) string {
+	if before < batchSize {
+		return c.IdempotencyKey
+	}
+	return fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)
 }
 
 // shown shows the invites that were made: no table, if there are none.
