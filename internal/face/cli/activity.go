@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,7 +120,9 @@ func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilte
 
 // itemID returns the id of the thing that a person names, which is one of the scope.
 func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.Organization) (string, error) {
-	if _, err := uuid.Parse(c.Item); c.Item == "" || err == nil || patch.ID(c.Item) != 0 {
+	_, notUUID := uuid.Parse(c.Item)
+	numbered := slices.Contains([]string{"Plugin", "Site", "Webhook", "Key"}, c.Scope) // of these a UUID is a name
+	if c.Item == "" || patch.ID(c.Item) != 0 || notUUID == nil && !numbered {
 		return c.Item, nil
 	}
 	var id int64

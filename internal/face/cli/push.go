@@ -179,26 +179,21 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 	if id := patch.ID(c.App); id != 0 {
 		return id, nil
 	}
-	info, err := o.Get(ctx)
+	same, err := appsNamed(ctx, o, name)
 	if err != nil {
 		return 0, err
 	}
-	var same []client.App
-	for app, err := range o.AllApps(ctx, client.AppFilter{Search: searchable(name)}) {
-		if err != nil {
-			return 0, err
-		}
-		if app.Name == name && app.OrganizationID == info.ID {
-			same = append(same, app)
-		}
+	own, err := ownApps(ctx, o, same)
+	if err != nil {
+		return 0, err
 	}
-	switch len(same) {
+	switch len(own) {
 	case 0:
 		return 0, nil
 	case 1:
-		return same[0].ID, nil
+		return own[0].ID, nil
 	}
-	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(same), name)
+	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(own), name)
 }
 
 // readFolder returns the files that an app can have, by their names below the folder.

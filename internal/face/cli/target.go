@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,24 +47,31 @@ func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (
 	if id := patch.ID(name); id != 0 {
 		return id, nil
 	}
-	var ids []string
-	var id int64
+	var ids []int64
 	for item, err := range all {
 		if err != nil {
 			return 0, err
 		}
 		if f := is(item); f.name == name {
-			id = f.id
-			ids = append(ids, strconv.FormatInt(id, 10))
+			ids = append(ids, f.id)
 		}
+	}
+	return theOne(name, kind, ids)
+}
+
+// theOne returns the id of the only thing that has a name.
+func theOne(name, kind string, ids []int64) (int64, error) {
+	var texts []string
+	for _, id := range ids {
+		texts = append(texts, strconv.FormatInt(id, 10))
 	}
 	switch len(ids) {
 	case 0:
 		return 0, missing(kind, name)
 	case 1:
-		return id, nil
+		return ids[0], nil
 	}
-	return 0, fault.New(fault.Invalid, "There are %d %ss named %s: give the id of one, %s.", len(ids), kind, name, strings.Join(ids, " or "))
+	return 0, fault.New(fault.Invalid, "There are %d %ss named %s: give the id of one, %s.", len(ids), kind, name, strings.Join(texts, " or "))
 }
 
 func missing(kind string, id any) error {
@@ -86,8 +94,41 @@ func searchable(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxSearch)], "")
 }
 
+// appID returns the id of the app that a person names: of several, that of the organization's own.
 func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
-	return find(name, "app", o.AllApps(ctx, client.AppFilter{Search: searchable(name)}), func(a client.App) found { return found{a.ID, a.Name} })
+	if id := patch.ID(name); id != 0 {
+		return id, nil
+	}
+	same, err := appsNamed(ctx, o, name)
+	if len(same) > 1 {
+		var own []client.App
+		if own, err = ownApps(ctx, o, same); len(own) > 0 {
+			same = own
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return theOne(name, "app", idsOf(same))
+}
+
+// appsNamed are the apps with a name, also global ones of other organizations.
+func appsNamed(ctx context.Context, o *client.Organization, name string) ([]client.App, error) {
+	found, err := collect(o.AllApps(ctx, client.AppFilter{Search: searchable(name)}))
+	return slices.DeleteFunc(found, func(a client.App) bool { return a.Name != name }), err
+}
+
+// ownApps are those of apps that are the organization's.
+func ownApps(ctx context.Context, o *client.Organization, apps []client.App) ([]client.App, error) {
+	info, err := o.Get(ctx)
+	return slices.DeleteFunc(slices.Clone(apps), func(a client.App) bool { return a.OrganizationID != info.ID }), err
+}
+
+func idsOf(apps []client.App) (ids []int64) {
+	for _, a := range apps {
+		ids = append(ids, a.ID)
+	}
+	return ids
 }
 
 func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
