@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"foyer/client"
 	"foyer/internal/base/patch"
@@ -209,11 +210,8 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		case err != nil || name == ".":
 			return err
 		case isHidden(d.Name()):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
+			return leave(d)
+		case d.IsDir() && utf8.ValidString(name): // an fs.FS opens no others
 			return nil
 		}
 		content, why, err := readFile(root, name, d)
@@ -225,7 +223,7 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 		}
 		if why != "" {
 			fmt.Fprintf(to, "foyer: note: left out %s: %s\n", terminal.Printable(name), why)
-			return nil
+			return leave(d)
 		}
 		files[path.Clean(name)] = content
 		return nil
@@ -233,9 +231,19 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 	return files, err
 }
 
+// leave goes on behind a file, or a folder and all that is in it.
+func leave(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
 // readFile reads a file, unless there is a reason to leave it out.
 func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, err error) {
 	switch {
+	case !plugin.Takes(name, ""):
+		return "", "an app's file cannot have this name", nil
 	case !d.Type().IsRegular():
 		return "", "not a file", nil
 	case path.Ext(name) == ".map":
@@ -245,12 +253,8 @@ func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, e
 		return "", fmt.Sprintf("larger than %d MiB", plugin.MaxFileBytes>>20), err
 	}
 	read, err := root.ReadFile(filepath.FromSlash(name))
-	switch {
-	case err != nil || plugin.Takes(name, string(read)):
-	case plugin.Takes(name, ""):
+	if err == nil && !plugin.Takes(name, string(read)) {
 		why = "neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2)"
-	default:
-		why = "an app's file cannot have this name"
 	}
 	return string(read), why, err
 }

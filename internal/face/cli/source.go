@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,17 +117,28 @@ func isHidden(name string) bool {
 // changed lists the files that the folder does not have as they are, and asks before some are lost.
 func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, error) {
 	names, replaced := []string{}, 0
-	for name, text := range files {
-		content, err := root.ReadFile(filepath.FromSlash(name))
-		if err == nil && string(content) == text {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		file := filepath.FromSlash(name)
+		info, err := root.Lstat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			names = append(names, name)
 			continue
 		}
-		if err == nil {
+		if err == nil && !info.Mode().IsRegular() { // through a link another file would be written
+			err = fmt.Errorf("%s is in the way, which is no file: nothing is written", terminal.Printable(name))
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := root.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if string(content) != files[name] {
+			names = append(names, name)
 			replaced++
 		}
-		names = append(names, name)
 	}
-	slices.Sort(names)
 	if replaced == 0 {
 		return names, nil
 	}
