@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,7 +60,12 @@ type appDiff struct {
 	Against int64 `placeholder:"N" help:"The number of the version to compare it with, if not the one before."`
 }
 
+var errNoTable = terminal.Misused(errors.New("what files differ in is no table: leave -o csv out, or give --json"))
+
 func (c appDiff) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	if out.Format == terminal.CSV {
+		return errNoTable
+	}
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
 		return err
@@ -96,6 +102,9 @@ func showDiffs(out *terminal.Output, files []client.FileDiff) error {
 type appReview struct{ move }
 
 func (c appReview) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	if out.Format == terminal.CSV {
+		return errNoTable
+	}
 	id, err := appID(ctx, o, c.App)
 	if err != nil {
 		return err

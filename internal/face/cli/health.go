@@ -26,8 +26,8 @@ var pageErrors = terminal.View[client.PageError]{
 
 type appHealth struct {
 	anApp
-	Site  string        `placeholder:"ID" help:"The id or name of a site, to see what its pages reported alone."`
-	Since time.Duration `default:"24h" help:"How far back, 90 days (2160h) at most."`
+	Site  string            `placeholder:"ID" help:"The id or name of a site, to see what its pages reported alone."`
+	Since terminal.Lifetime `default:"24h" placeholder:"D" help:"How far back, like 30d or 24h: 90d at most."`
 }
 
 func (c appHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -41,7 +41,7 @@ func (c appHealth) Run(ctx context.Context, o *client.Organization, out *termina
 			return err
 		}
 	}
-	since := time.Now().Add(-c.Since) //nolint:forbidigo // the server takes any time
+	since := time.Now().Add(-time.Duration(c.Since)) //nolint:forbidigo // the server takes any time
 	h, err := o.GetHealth(ctx, id, site, since)
 	if err != nil {
 		return orMissing(err, "app", c.App)
@@ -49,7 +49,7 @@ func (c appHealth) Run(ctx context.Context, o *client.Organization, out *termina
 	if out.Format == terminal.JSON {
 		return out.Say(h, "")
 	}
-	if err := versionHealth.All(out, h.Versions); err != nil || len(h.Errors) == 0 {
+	if err := versionHealth.All(out, h.Versions); err != nil || len(h.Errors) == 0 || out.Format == terminal.CSV {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -69,7 +69,7 @@ var appsHealth = terminal.View[client.AppHealth]{
 
 type siteHealth struct {
 	aSite
-	Since time.Duration `default:"24h" help:"How far back, 90 days (2160h) at most."`
+	Since terminal.Lifetime `default:"24h" placeholder:"D" help:"How far back, like 30d or 24h: 90d at most."`
 }
 
 func (c siteHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
@@ -77,7 +77,7 @@ func (c siteHealth) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
-	since := time.Now().Add(-c.Since) //nolint:forbidigo // the server takes any time
+	since := time.Now().Add(-time.Duration(c.Since)) //nolint:forbidigo // the server takes any time
 	all, err := collect(o.AllHealth(ctx, id, since))
 	if err != nil {
 		return orMissing(err, "site", c.Site)

@@ -181,7 +181,7 @@ func values(pairs []string) (map[string]json.RawMessage, error) {
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, fault.Field(fault.Invalid, "config", "%q has no =: give KEY=VALUE.", pair)
+			return nil, terminal.Misused(fault.Field(fault.Invalid, "config", "%q has no =: give KEY=VALUE.", pair))
 		}
 		value := json.RawMessage(strings.TrimSpace(text))
 		if !json.Valid(value) {

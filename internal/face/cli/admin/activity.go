@@ -43,7 +43,7 @@ func (Activity) Help() string {
 
 type activityList struct {
 	where
-	Scope  string `enum:"Plugin,Site,OrganizationInvite,OrganizationMembership,Key,Organization,Session,Webhook," default:"" placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
+	Scope  string `enum:",Plugin,Site,OrganizationInvite,OrganizationMembership,Key,Organization,Session,Webhook" default:"" placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
 	Item   string `placeholder:"ID" help:"Only changes of the thing with this id."`
 	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
 	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`

@@ -46,7 +46,7 @@ type keyCreate struct {
 func (c keyCreate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
 	scope, err := access.ParseScopes(c.Scope)
 	if err != nil {
-		return err
+		return terminal.Misused(err)
 	}
 	user, err := d.Organizations.UserByEmail(ctx, c.Email)
 	if err != nil {
