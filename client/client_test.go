@@ -175,7 +175,7 @@ func TestRequest(t *testing.T) {
 					w.WriteHeader(http.StatusNoContent)
 					return
 				}
-				io.WriteString(w, appJSON)
+				io.WriteString(w, strings.Replace(appJSON, "{", `{"results":[],`, 1)) // an app, and a page
 			})
 			if err := test.call(t.Context(), o); err != nil {
 				t.Error(err)

@@ -239,19 +239,25 @@ func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptCha
 
 var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another url by now; try again.")
 
-// move takes a plugin to the target, all at once; asked is it as it was when its upstream was asked.
-func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
+// lockToMove locks a plugin that is to be moved, if it still comes from where it was asked for, or goes elsewhere.
+func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target) (Plugin, error) {
 	if to.fetched != nil {
 		if err := lockContents(ctx, tx); err != nil { // to which it adds some
 			return Plugin{}, err
 		}
 	}
 	p, err := s.own(ctx, tx, c, asked.ID, tx.ForUpdate)
+	if err == nil && m.place == nil && p.URL != asked.URL {
+		return Plugin{}, errMoved
+	}
+	return p, err
+}
+
+// move takes a plugin to the target, all at once; asked is it as it was when its upstream was asked.
+func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plugin, m Move, to target, latest latestTag) (Plugin, error) {
+	p, err := s.lockToMove(ctx, tx, c, asked, m, to)
 	if err != nil {
 		return Plugin{}, err
-	}
-	if m.place == nil && p.URL != asked.URL {
-		return Plugin{}, errMoved
 	}
 	if c, err = access.Confirm(ctx, tx, c, s.DB.Now(), MayManage); err != nil {
 		return Plugin{}, err
