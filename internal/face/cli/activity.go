@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -200,11 +198,8 @@ func passes(err error) bool {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Status >= http.StatusInternalServerError || refused.Type == "server_error" || client.IsThrottled(err)
 	}
-	if _, unwritten := errors.AsType[*fs.PathError](err); unwritten { // its cause is a net.Error, too
-		return false
-	}
-	_, broken := errors.AsType[net.Error](err)
-	return broken || errors.Is(err, io.ErrUnexpectedEOF)
+	_, unwritten := errors.AsType[*fs.PathError](err)
+	return !unwritten
 }
 
 // showLine shows an entry in a line, without knowing how wide others will be.

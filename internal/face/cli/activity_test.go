@@ -2,9 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"foyer/client"
+	"foyer/internal/face/cli/terminal"
 )
 
 // verify exits with 1 and names the first entry that is not there.
@@ -33,6 +40,40 @@ func TestActivityVerify(t *testing.T) {
 		code := Run(t.Context(), strings.Fields(c.line), environ, strings.NewReader(""), &out, &complaints)
 		if code != c.code || !strings.Contains(out.String(), c.says) || !strings.Contains(complaints.String(), c.complain) {
 			t.Errorf("%s: %d, %s%s", c.line, code, &out, &complaints)
+		}
+	}
+}
+
+// A stream that breaks is asked for again, over HTTP/2 too; an output that is gone ends it.
+func TestBrokenStreamPasses(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("asked over %s", r.Proto)
+		}
+		_, _ = io.WriteString(w, `{"number":1}`+"\n"+`{"number":`)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, "", client.WithHTTPClient(server.Client()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for out, want := range map[io.Writer]struct {
+		last   int64
+		passes bool
+	}{io.Discard: {1, true}, full: {0, false}} {
+		last, err := showAfter(t.Context(), c.Organization(client.Current), client.AuditFilter{}, terminal.NewOutput(out, terminal.Table, true))
+		if last != want.last || err == nil || passes(err) != want.passes {
+			t.Errorf("%T: %d, %v", out, last, err)
 		}
 	}
 }

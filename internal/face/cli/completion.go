@@ -38,12 +38,22 @@ complete -F _foyer foyer
 _foyer() {
 	local -a found
 	found=("${(@f)$(foyer __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-	[[ -n $found[1] ]] && compadd -S '' -- ${(M)found:#*=} && return
-	[[ -n $found[1] ]] && compadd -- $found || _files
+	[[ -z $found[1] ]] && { _files; return }
+	compadd -S '' -- ${(M)found:#*=}
+	compadd -- ${found:#*=}
 }
 compdef _foyer foyer
 `,
-	"fish": `complete -c foyer -f -a '(set -l words (commandline -opc) (commandline -ct); foyer __complete $words[2..-1] 2>/dev/null)'
+	"fish": `function __foyer
+	set -l words (commandline -opc) (commandline -ct)
+	set -l found (foyer __complete $words[2..-1] 2>/dev/null)
+	if set -q found[1]
+		printf '%s\n' $found
+	else
+		__fish_complete_path $words[-1]
+	end
+end
+complete -c foyer -f -a '(__foyer)'
 `,
 }
 
