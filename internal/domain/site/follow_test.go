@@ -271,7 +271,7 @@ func TestNoBundle(t *testing.T) {
 	})
 }
 
-// An app is unused while it is on no enabled placement: on a site of its own organization or, if it is shared, on any.
+// An app is unused while it is on no enabled placement, of whichever organization.
 func TestUnused(t *testing.T) {
 	each(t, func(r rig) {
 		own, others := r.site(r.caller, "shop"), r.site(r.other, "shop")
@@ -294,6 +294,9 @@ func TestUnused(t *testing.T) {
 		wants("placed by another organization", idle.ID)
 		r.change(r.caller, own, p, PlacementDraft{Enabled: patch.Of(true)})
 		wants("placed by both", idle.ID)
+		r.change(r.caller, own, p, PlacementDraft{Enabled: patch.Of(false)})
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(false)})
+		wants("still placed where it is no longer shared", idle.ID)
 	})
 }
 

@@ -23,9 +23,9 @@ const selectPlacements = `SELECT ` + placementColumns + ` FROM placements p JOIN
 
 func insertPlacement(ctx context.Context, tx *db.Tx, p Placement) error {
 	return db.Exec(ctx, tx, `
-		INSERT INTO placements (site_id, app_id, organization_id, enabled, position, version, running, kept, held, paths, config, config_size,
-			site_values, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		INSERT INTO placements (site_id, app_id, organization_id, app_owner, enabled, position, version, running, kept, held, paths, config,
+			config_size, site_values, created_at, updated_at)
+		VALUES ($1, $2, $3, COALESCE((SELECT organization_id FROM plugins WHERE id = $2), ''), $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		p.SiteID, p.AppID, p.OrganizationID, p.Enabled, p.Position, p.Version, p.Running, p.kept, p.Held, list(p.Paths), p.Config, p.bytes(),
 		p.Values, p.CreatedAt, p.UpdatedAt)
 }

@@ -302,6 +302,7 @@ CREATE TABLE placements (
 	site_id         BIGINT NOT NULL REFERENCES sites (id) ON DELETE CASCADE,
 	app_id          BIGINT NOT NULL,
 	organization_id TEXT NOT NULL, -- the site's
+	app_owner       TEXT NOT NULL, -- the app's organization; '': the app is gone
 	enabled         BOOLEAN NOT NULL,
 	position        BIGINT NOT NULL,
 	version         BIGINT NOT NULL, -- 0: follows the app
@@ -317,6 +318,7 @@ CREATE TABLE placements (
 	PRIMARY KEY (site_id, app_id)
 );
 CREATE INDEX placements_app ON placements (app_id, site_id);
+CREATE INDEX placements_owner ON placements (app_owner, app_id) WHERE enabled;
 
 CREATE TABLE site_revisions (
 	site_id    BIGINT NOT NULL REFERENCES sites (id) ON DELETE CASCADE,
