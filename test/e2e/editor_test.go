@@ -215,7 +215,7 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	delete(s, "BASE_URL")
 	i := launch(t, s)
 	key := s["BOOTSTRAP_KEY"]
-	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n"}}`, 201)
+	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","old.ts":"export const b = 1\n"}}`, 201)
 	c, err := client.New(i.url, key)
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +235,10 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	look(ctx, t, "message-kept", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`"Why"`, message))
 	look(ctx, t, "message-saved", "site.ts", press("Save"), waitFor(".flash"), becomes(`""`, message))
 	look(ctx, t, "message-no-more", "site.ts", to(page), becomes(`""`, message))
+	look(ctx, t, "message-of-a-deletion", "old.ts", to(strings.Replace(page, "site.ts", "old.ts", 1)), becomes(`"export const b = 1"`, editorText),
+		chromedp.SendKeys(chromedp.CSS("#message"), "Remove what is old"), chromedp.Click(`input[name=delete]`))
+	look(ctx, t, "message-deleted", "Banner", press("Save"), waitFor(".flash"))
+	look(ctx, t, "message-after-a-deletion", "site.ts", to(page), becomes(`"export const a = 2"`, editorText), becomes(`""`, message))
 }
 
 // What somebody left in the editor waits for them: whoever signs in after them in the tab has what is saved.

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -120,7 +121,7 @@ func findInvites(v *visit, q string) (Group, error) {
 // findKeys finds those whose names have a text in them, or that begin so: among all that admins see, or one's own. The
 // API does not search them, and a page asks it four times at most.
 func findKeys(v *visit, q string) (Group, error) {
-	g, p, folded := Group{Kind: "Keys"}, page.Page{Limit: page.MaxLimit}, plaintext.Fold(q)
+	g, all, folded := Group{Kind: "Keys"}, page.Page{Limit: math.MaxInt32}, plaintext.Fold(q)
 	add := func(key access.Key, note, path string) {
 		if !strings.HasPrefix(key.Prefix, q) && !strings.Contains(plaintext.Fold(key.Name), folded) {
 			return
@@ -129,24 +130,20 @@ func findKeys(v *visit, q string) (Group, error) {
 			g.Found = append(g.Found, Found{cmp.Or(line(key.Name), key.Prefix), strings.TrimSpace(key.Prefix + "… " + note), path})
 		}
 	}
-	if !offer(v.caller).SeeKeys {
-		g.All = v.console.root() + "/keys" + v.navigation().In
-		found, err := v.console.Keys.Own(v.ctx(), v.caller, p) // they may be a hundred
-		for _, key := range found.Items {
-			add(key, "", g.All)
-		}
-		return g, err
-	}
-	g.All = v.home + "/keys"
-	for {
-		found, err := v.console.Keys.OfMembers(v.ctx(), v.caller, p)
+	if offer(v.caller).SeeKeys {
+		g.All = v.home + "/keys"
+		found, err := v.console.Keys.OfMembers(v.ctx(), v.caller, all)
 		for _, key := range found.Items {
 			add(key.Key, plaintext.Address(key.UserEmail), g.All)
 		}
-		if p.Offset += p.Limit; err != nil || p.Beyond(found.Count) {
-			return g, err
-		}
+		return g, err
 	}
+	g.All = v.console.root() + "/keys" + v.navigation().In
+	found, err := v.console.Keys.Own(v.ctx(), v.caller, all)
+	for _, key := range found.Items {
+		add(key, "", g.All)
+	}
+	return g, err
 }
 
 // pages are those of the console, by what people call them.

@@ -77,7 +77,7 @@ func TestSeal(t *testing.T) {
 	for name, open := range map[string]func() (upstream.Remote, error){
 		"another place":  func() (upstream.Remote, error) { return upstream.Unseal(box, "https://evil.example/a", sealed) },
 		"another secret": func() (upstream.Remote, error) { return upstream.Unseal(other, r.URL, sealed) },
-		"altered":        func() (upstream.Remote, error) { return upstream.Unseal(box, r.URL, "A"+sealed[1:len(sealed)-1]+"A") },
+		"altered":        func() (upstream.Remote, error) { return upstream.Unseal(box, r.URL, sealed[1:]+sealed[:1]) },
 		"no base64":      func() (upstream.Remote, error) { return upstream.Unseal(box, r.URL, "!") },
 	} {
 		if _, err := open(); err == nil {

@@ -101,15 +101,18 @@ function dropSaved() {
   if (name && tree?.querySelector(`a[data-file="${CSS.escape(name)}"]`)) sessionStorage.removeItem(keyOf(''))
 }
 
-// So is the message of the version to be, which is saved once the page says what was done.
+// So is the message of the version to be, which is saved once the page says what was done. Who deletes all that is open
+// comes to another page.
 function keepMessage(field: HTMLInputElement) {
   const key = `foyer-message ${form!.dataset.person} ${location.pathname}`
-  try {
-    if (document.querySelector('.flash')) sessionStorage.removeItem(key)
-    field.value ||= sessionStorage.getItem(key) ?? ''
-  } catch { /* none is given */ }
-  field.addEventListener('input', () => {
-    try { sessionStorage.setItem(key, field.value) } catch { /* there is no room, or none is given */ }
+  const store = (text: string) => {
+    try { sessionStorage.setItem(key, text) } catch { /* there is no room, or none is given */ }
+  }
+  if (document.querySelector('.flash')) store('')
+  try { field.value ||= sessionStorage.getItem(key) ?? '' } catch { /* none is given */ }
+  field.addEventListener('input', () => store(field.value))
+  form!.addEventListener('submit', () => {
+    if (files().every(file => file.querySelector<HTMLInputElement>('[name=delete]')?.checked)) store('')
   })
 }
 
