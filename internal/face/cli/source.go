@@ -118,19 +118,15 @@ func isHidden(name string) bool {
 func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, error) {
 	names, replaced := []string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		file := filepath.FromSlash(name)
-		info, err := root.Lstat(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			names = append(names, name)
-			continue
-		}
-		if err == nil && !info.Mode().IsRegular() { // through a link another file would be written
-			err = fmt.Errorf("%s is in the way, which is no file: nothing is written", terminal.Printable(name))
-		}
+		there, err := isThere(root, name)
 		if err != nil {
 			return nil, err
 		}
-		content, err := root.ReadFile(file)
+		if !there {
+			names = append(names, name)
+			continue
+		}
+		content, err := root.ReadFile(filepath.FromSlash(name))
 		if err != nil {
 			return nil, err
 		}
@@ -143,4 +139,25 @@ func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, er
 		return names, nil
 	}
 	return names, in.Confirm("%s", fmt.Sprintf("Replace %d files that are different?", replaced))
+}
+
+// isThere reports whether the folder has a file. Through a link, also one in place of a folder, another would be written.
+func isThere(root *os.Root, name string) (bool, error) {
+	for at, c := range name + "/" {
+		if c != '/' {
+			continue
+		}
+		info, err := root.Lstat(filepath.FromSlash(name[:at]))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		case at < len(name) && !info.IsDir():
+			return false, fmt.Errorf("%s is in the way, which is no folder: nothing is written", terminal.Printable(name[:at]))
+		case at == len(name) && !info.Mode().IsRegular():
+			return false, fmt.Errorf("%s is in the way, which is no file: nothing is written", terminal.Printable(name))
+		}
+	}
+	return true, nil
 }
