@@ -111,9 +111,7 @@ func (f File) change(change func(map[string]Profile)) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, locked.Close()) }() // which unlocks it
-	if err := lock(locked); err != nil {
-		return fmt.Errorf("lock %s: %w", folder, err)
-	}
+	lock(locked)
 	all, err := f.read()
 	if err != nil {
 		return err
