@@ -147,9 +147,9 @@ func (f File) write(all map[string]Profile) error {
 	if err != nil {
 		return err
 	}
-	file := string(f)
-	if at, err := filepath.EvalSymlinks(file); err == nil { // else it is not there yet
-		file = at
+	file, err := f.target()
+	if err != nil {
+		return err
 	}
 	made, err := os.CreateTemp(filepath.Dir(file), "profiles-*") // with mode 0600
 	if err != nil {
@@ -163,4 +163,23 @@ func (f File) write(all map[string]Profile) error {
 		return errors.Join(err, os.Remove(made.Name()))
 	}
 	return nil
+}
+
+// target is the file itself, or what a link leads to, which need not be there yet.
+func (f File) target() (string, error) {
+	if file, err := filepath.EvalSymlinks(string(f)); err == nil {
+		return file, nil
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(string(f)))
+	if err != nil {
+		return "", err
+	}
+	to, _ := os.Readlink(string(f))
+	switch {
+	case to == "": // nothing is there
+		return string(f), nil
+	case filepath.IsAbs(to):
+		return to, nil
+	}
+	return filepath.Join(folder, to), nil
 }

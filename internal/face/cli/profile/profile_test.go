@@ -114,3 +114,32 @@ func TestProfilesAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// The file that a link names is made by the first login, and the link stays.
+func TestLinkToNoFileYet(t *testing.T) {
+	t.Parallel()
+	home, kept := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(kept, "foyer"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(kept, "foyer"), filepath.Join(home, "foyer")); err != nil {
+		t.Fatal(err)
+	}
+	file := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	absolute := filepath.Join(kept, "absolute.json")
+	for to, linked := range map[string]string{absolute: absolute, "../relative.json": filepath.Join(kept, "relative.json")} {
+		if err := os.Symlink(to, string(file)); err != nil {
+			t.Fatal(err)
+		}
+		want := profile.Profile{URL: "https://one.example", Key: to}
+		if err := file.Put("", want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := profile.File(linked).Of(want.URL); err != nil || got != want {
+			t.Errorf("%s has %+v, %v", linked, got, err)
+		}
+		if err := os.Remove(string(file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
