@@ -69,7 +69,7 @@ const description = `Foyer keeps an organization's frontend apps, its sites and 
 To try it, run "foyer serve" with no setting at all. "foyer login URL" keeps the address of a server and a key; the other
 commands then work there. --url or FOYER_URL with FOYER_KEY name another. "foyer admin" has the commands of operators, which
 work on the database, even while servers run. The exit status is 0, 2 if the command line or a setting is refused before
-anything is done, 1 if a command fails later.`
+anything is done, 1 if a command fails later; what a signal interrupts dies of it.`
 
 // under has commands below a noun, and the flags that all of them take.
 type under[Flags, Commands any] struct {
