@@ -180,6 +180,14 @@ func isForeign(text []byte, answer reflect.Value) bool {
 	})
 }
 
+// orForeign is for answers that show a secret: without it, they are of another server.
+func orForeign(err error, secret string) error {
+	if err == nil && secret == "" {
+		return errors.New(notFoyer)
+	}
+	return err
+}
+
 // do sends a request. A redirect is not foyer's, and an error.
 func (c *Client) do(request *http.Request) (*http.Response, error) {
 	response, err := c.http.Do(request)

@@ -389,6 +389,26 @@ func TestNothingIsDeletedByAnotherServer(t *testing.T) {
 	}
 }
 
+// An object of another server shows no secret to keep.
+func TestNoSecretIsShownByAnotherServer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(answer(201, `{"id":7,"name":"x"}`))
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, "foy_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Organization(client.Current)
+	_, key := c.CreateKey(t.Context(), client.KeyDraft{})
+	_, created := o.CreateWebhook(t.Context(), client.WebhookPatch{})
+	_, rotated := o.RotateWebhook(t.Context(), 7)
+	for _, err := range []error{key, created, rotated} {
+		if err == nil || err.Error() != "the server does not answer as a foyer server" {
+			t.Error(err)
+		}
+	}
+}
+
 // JSON of another server does not mean that something was made, or that there is nothing.
 func TestNothingIsMadeByAnotherServer(t *testing.T) {
 	t.Parallel()

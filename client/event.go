@@ -98,7 +98,8 @@ func (o *Organization) AllWebhooks(ctx context.Context) iter.Seq2[Webhook, error
 
 // CreateWebhook has events sent to a url; it needs a URL and Events.
 func (o *Organization) CreateWebhook(ctx context.Context, draft WebhookPatch) (Webhook, error) {
-	return ask[Webhook](ctx, o.at, http.MethodPost, webhooks, nil, draft)
+	made, err := ask[Webhook](ctx, o.at, http.MethodPost, webhooks, nil, draft)
+	return made, orForeign(err, made.Secret)
 }
 
 // GetWebhook reads a webhook.
@@ -123,7 +124,8 @@ func (o *Organization) TestWebhook(ctx context.Context, id int64) (Webhook, erro
 
 // RotateWebhook gives a webhook a new secret. The old one signs too for 24 hours.
 func (o *Organization) RotateWebhook(ctx context.Context, id int64) (Webhook, error) {
-	return ask[Webhook](ctx, o.at, http.MethodPost, webhookPath(id)+"/rotate", nil, nil)
+	rotated, err := ask[Webhook](ctx, o.at, http.MethodPost, webhookPath(id)+"/rotate", nil, nil)
+	return rotated, orForeign(err, rotated.Secret)
 }
 
 // ListDeliveries reads one page of what was sent to a webhook, the newest first.

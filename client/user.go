@@ -193,7 +193,8 @@ func (c *Client) AllKeys(ctx context.Context) iter.Seq2[Key, error] {
 
 // CreateKey makes a key that can do no more, and lives no longer, than this one.
 func (c *Client) CreateKey(ctx context.Context, draft KeyDraft) (NewKey, error) {
-	return ask[NewKey](ctx, c.at(keys), http.MethodPost, "", nil, draft)
+	made, err := ask[NewKey](ctx, c.at(keys), http.MethodPost, "", nil, draft)
+	return made, orForeign(err, made.APIKey)
 }
 
 // DeleteKey revokes one of one's keys.
