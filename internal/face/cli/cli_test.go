@@ -116,6 +116,22 @@ func TestKeyIsSentToItsServerAlone(t *testing.T) {
 	}
 }
 
+func TestOtherHost(t *testing.T) {
+	t.Parallel()
+	const known = "https://foyer.example"
+	for given, want := range map[string]bool{
+		"https://foyer.example:443/": false, "HTTPS://FOYER.example:443": false, "http://foyer.example:80": false, "https://foyer.example:80": true,
+		"https://foyer.example:8443": true, "https://shop.example:443": true, "foyer.example": false,
+	} {
+		if got := otherHost(given, known); got != want {
+			t.Errorf("%s: %t", given, got)
+		}
+		if got := otherHost(given, known+":443"); got != want {
+			t.Errorf("%s, the port is known: %t", given, got)
+		}
+	}
+}
+
 func TestArgumentsMustBeUTF8(t *testing.T) {
 	t.Parallel()
 	if code, _, complaints := call(t, "organization", "create", "--name=\xff"); code != Misused || !strings.Contains(complaints, "UTF-8") {

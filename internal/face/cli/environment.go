@@ -189,7 +189,12 @@ func otherHost(given, known string) bool {
 		return false
 	}
 	from, err := url.Parse(known)
-	return err != nil || !strings.EqualFold(to.Host, from.Host)
+	return err != nil || !strings.EqualFold(hostOf(to), hostOf(from))
+}
+
+// hostOf is the host and the port of a url, but for the port that its scheme has anyway.
+func hostOf(u *url.URL) string {
+	return strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 }
 
 // namesServer is what the url of the server comes from.
