@@ -121,7 +121,7 @@ func same(files []File, texts map[string]string) bool {
 	})
 }
 
-// DeclaredName is what the text of a plugin.json calls the app; "": nothing, or it is refused.
+// DeclaredName is what the text of a plugin.json calls the app; "": nothing. It may be too long for a name.
 func DeclaredName(manifest string) string {
 	m, _ := readManifest(manifest, "")
 	return m.Name

@@ -338,7 +338,7 @@ func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int6
 }
 
 // owned returns a plugin of the caller's organization: a global one of another can be seen, but not changed. The
-// organization's name is read with it, since events keep that.
+// organization's name is read with it, since events keep that: on PostgreSQL, as it was before a wait for the lock.
 func (s Service) owned(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, err := find(ctx, q, access.Organization{ID: c.Organization.ID}, id, lock)
 	if err != nil {
