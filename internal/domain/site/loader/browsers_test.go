@@ -257,10 +257,11 @@ const shell = `<!doctype html>
 		}
 	}
 	const bar = () => [...document.querySelectorAll("body > div")].map((div) => div.textContent).join()
+	const raw = function (key) { return this[key] } // whatever toJSON the page has
 	const server = (what) => fetch("/do?page=" + id + "&what=" + what)
 	const report = (value) => {
 		const { site, revision, apps, others } = window.foyer || {}
-		return fetch("/report", { method: "POST", body: JSON.stringify({ value, log, errors: seen, violations, foyer: { site, revision, apps, others } }) })
+		return fetch("/report", { method: "POST", body: JSON.stringify({ value, log, errors: seen, violations, foyer: { site, revision, apps, others } }, raw) })
 	}
 	%s
 </script>

@@ -87,8 +87,9 @@ function matches(glob: string, path: string): boolean {
 }
 
 function isHere({ paths }: App): boolean {
-	const others = !paths.length || paths[0][0] === "!"; // whether it runs where no glob matches
-	return paths.reduce((here, glob) => (matches(glob.replace(/^!/, ""), location.pathname) ? glob[0] !== "!" : here), others);
+	let here = !paths.length || paths[0][0] === "!"; // whether it runs where no glob matches
+	for (const glob of paths) if (matches(glob.replace(/^!/, ""), location.pathname)) here = glob[0] !== "!";
+	return here;
 }
 
 // The apps
@@ -223,10 +224,9 @@ let preview = "", bar: HTMLElement | undefined;
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
-	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location.href + JSON.stringify(performance.getEntriesByType("navigation"))) || [];
+	const [, token] = /[?&]foyer_preview=([\w-]*)/.exec(location.href + " " + performance.getEntriesByType("navigation").map(({ name }) => name)) || [];
 	preview = stored("sessionStorage", token) || token || "";
-	const address = location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark);
-	if (token) history.replaceState(history.state, "", address);
+	if (token) history.replaceState(history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }
 
 function showBar() {

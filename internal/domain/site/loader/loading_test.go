@@ -46,7 +46,7 @@ var tests = []struct {
 	{"WrongManifests", testWrongManifests},
 	{"WrongStorage", testWrongStorage},
 	{"FullStorage", testFullStorage},
-	{"ToJSON", testToJSON},
+	{"PrototypeJS", testPrototypeJS},
 	{"Sandbox", testSandbox},
 
 	{"SixApps", testSixApps},
@@ -252,26 +252,38 @@ func testFullStorage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page may have methods that JSON.stringify calls, as Prototype.js before 1.7 gives to texts, numbers and arrays.
-func testToJSON(t *testing.T, b *browser) {
-	f := newFoyer(t)
-	f.publish(7, f.logging(1, "one"))
-	p := page{
-		before: `
-			const kinds = [String, Number, Array].map((kind) => kind.prototype)
-			kinds[0].toJSON = function () { return '"' + this + '"' }
-			kinds[1].toJSON = function () { return String(this) }
-			kinds[2].toJSON = function () { return "[" + this.map((value) => JSON.stringify(value)).join(", ") + "]" }`,
-		script: `await ready; kinds.forEach((kind) => delete kind.toJSON)`,
+// What Prototype.js 1.6 puts in the place of what browsers have, or what JSON.stringify calls.
+const prototypeJS = `
+	for (const name of ["every", "some", "map", "filter", "find"]) {
+		const own = Array.prototype[name]
+		Array.prototype[name] = function (f) { return own.call(this, (value, i) => f(value, i)) }
 	}
-	want(t, "log", []string{"one"}, b.open(t, f, p).Log)
+	Object.assign(Array.prototype, {
+		entries() { return this.slice() },
+		reduce() { return this.length > 1 ? this : this[0] },
+		toJSON() { return "[" + this.map((value) => typeof value === "object" ? String(value) : JSON.stringify(value)).join(", ") + "]" },
+	})
+	Array.from = (list) => list.slice()
+	Object.keys = (object) => { const keys = []; for (const key in object) keys.push(key); return keys }
+	String.prototype.toJSON = function () { return '"' + this + '"' }
+	Number.prototype.toJSON = function () { return String(this) }`
+
+func testPrototypeJS(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	at := func(a app, paths ...string) app {
+		a.Paths = paths
+		return a
+	}
+	f.publish(7, f.logging(1, "one"), at(f.logging(2, "two"), "!/"), at(f.logging(3, "three"), "/**", "!/"), at(f.logging(4, "four"), "!/shop", "!/blog"))
+	p := page{before: prototypeJS, script: "await ready"}
+	want(t, "log", []string{"one", "four"}, b.open(t, f, p).Log)
 	told, body := f.beacon(t)
-	if told.Revision != 7 || len(told.Apps) != 1 || told.Apps[0].State != "running" {
+	if told.Revision != 7 || len(told.Apps) != 2 || told.Apps[0].State != "running" {
 		t.Errorf("beacon: %s", body)
 	}
 	f.answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	got := b.open(t, f, p)
-	want(t, "log without a server", []string{"one"}, got.Log)
+	want(t, "log without a server", []string{"one", "four"}, got.Log)
 	clean(t, got)
 }
 

@@ -108,13 +108,16 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	f.publish(1, f.logging(1, "one"))
 	g.publish(1, g.logging(2, "two"))
 	g.preview("abc", g.document(1, g.app(3, "tried", `export function inject() { log.push("tried " + location.search.includes("preview")) }`)))
-	got := b.open(t, f, page{
-		query: "&foyer_preview=abc", element: strings.ReplaceAll(f.element()+g.element(), "async ", ""), script: "await until(() => log.length > 1); return bar()",
-	})
-	slices.Sort(got.Log)
-	want(t, "log", []string{"one", "tried false"}, got.Log)
-	want(t, "bar", any("foyer preview End it"), got.Value)
-	clean(t, got)
+	for _, before := range []string{"", prototypeJS} {
+		got := b.open(t, f, page{
+			before: "sessionStorage.clear()\n" + before, query: "&foyer_preview=abc", element: strings.ReplaceAll(f.element()+g.element(), "async ", ""),
+			script: "await until(() => log.length > 1); return bar()",
+		})
+		slices.Sort(got.Log)
+		want(t, "log", []string{"one", "tried false"}, got.Log)
+		want(t, "bar", any("foyer preview End it"), got.Value)
+		clean(t, got)
+	}
 }
 
 // Each preview is taken out of the query; what only looks like one, or is in the fragment, is none.
