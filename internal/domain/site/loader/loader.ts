@@ -266,12 +266,12 @@ function watch() {
 
 async function main() {
 	if (!enter()) return;
+	if ((document as any).prerendering) await event("prerenderingchange"); // nobody may ever see this page; what it stores now is lost
 	try {
 		takePreview();
 		const was = JSON.parse(stored("localStorage"));
 		if (check(was.manifest)) kept = was;
 	} catch {}
-	if ((document as any).prerendering) await event("prerenderingchange"); // nobody may ever see this page
 	began = Date.now();
 	watch();
 	const manifest = await latest();

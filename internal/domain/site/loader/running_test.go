@@ -282,10 +282,28 @@ func testEarlyInThePage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// A page that a browser makes ahead of time asks for nothing until somebody goes there, which may be never.
+// A page that a browser makes ahead of time asks for nothing until somebody goes there, which may be never. What it
+// stores before is lost.
 func testPrerendered(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
+	got := b.prerender(t, f, "")
+	want(t, "log", "one", got.Log[len(got.Log)-1])
+	want(t, "asked while nobody saw it", false, slices.Contains(got.Log, "asked"))
+	clean(t, got)
+	told, body := f.beacon(t)
+	if len(told.Apps) != 1 || told.Apps[0].State != "running" {
+		t.Errorf("beacon: %s", body)
+	}
+	f.preview("abc", f.document(1, f.logging(2, "tried")))
+	got = b.prerender(t, f, "&foyer_preview=abc")
+	want(t, "log of a preview", "tried", got.Log[len(got.Log)-1])
+	want(t, "log of the next page", []string{"tried"}, b.open(t, f, page{script: "await ready"}).Log)
+}
+
+// prerender has a page of the site made ahead of time, where the browser does that, and goes there.
+func (b *browser) prerender(t *testing.T, f *foyer, query string) report {
+	t.Helper()
 	made := make(chan struct{})
 	next := b.add(page{
 		before:  `const ask = fetch; window.fetch = (...all) => { if (document.prerendering) log.push("asked"); return ask(...all) }`,
@@ -299,10 +317,10 @@ func testPrerendered(t *testing.T, b *browser) {
 			await ready`,
 		do: map[string]func(){"made": func() { close(made) }},
 	})
-	got := b.open(t, f, page{
+	return b.open(t, f, page{
 		element: " ",
 		script: `
-			const rules = document.createElement("script"), next = "/?page=` + next + `"
+			const rules = document.createElement("script"), next = "/?page=` + next + query + `"
 			rules.type = "speculationrules"
 			rules.textContent = JSON.stringify({ prerender: [{ source: "list", urls: [next], eagerness: "immediate" }] })
 			document.head.append(rules)
@@ -316,13 +334,6 @@ func testPrerendered(t *testing.T, b *browser) {
 			}
 		}},
 	})
-	want(t, "log", "one", got.Log[len(got.Log)-1])
-	want(t, "asked while nobody saw it", false, slices.Contains(got.Log, "asked"))
-	clean(t, got)
-	told, body := f.beacon(t)
-	if len(told.Apps) != 1 || told.Apps[0].State != "running" {
-		t.Errorf("beacon: %s", body)
-	}
 }
 
 func testTrustedTypes(t *testing.T, b *browser) {
