@@ -19,6 +19,7 @@ const page: Page = { site, revision: 0, apps: [] };
 const runs: Run[] = [];
 
 function raw(this: any, key: string) { return this[key]; } // as JSON has it, whatever methods toJSON a page has made
+const own = (name: string) => window.hasOwnProperty(name) && (window as any)[name]; // no element or frame of this name
 const event = (name: string) => new Promise((done) => document.addEventListener(name, done));
 const after = (seconds: number) => new Promise<void>((done) => setTimeout(done, seconds * 1000));
 
@@ -120,8 +121,7 @@ async function start(run: Run) {
 		const { inject } = await import(app.url);
 		if (shown.state !== "loading") return; // stopped, or failed where import() does not tell
 		const foyer = { site, app: app.id, version: app.version, nonce, report: (error: unknown) => void note(run, error) };
-		const own = (window as any).posthog; // or an element with this id
-		const given = { config: app.config, posthog: !own || own.nodeType ? standIn(app) : own, foyer };
+		const given = { config: app.config, posthog: own("posthog") || standIn(app), foyer };
 		settle(run, typeof inject === "function" && inject(given));
 	} catch (error) {
 		if (shown.state === "loading") fail(run, error);
@@ -244,9 +244,9 @@ function endPreview() {
 }
 
 // The page
-/** Makes this loader known to the page, unless its site is there already. A page may have an element called foyer. */
+/** Makes this loader known to the page, unless its site is there already. */
 function enter(): boolean {
-	const first: Page | undefined = (window as any).foyer;
+	const first: Page | undefined = own("foyer");
 	if (!first || !Array.isArray(first.apps)) return !!((window as any).foyer = page);
 	const others = (first.others = first.others || []);
 	return first.site !== site && others.every((other) => other.site !== site) && !!others.push(page);

@@ -261,15 +261,21 @@ func testOnceASite(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Elements are properties of the window, too, by their ids.
+// Elements and frames are properties of the window, too, by their ids and names.
 func testNamedElement(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`))
-	named := `<form id="foyer"><input name="apps"></form><div id="posthog"></div>`
-	got := b.open(t, f, page{element: named + f.element(), script: "await ready"})
-	want(t, "log", []string{"undefined"}, got.Log)
-	want(t, "site", f.token, got.Foyer.Site)
-	clean(t, got)
+	for _, named := range []string{
+		`<form id="foyer"><input name="apps"></form><div id="posthog"></div>`,
+		`<p id="foyer"></p><p id="foyer"></p><p id="posthog"></p><p id="posthog"></p>`,
+		`<iframe name="foyer" src="` + f.URL + `/none"></iframe><iframe name="posthog" src="` + f.URL + `/none"></iframe>`,
+	} {
+		element := named + `<script nonce="once">addEventListener("load", () => document.body.append(Object.assign(document.createElement("script"), { src: "` + f.URL + "/sites/" + f.token + `/loader.js" })))</script>`
+		got := b.open(t, f, page{element: element, script: "await ready"})
+		want(t, "log with "+named, []string{"undefined"}, got.Log)
+		want(t, "site with "+named, f.token, got.Foyer.Site)
+		clean(t, got)
+	}
 }
 
 // Apps find the whole page, however early the loader is in it.
