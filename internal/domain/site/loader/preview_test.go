@@ -120,7 +120,8 @@ func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	}
 }
 
-// Each preview is taken out of the query; what only looks like one, or is in the fragment, is none.
+// Each preview is taken out of the query, and out of the query that a router keeps in the fragment; what only looks like one,
+// or is the fragment itself, is none.
 func testPreviewInTheAddress(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.logging(1, "one"))
@@ -131,6 +132,8 @@ func testPreviewInTheAddress(t *testing.T, b *browser) {
 		return location.search.replace(/page=\d+/, "page") + location.hash`
 	for _, address := range []struct{ query, left, ran string }{
 		{"#foyer_preview=abc", "?page#foyer_preview=abc", "one"},
+		{"#/shop?foyer_preview=abc", "?page#/shop", "tried"},
+		{"#/shop?a=1&foyer_preview=abc&b=2", "?page#/shop?a=1&b=2", "tried"},
 		{"&x_foyer_preview=abc", "?page&x_foyer_preview=abc", "one"},
 		{"&foyer_preview=abc&foyer_preview=abc&a=1&foyer_preview=x#b", "?page&a=1#b", "tried"},
 		{"&foyer_preview=abc&x_foyer_preview=x&foyer_preview=", "?page&x_foyer_preview=x", "tried"},
