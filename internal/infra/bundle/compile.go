@@ -27,6 +27,7 @@ type request struct {
 	Files    map[string]string
 	imported *sync.Map // names of files, in the child
 	nameless *sync.Map // what namelessLines returns, by the name of the importer, in the child
+	text     bool      // whether a stylesheet's text is made: what leads to no file stays in it, since it may be a placeholder
 }
 
 // order opens a request on its way to the child; a source for each file follows,
@@ -190,13 +191,13 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 		if isExternal(spec) {
 			return api.OnResolveResult{Path: spec, External: true}, nil
 		}
-		spec, part, _ = strings.Cut(spec, "#")
-		spec, _, _ = strings.Cut(spec, "?") // as in font.woff2?v=1
-		if !strings.HasPrefix(spec, ".") {
-			spec = "./" + spec // as everywhere in CSS
-		}
+		spec, part = inStyle(spec)
 	}
 	name, err := resolve(req.Files, args.Importer, spec)
+	if err != nil && req.text {
+		kept := api.Message{Text: err.Error() + ": it stays as it is."}
+		return api.OnResolveResult{Path: args.Path, External: true, Warnings: []api.Message{kept}}, nil
+	}
 	found := api.OnResolveResult{Path: name, Namespace: namespace}
 	req.imported.Store(name, true)
 	if part != "" && path.Ext(name) == ".svg" {
@@ -218,6 +219,16 @@ func (req request) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) 
 		found.Warnings = []api.Message{{Text: fmt.Sprintf("Importing %q without a name does nothing; write import name from %[1]q.", spec)}}
 	}
 	return found, nil
+}
+
+// inStyle is what a url in CSS imports, and the part of it that is meant.
+func inStyle(url string) (spec, part string) {
+	spec, part, _ = strings.Cut(url, "#")
+	spec, _, _ = strings.Cut(spec, "?") // as in font.woff2?v=1
+	if !strings.HasPrefix(spec, ".") {
+		spec = "./" + spec // as everywhere in CSS
+	}
+	return spec, part
 }
 
 // isExternal reports whether a url in CSS leads out of the app.

@@ -171,7 +171,7 @@ func TestStylesheets(t *testing.T) {
 		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
 }
 
-// The text of a stylesheet leads to no file that pages do not have.
+// The text of a stylesheet leads to no file that pages do not have, but for a warning.
 func TestStylesheetText(t *testing.T) {
 	t.Parallel()
 	files := sources{
@@ -203,11 +203,21 @@ func TestStylesheetText(t *testing.T) {
 		t.Errorf("a template: %+v", got)
 	}
 
-	files["look.css"] = "b { background: url(./gone.png) }"
-	wantFiles(t, files,
-		File{Name: "logo.svg", Status: Raw},
-		blame("look.css", `"./gone.png" is not one of the app's files`, 1, 17),
-		blame("site.ts", `look.css:1:17: "./gone.png" is not one of the app's files`, 0, 0))
+	for _, url := range []string{"./gone.png", "{{logo}}", "${logo}", "__LOGO__", "logo.png?v=1#a"} {
+		spec, _, _ := strings.Cut("./"+strings.TrimPrefix(url, "./"), "?")
+		warning := fmt.Sprintf("2:17: %q is not one of the app's files: it stays as it is.", spec)
+		for start, kept := range map[string]string{"/* as written */": "/* as written */", "@import './more.css';": "i{color:green}"} {
+			files["look.css"], files["more.css"] = start+"\nb { background: url("+url+") }", "i { color: green }"
+			got := mustCompile(t, files)
+			if got.Bundle == nil || !strings.Contains(string(got.Bundle.JS), url) || !strings.Contains(string(got.Bundle.JS), kept) || got.Files[1].Warning != warning {
+				t.Errorf("%s: %+v, want %s", url, got, warning)
+			}
+		}
+	}
+	files["look.css"] = "@import url({{font}});"
+	if got := mustCompile(t, files); got.Bundle == nil || !strings.Contains(string(got.Bundle.JS), files["look.css"]) {
+		t.Errorf("a placeholder to import: %+v", got)
+	}
 }
 
 func TestWarnings(t *testing.T) {

@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -24,6 +25,7 @@ export default %s
 // style compiles a stylesheet with what it imports and its pictures in it, and returns the module that puts it into the
 // page, or its text for whoever imports it by a name: as it was written, if there was nothing to build in.
 func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
+	req.text = !intoPage
 	options := req.options(name, api.LoaderCSS)
 	options.Bundle = true
 	built := api.Build(options)
@@ -36,7 +38,8 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 		text = compiled
 	}
 	if !intoPage && alone {
-		built.Warnings = nil // it may be a template
+		ofCompiler := func(m api.Message) bool { return m.PluginName == "" }
+		built.Warnings = slices.DeleteFunc(built.Warnings, ofCompiler) // it may be a template
 	}
 	found := api.OnLoadResult{Contents: &text, Loader: api.LoaderText, Warnings: built.Warnings}
 	if intoPage {
