@@ -10,9 +10,10 @@ import (
 )
 
 // beside is how bundlers name a file that they write beside the script.
-var beside = regexp.MustCompile("new URL\\(\\s*[\"'`]([^/\"'`][^\"'`]*)[\"'`]\\s*,\\s*import\\.meta\\.url")
+var beside = regexp.MustCompile("new URL\\(\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^/?#\"'`][^?#\"'`]*)[^\"'`]*[\"'`]\\s*,\\s*import\\.meta\\.url")
 
-// warnOfBeside warns of the first url in a module that leads beside the bundle, where pages find no file of the app.
+// warnOfBeside warns of the first url in a module that leads beside the bundle, where pages find no file of the app. It
+// may be in a comment, or in code that never runs.
 func (req request) warnOfBeside(name string) []api.Message {
 	text := req.Files[name]
 	for _, at := range beside.FindAllStringSubmatchIndex(text, -1) {
@@ -22,7 +23,7 @@ func (req request) warnOfBeside(name string) []api.Message {
 		}
 		start := strings.LastIndexByte(text[:at[2]], '\n') + 1
 		return []api.Message{{
-			Text: fmt.Sprintf("Pages have the bundle alone, without %q beside it: import it, or have the bundler put it into the script.", spec),
+			Text: fmt.Sprintf("Pages may look for %q beside the bundle, where it is not: import it, or have the bundler put it into the script.", spec),
 			Location: &api.Location{
 				File: namespace + ":" + name, Line: 1 + strings.Count(text[:start], "\n"), Column: at[2] - start, LineText: text[start:at[2]],
 			},

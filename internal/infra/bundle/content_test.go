@@ -266,11 +266,12 @@ func TestStylesheetsOfABuild(t *testing.T) {
 // Bundlers write a picture or a worker beside the script, and name it by the script's url.
 func TestBeside(t *testing.T) {
 	t.Parallel()
-	const warning = "Pages have the bundle alone, without %q beside it: import it, or have the bundler put it into the script."
+	const warning = "Pages may look for %q beside the bundle, where it is not: import it, or have the bundler put it into the script."
 	got := mustCompile(t, sources{
 		"plugin.json":             `{"main": "dist/site.js"}`,
-		"dist/site.js":            "import './a.js'\nimport './none.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
+		"dist/site.js":            "import './a.js'\nimport './b.js'\nimport './none.js'\nconst é='é',a=\"\"+new URL(`assets/logo-Dx.png`,import.meta.url).href;export{a as inject};",
 		"dist/a.js":               "export const w = () =>\n\tnew Worker(new URL(\n'./w.js', import.meta.url))",
+		"dist/b.js":               "new URL(/* @vite-ignore */ 'logo.png?v=1#a', import.meta.url)",
 		"dist/none.js":            "new URL('/logo.png', import.meta.url), new URL('.', import.meta.url), new URL('logo.png', location.href)",
 		"dist/w.js":               "",
 		"dist/logo.png":           "",
@@ -281,8 +282,9 @@ func TestBeside(t *testing.T) {
 		t.Fatalf("no bundle: %+v", got.Files)
 	}
 	want := map[string]string{
-		"dist/site.js": "3:27: " + fmt.Sprintf(warning, "assets/logo-Dx.png"),
+		"dist/site.js": "4:27: " + fmt.Sprintf(warning, "assets/logo-Dx.png"),
 		"dist/a.js":    "3:2: " + fmt.Sprintf(warning, "./w.js"),
+		"dist/b.js":    "1:29: " + fmt.Sprintf(warning, "logo.png"),
 	}
 	for _, f := range got.Files {
 		if f.Warning != want[f.Name] {
