@@ -12,15 +12,16 @@ import (
 
 // Version is a state of an app's source that was installed or saved.
 type Version struct {
-	Version   int64     `json:"version"` // its number
-	Tag       string    `json:"tag"`
-	Commit    string    `json:"commit"` // empty for one that was saved
-	SHA256    string    `json:"sha256"`
-	Message   string    `json:"message"`    // what whoever saved it said of it
-	CreatedBy *User     `json:"created_by"` // nil: another organization's global app
-	CreatedAt time.Time `json:"created_at"`
-	Current   bool      `json:"current"`   // the app is at it
-	Withdrawn *Off      `json:"withdrawn"` // nil: it is not
+	Version      int64     `json:"version"` // its number
+	Tag          string    `json:"tag"`
+	Commit       string    `json:"commit"` // empty for one that was saved
+	SHA256       string    `json:"sha256"`
+	BundleSHA256 string    `json:"bundle_sha256"` // empty: it has no bundle
+	Message      string    `json:"message"`       // what whoever saved it said of it
+	CreatedBy    *User     `json:"created_by"`    // nil: another organization's global app
+	CreatedAt    time.Time `json:"created_at"`
+	Current      bool      `json:"current"`   // the app is at it
+	Withdrawn    *Off      `json:"withdrawn"` // nil: it is not
 }
 
 // FileDiff is what a version changes in one file, as a unified diff.

@@ -93,6 +93,7 @@ func appendVersion(b []byte, v plugin.Version) []byte {
 	b = wire.AppendField(b, "tag", v.Tag)
 	b = wire.AppendField(b, "commit", v.Commit)
 	b = wire.AppendField(b, "sha256", v.SHA256)
+	b = wire.AppendField(b, "bundle_sha256", v.Bundle.SHA256)
 	b = wire.AppendField(b, "message", v.Message)
 	b = appendUserOrNull(b, "created_by", v.CreatedBy)
 	b = wire.AppendTime(b, "created_at", v.CreatedAt)

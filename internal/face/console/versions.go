@@ -115,23 +115,24 @@ func (p Version) Comparison() comparison {
 	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, p.Against, p.Version.Version)
 }
 
-// Others are the versions that the app may go to instead. One with the same files has the same bundle; of others with
-// that, the API says so.
+// Others are the versions that the app may go to instead.
 func (p Version) Others() (numbers []int64) {
 	for _, other := range p.All {
-		if other.Withdrawn == nil && other.SHA256 != p.SHA256 {
+		if other.Withdrawn == nil && !p.stops(other) {
 			numbers = append(numbers, other.Version)
 		}
 	}
 	return numbers
 }
 
-// Replaced reports whether withdrawing it takes another version in its place: the current one has the same files or, as
-// the API has said, the same bundle.
+// Replaced reports whether withdrawing it takes another version in its place.
 func (p Version) Replaced() bool {
-	return slices.ContainsFunc(p.All, func(v client.Version) bool { return v.Current && v.SHA256 == p.SHA256 }) ||
-		p.Filled("withdraw", "version", "") != "" ||
-		slices.ContainsFunc(p.Faults, func(f client.Fault) bool { return f.Attr == "version" })
+	return slices.ContainsFunc(p.All, func(v client.Version) bool { return v.Current && p.stops(v) })
+}
+
+// stops reports whether withdrawing it withdraws another version, which has the same bundle.
+func (p Version) stops(other client.Version) bool {
+	return other.Version == p.Version.Version || other.BundleSHA256 != "" && other.BundleSHA256 == p.BundleSHA256
 }
 
 // Here is the path of the page of all files.
