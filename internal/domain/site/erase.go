@@ -17,7 +17,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 	}
 	w := newWorld(tx)
 	w.erased = organizationID
-	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
+	err := inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
 		var others []Site
 		for _, site := range sites {
 			if site.OrganizationID != organizationID {
@@ -33,4 +33,8 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 		}
 		return s.refresh(ctx, tx, w, access.Caller{}, others, 0)
 	})
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, tx, `UPDATE placements SET app_owner = '' WHERE app_id IN (SELECT id FROM plugins WHERE organization_id = $1)`, organizationID)
 }
