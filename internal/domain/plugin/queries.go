@@ -121,9 +121,10 @@ func listUnused(ctx context.Context, q db.Querier, organizationID string, since 
 	return plugins, err
 }
 
-// countUnused takes those that are placed from all that are idle: to look for placements of each would take SQLite longer.
+// countUnused takes those that are placed from all that are idle: both engines make a set of them, and ask it for each.
+// Without DISTINCT PostgreSQL would go by the number of placements, and look through them where it expects too many for a set.
 const countUnused = `
-	SELECT COUNT(*) - (SELECT COUNT(*)` + idle + ` AND id IN (SELECT app_id FROM placements WHERE app_owner = $1 AND enabled))` + idle
+	SELECT COUNT(*) - COUNT(*) FILTER (WHERE id IN (SELECT DISTINCT app_id FROM placements WHERE app_owner = $1 AND enabled))` + idle
 
 // search is the text that the plugin is searched for by.
 func (p *Plugin) search() string { return plaintext.Searched(p.Name, p.Description) }
