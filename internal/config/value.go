@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	plainaddress "foyer/internal/base/address"
+	"foyer/internal/base/origin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/mail"
 )
@@ -103,14 +104,8 @@ func baseURL(c *Config, value string) error {
 	if strings.Contains(path, "//") { // a link without the host would lead to another
 		return errors.New("must have single slashes in its path")
 	}
-	c.BaseURL = origin(u) + path
+	c.BaseURL = origin.Of(u) + path
 	return nil
-}
-
-// origin is a url's scheme, host and port as browsers write them in Origin.
-func origin(u *url.URL) string {
-	defaultPort := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
-	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), defaultPort)
 }
 
 // linkHost reports whether a link can lead to a url's host and port: url.Parse takes

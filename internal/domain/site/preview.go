@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/origin"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -135,7 +136,7 @@ func (s Service) pageOf(site Site, text string) (*url.URL, error) {
 		u.RawQuery = withParameter(u.RawQuery, "t", s.TryKey(site.Token))
 		return u, nil
 	}
-	if !site.takes(originOf(u)) {
+	if !site.takes(origin.Of(u)) {
 		return nil, fault.Field(fault.Invalid, "url", "Must be on one of the site's origins, or the site's try page.")
 	}
 	return u, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/origin"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 )
@@ -90,7 +91,7 @@ func checkOrigins(f patch.Field[[]string]) error {
 // isOrigin reports whether a text is an origin as browsers write it (RFC 6454 section 6.2).
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxOrigin || usualPorts[u.Scheme] == "" || originOf(u) != text || u.Hostname() == "" {
+	if err != nil || len(text) > maxOrigin || u.Scheme != "http" && u.Scheme != "https" || origin.Of(u) != text || u.Hostname() == "" {
 		return false
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>"'\|^{}*`, r) }) {
@@ -98,17 +99,6 @@ func isOrigin(text string) bool {
 	}
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" || err == nil && strconv.FormatUint(n, 10) == u.Port()
-}
-
-var usualPorts = map[string]string{"https": "443", "http": "80"}
-
-// originOf is the origin of a url as browsers write it.
-func originOf(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	if port := u.Port(); port == "" || port == usualPorts[u.Scheme] {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return u.Scheme + "://" + host
 }
 
 // takes reports whether what comes from an origin counts; "" and "null" are none.

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"foyer/client"
+	"foyer/internal/base/origin"
 	"foyer/internal/config"
 	"foyer/internal/face/cli/admin"
 	"foyer/internal/face/cli/profile"
@@ -189,12 +190,7 @@ func otherHost(given, known string) bool {
 		return false
 	}
 	from, err := url.Parse(known)
-	return err != nil || !strings.EqualFold(hostOf(to), hostOf(from))
-}
-
-// hostOf is the host and the port of a url, but for the port that its scheme has anyway.
-func hostOf(u *url.URL) string {
-	return strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	return err != nil || origin.Host(to) != origin.Host(from)
 }
 
 // namesServer is what the url of the server comes from.
