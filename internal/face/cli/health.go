@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -41,8 +42,7 @@ func (c appHealth) Run(ctx context.Context, o *client.Organization, out *termina
 			return err
 		}
 	}
-	since := time.Now().Add(-time.Duration(c.Since)) //nolint:forbidigo // the server takes any time
-	h, err := o.GetHealth(ctx, id, site, since)
+	h, err := o.GetHealth(ctx, id, site, since(c.Since))
 	if err != nil {
 		return orMissing(err, "app", c.App)
 	}
@@ -73,16 +73,13 @@ type siteHealth struct {
 }
 
 func (c siteHealth) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	id, err := siteID(ctx, o, c.Site)
-	if err != nil {
-		return err
-	}
-	since := time.Now().Add(-time.Duration(c.Since)) //nolint:forbidigo // the server takes any time
-	all, err := collect(o.AllHealth(ctx, id, since))
-	if err != nil {
-		return orMissing(err, "site", c.Site)
-	}
-	return appsHealth.All(out, all)
+	return listOf(ctx, o, out, c.site(), appsHealth, func(ctx context.Context, id int64) iter.Seq2[client.AppHealth, error] {
+		return o.AllHealth(ctx, id, since(c.Since))
+	})
+}
+
+func since(ago terminal.Lifetime) time.Time {
+	return time.Now().Add(-time.Duration(ago)) //nolint:forbidigo // the server takes any time
 }
 
 type sitePreview struct {

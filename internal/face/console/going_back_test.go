@@ -2,8 +2,6 @@ package console_test
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 )
@@ -13,21 +11,11 @@ import (
 func TestChoicesAreNotPutBack(t *testing.T) {
 	t.Parallel()
 	choices, seen := regexp.MustCompile(`<select\b[^>]*>|<input\b[^>]*\btype="?(checkbox|radio)\b[^>]*>`), 0
-	for _, templates := range []string{"templates/*.html", "*/templates/*.html"} {
-		files, err := filepath.Glob(templates)
-		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, choice := range choices.FindAll(text, -1) {
-				seen++
-				if !bytes.Contains(choice, []byte(` autocomplete="off"`)) {
-					t.Errorf(`%s: %s is without autocomplete="off"`, file, choice)
-				}
+	for file, text := range templates(t, "templates/*.html", "*/templates/*.html") {
+		for _, choice := range choices.FindAll(text, -1) {
+			seen++
+			if !bytes.Contains(choice, []byte(` autocomplete="off"`)) {
+				t.Errorf(`%s: %s is without autocomplete="off"`, file, choice)
 			}
 		}
 	}

@@ -14,23 +14,31 @@ func TestIcons(t *testing.T) {
 	t.Parallel()
 	defined, shown := map[string]bool{}, map[string]bool{}
 	for pattern, found := range map[string]map[string]bool{`{{define "icon ([^"]+)"}}`: defined, `{{template "icon ([^"]+)"}}`: shown} {
-		for _, templates := range []string{"markup/templates/*.html", "templates/*.html"} {
-			files, err := filepath.Glob(templates)
-			if err != nil || len(files) == 0 {
-				t.Fatal(files, err)
-			}
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
-					found[string(match[1])] = true
-				}
+		for _, text := range templates(t, "markup/templates/*.html", "templates/*.html") {
+			for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+				found[string(match[1])] = true
 			}
 		}
 	}
 	if len(defined) == 0 || !maps.Equal(defined, shown) {
 		t.Errorf("there are %q, the templates show %q", slices.Sorted(maps.Keys(defined)), slices.Sorted(maps.Keys(shown)))
 	}
+}
+
+// templates are the texts of all files that patterns name, of which each must name some.
+func templates(t *testing.T, patterns ...string) map[string][]byte {
+	t.Helper()
+	texts := map[string][]byte{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			if texts[file], err = os.ReadFile(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return texts
 }
