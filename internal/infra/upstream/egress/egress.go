@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/origin"
 )
 
 const (
@@ -225,19 +226,7 @@ func Stayed(req *http.Request, home *url.URL) bool {
 }
 
 // SameOrigin reports whether what is secret for a may be sent to b (RFC 6454).
-func SameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	if u.Port() == "" && u.Scheme == "http" {
-		return "80"
-	}
-	if u.Port() == "" && u.Scheme == "https" {
-		return "443"
-	}
-	return u.Port()
-}
+func SameOrigin(a, b *url.URL) bool { return origin.Of(a) == origin.Of(b) }
 
 var errNoDescriptor = errors.New("no file descriptor is left to ask another host with")
 
