@@ -13,7 +13,7 @@ TOOL     := go tool -modfile=tools/go.mod
 .PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures screens cover measure vuln
 
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/face/cli.version=$(VERSION)' -o $(BINARY) ./cmd/foyer
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X foyer/internal/cli.version=$(VERSION)' -o $(BINARY) ./cmd/foyer
 
 release: # archives of all systems in dist; TARGETS names others
 	scripts/release dist $(TARGETS)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"foyer/internal/face/cli"
+	"foyer/internal/cli"
 	"foyer/internal/infra/sandbox"
 	"foyer/internal/server"
 )

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/cli"
 	"foyer/internal/domain/access"
-	"foyer/internal/face/cli"
 	"foyer/internal/infra/upstream/upstreamtest"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	_ "foyer/internal/cli" // what is built: when it changes, an earlier result is void
 	"foyer/internal/domain/access"
-	_ "foyer/internal/face/cli" // what is built: when it changes, an earlier result is void
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -40,7 +40,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(binary)) }()
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X foyer/internal/face/cli.version=v0.0.0-test", "-o", binary, "foyer/cmd/foyer")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-X foyer/internal/cli.version=v0.0.0-test", "-o", binary, "foyer/cmd/foyer")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go build: %w\n%s", err, out)

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/cli/terminal"
+)
+
+type activityCommands struct {
+	List activityList `cmd:"" default:"withargs" help:"Who did what, the newest first. Can be left out."`
+	Head activityHead `cmd:"" help:"Show the number and hash of the last entry, to be kept elsewhere."`
+}
+
+func (activityCommands) Help() string {
+	return `Examples:
+
+    foyer activity --scope=Plugin --item=Banner
+    foyer activity --user=ada@example.com --limit=10
+    foyer activity --follow
+    foyer activity head
+`
+}
+
+type activityList struct {
+	Scope  string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
+	Item   string `placeholder:"ID" help:"Only changes of this thing, by its id or, with --scope, its name."`
+	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
+	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
+	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
+	Follow bool   `help:"Show the last --limit entries, the oldest first, and then new ones as they are numbered, until interrupted."`
+}
+
+// Validate refuses a window that shows nothing.
+func (c activityList) Validate() error {
+	if c.Limit < 1 || c.Limit > page.MaxLimit {
+		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
+	}
+	if c.Offset < 0 {
+		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
+	}
+	return nil
+}
+
+var activities = terminal.View[client.AuditEntry]{
+	Columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
+	More:    "NUMBER KEY SESSION ADDRESS REQUEST",
+	Row: func(e client.AuditEntry) []any {
+		return []any{e.CreatedAt, who(e), e.Activity, e.Scope, e.ItemID, e.Detail.Name, e.Number, e.KeyID, e.SessionID, e.Address, e.RequestID}
+	},
+}
+
+// who did something. Who declines an invite is not a user; the name is their address.
+func who(e client.AuditEntry) string {
+	switch {
+	case e.User == nil && e.Activity == "declined":
+		return "(invitee)"
+	case e.User == nil:
+		return "(operator)"
+	case e.User.Email == "":
+		return fmt.Sprintf("(user %d)", e.User.ID) // erased
+	}
+	return e.User.Email
+}
+
+func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	switch {
+	case c.Follow && c.Offset > 0:
+		return terminal.Misused(errors.New("--follow and --offset do not go together"))
+	case c.Follow && out.Format == terminal.CSV:
+		return terminal.Misused(errors.New("--follow answers in lines, or with --json in objects"))
+	}
+	item, err := c.itemID(ctx, all, o)
+	if err != nil {
+		return err
+	}
+	f := client.AuditFilter{Scope: c.Scope, ItemID: item, User: c.User}
+	if c.Follow {
+		if f.After, err = beforeLast(ctx, o, f, c.Limit); err != nil {
+			return err
+		}
+		return follow(ctx, o, f, out, to)
+	}
+	found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
+	if err != nil {
+		return err
+	}
+	return activities.All(out, found.Results)
+}
+
+// beforeLast returns the number after which the last n of the entries that a filter chooses come.
+func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilter, n int) (int64, error) {
+	head, err := o.ActivityHead(ctx)
+	if err != nil {
+		return 0, err
+	}
+	last, err := o.ListAudit(ctx, f, client.Range{Limit: n})
+	for _, e := range last.Results {
+		if e.Number != nil {
+			head.Number = min(head.Number, *e.Number-1)
+		}
+	}
+	return head.Number, err
+}
+
+// itemID returns the id of the thing that a person names, which is one of the scope.
+func (c activityList) itemID(ctx context.Context, all *client.Client, o *client.Organization) (string, error) {
+	_, notUUID := uuid.Parse(c.Item)
+	numbered := slices.Contains([]string{"Plugin", "Site", "Webhook", "Key"}, c.Scope) // of these a UUID is a name
+	if c.Item == "" || patch.ID(c.Item) != 0 || notUUID == nil && !numbered {
+		return c.Item, nil
+	}
+	var id int64
+	var err error
+	switch c.Scope {
+	case "Plugin":
+		id, err = appID(ctx, o, c.Item)
+	case "Site":
+		id, err = siteID(ctx, o, c.Item)
+	case "Webhook":
+		id, err = webhookID(ctx, o, c.Item)
+	case "Key":
+		id, err = memberKeyID(ctx, o, c.Item)
+	case "OrganizationInvite":
+		return anInvite{c.Item}.id(ctx, o)
+	case "OrganizationMembership":
+		m, err := aMember{c.Item}.find(ctx, o)
+		return m.ID, err
+	case "Organization":
+		return organizationID(ctx, all, c.Item)
+	default:
+		return "", terminal.Misused(errors.New("--item names a thing of a kind: give --scope, or its id"))
+	}
+	return strconv.FormatInt(id, 10), err
+}
+
+// followEvery is how often a server is asked for what was done meanwhile.
+const followEvery = 2 * time.Second
+
+// follow shows what comes after an entry, until ctx is done, also after a server was away.
+func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output, to terminal.Log) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	away := false
+	for {
+		var err error
+		f.After, err = showAfter(ctx, o, f, out)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !passes(err):
+			return err
+		case err != nil && !away:
+			fmt.Fprintf(to, "foyer: note: %s; it is asked again until it answers.\n", terminal.Printable(strings.Join(lines(err), " ")))
+		}
+		away = err != nil
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// showAfter shows what there is after an entry, and returns the number of the last one.
+func showAfter(ctx context.Context, o *client.Organization, f client.AuditFilter, out *terminal.Output) (last int64, err error) {
+	last = f.After
+	for e, err := range o.StreamAudit(ctx, f) {
+		switch {
+		case err != nil:
+			return last, err
+		case e.Number == nil: // it comes again with its number
+			continue
+		}
+		if err := showLine(out, e); err != nil {
+			return last, err
+		}
+		last = *e.Number
+	}
+	return last, nil
+}
+
+// passes reports whether it may help to ask again: the server was away, or is busy.
+func passes(err error) bool {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return refused.Status >= http.StatusInternalServerError || refused.Type == "server_error" || client.IsThrottled(err)
+	}
+	_, unwritten := errors.AsType[*fs.PathError](err)
+	return !unwritten
+}
+
+// showLine shows an entry in a line, without knowing how wide others will be.
+func showLine(out *terminal.Output, e client.AuditEntry) error {
+	if out.Format == terminal.JSON {
+		return activities.One(out, e)
+	}
+	var cells []string
+	for _, cell := range activities.Row(e)[:len(strings.Fields(activities.Columns))] {
+		cells = append(cells, terminal.Printable(cell))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(cells, "  "))
+	return err
+}
+
+type activityHead struct{}
+
+func (activityHead) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	head, err := o.ActivityHead(ctx)
+	if err != nil {
+		return err
+	}
+	return heads.One(out, head)
+}
+
+var heads = terminal.View[client.ActivityHead]{
+	Columns: "NUMBER HASH TIME",
+	Row:     func(h client.ActivityHead) []any { return []any{h.Number, h.Hash, h.At} },
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/cli/terminal"
+)
+
+// verify exits with 1 and names the first entry that is not there.
+func TestActivityVerify(t *testing.T) {
+	t.Parallel()
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	hash := strings.Repeat("5f", 32)
+	for _, c := range []struct {
+		line     string
+		code     int
+		says     string
+		complain string
+	}{
+		{"organization create --name=Acme", OK, "Acme", ""},
+		{"activity", OK, "created", ""},
+		{"activity list --scope=Key", OK, "TIME", ""},
+		{"activity head", OK, "NUMBER", ""},
+		{"activity head --json", OK, `{"number":0,"hash":"` + strings.Repeat("0", 64) + `","at":null}`, ""},
+		{"admin activity verify --json", OK, `"entries":0`, ""},
+		{"admin activity verify --head=5:" + hash, Refused, "entry 1 was removed", "entry 1 was removed"},
+		{"admin activity verify --head=5:x", Misused, "", "NUMBER:HASH"},
+		{"admin activity verify --head=0:" + hash, Misused, "", "NUMBER:HASH"},
+		{"admin activity verify --head=" + hash, Misused, "", "NUMBER:HASH"},
+	} {
+		var out, complaints bytes.Buffer
+		code := Run(t.Context(), strings.Fields(c.line), environ, strings.NewReader(""), &out, &complaints)
+		if code != c.code || !strings.Contains(out.String(), c.says) || !strings.Contains(complaints.String(), c.complain) {
+			t.Errorf("%s: %d, %s%s", c.line, code, &out, &complaints)
+		}
+	}
+}
+
+// A stream that breaks is asked for again, over HTTP/2 too; an output that is gone ends it.
+func TestBrokenStreamPasses(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("asked over %s", r.Proto)
+		}
+		_, _ = io.WriteString(w, `{"number":1}`+"\n"+`{"number":`)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL, "", client.WithHTTPClient(server.Client()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for out, want := range map[io.Writer]struct {
+		last   int64
+		passes bool
+	}{io.Discard: {1, true}, full: {0, false}} {
+		last, err := showAfter(t.Context(), c.Organization(client.Current), client.AuditFilter{}, terminal.NewOutput(out, terminal.Table, true))
+		if last != want.last || err == nil || passes(err) != want.passes {
+			t.Errorf("%T: %d, %v", out, last, err)
+		}
+	}
+}

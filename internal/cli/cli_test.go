@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"foyer/internal/base/fault"
+	"foyer/internal/cli/profile"
+	"foyer/internal/config"
+)
+
+// call runs one command line on a data folder of its own.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	code = Run(t.Context(), args, environ, strings.NewReader(""), &out, &complaints)
+	return code, out.String(), complaints.String()
+}
+
+func TestServeHasAFlagForEachSettingThatIsNoSecret(t *testing.T) {
+	t.Parallel()
+	code, help, _ := call(t, "serve", "--help")
+	if code != OK {
+		t.Errorf("exit code %d; want 0", code)
+	}
+	help = strings.Join(strings.Fields(help), " ")
+	for _, s := range config.Settings {
+		if got := strings.Contains(help, "--"+s.Flag()+"="); got == s.Secret {
+			t.Errorf("--%s: %t; a flag is for what is no secret", s.Flag(), got)
+		}
+		if !strings.Contains(help, s.Variable()) || !strings.Contains(help, s.Default) {
+			t.Errorf("%s: its name and default %q are not shown", s.Variable(), s.Default)
+		}
+	}
+}
+
+// What looks like a setting and is none is told once by commands on the database, and not by those that read no settings.
+func TestWhatIsNoSettingIsTold(t *testing.T) {
+	t.Parallel()
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data"), "FOYER_SMPT=x"}
+	for _, test := range []struct {
+		command string
+		told    int
+	}{
+		{"admin organization create --name=Acme", 1},
+		{"admin member add --email=ada@x.example --level=owner", 1},
+		{"admin app credentials 1 --url=https://x.example/app", 1},
+		{"admin backup copy.db --data-dir=none", 1},
+		{"version", 0},
+	} {
+		var complaints bytes.Buffer
+		Run(t.Context(), strings.Fields(test.command), environ, strings.NewReader(""), io.Discard, &complaints)
+		if got := strings.Count(complaints.String(), "foyer: warning: no setting has this name: FOYER_SMPT\n"); got != test.told {
+			t.Errorf("%s: told %d times:\n%s", test.command, got, complaints.String())
+		}
+	}
+}
+
+// A url that is none is blamed on what it comes from.
+func TestWrongURLIsBlamed(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	kept := profile.In(map[string]string{"XDG_CONFIG_HOME": home})
+	for _, name := range []string{profile.Default, "two"} {
+		if err := kept.Put(name, profile.Profile{URL: "foyer.example", Key: "foy_x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ command, url, key, blamed string }{
+		{"app list", "", "", "profile default in " + string(kept)},
+		{"app list --profile=two", "https://foyer.example", "foy_x", "profile two in " + string(kept)},
+		{"app list", "foyer.example", "foy_x", "FOYER_URL"},
+		{"app list --url=foyer.example", "https://foyer.example", "foy_x", "--url"},
+	} {
+		var complaints bytes.Buffer
+		code := Run(t.Context(), strings.Fields(test.command), []string{"XDG_CONFIG_HOME=" + home, "FOYER_URL=" + test.url, "FOYER_KEY=" + test.key},
+			strings.NewReader(""), io.Discard, &complaints)
+		if code != Misused || !strings.HasPrefix(complaints.String(), "foyer: "+test.blamed+": the url of a server must be like") {
+			t.Errorf("%s: %d, %s; want %s", test.command, code, complaints.String(), test.blamed)
+		}
+	}
+}
+
+// --url is the server, though the API has a field of that name: whoever mistakes it sends FOYER_KEY nowhere else.
+func TestKeyIsSentToItsServerAlone(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	git := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer git.Close()
+	for _, test := range []struct {
+		command, url string
+		want         int32
+	}{
+		{"app create --name=Banner --url=" + git.URL + "/team/banner.git", "https://foyer.example", 0},
+		{"webhook set 1 --url=" + git.URL, "foyer.example", 0},
+		{"app list --url=" + git.URL, git.URL + "/", 1},
+		{"app list --url=" + git.URL, "", 1},
+	} {
+		asked.Store(0)
+		var complaints bytes.Buffer
+		code := Run(t.Context(), strings.Fields(test.command), []string{"FOYER_URL=" + test.url, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
+		if asked.Load() != test.want || (code == Misused) != (test.want == 0) {
+			t.Errorf("%s, FOYER_URL=%s: asked %d times; %d, %s", test.command, test.url, asked.Load(), code, complaints.String())
+		}
+	}
+}
+
+func TestOtherHost(t *testing.T) {
+	t.Parallel()
+	const known = "https://foyer.example"
+	for given, want := range map[string]bool{
+		"https://foyer.example:443/": false, "HTTPS://FOYER.example:443": false, "http://foyer.example:80": false, "https://foyer.example:80": true,
+		"https://foyer.example:8443": true, "https://shop.example:443": true, "foyer.example": false,
+	} {
+		if got := otherHost(given, known); got != want {
+			t.Errorf("%s: %t", given, got)
+		}
+		if got := otherHost(given, known+":443"); got != want {
+			t.Errorf("%s, the port is known: %t", given, got)
+		}
+	}
+}
+
+func TestArgumentsMustBeUTF8(t *testing.T) {
+	t.Parallel()
+	if code, _, complaints := call(t, "organization", "create", "--name=\xff"); code != Misused || !strings.Contains(complaints, "UTF-8") {
+		t.Errorf("exit code %d, %s; want 2", code, complaints)
+	}
+}
+
+func TestEveryFaultIsALine(t *testing.T) {
+	t.Parallel()
+	err := fault.List{{Field: "name", Detail: "Must be given."}, {Detail: "No."}}.Err()
+	if got := strings.Join(lines(err), "|"); got != "name: Must be given.|No." {
+		t.Errorf("lines %s", got)
+	}
+}
+
+// An error of the command line has the type and the code that the API has for it.
+func TestFaultsAreThoseOfTheAPI(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		`{"type":"invalid_request","code":"not_found","detail":"There is no app 9 in this organization.","attr":null,`: missing("app", 9),
+		`{"type":"validation_error","code":"required","detail":"Must be given.","attr":"name",`:                        fault.Field(fault.Required, "name", "Must be given."),
+		`{"type":"command_error","code":"failed","detail":"no key was given","attr":null,`:                             errors.New("no key was given"),
+	} {
+		if got := string(errorObject(err)); !strings.HasPrefix(got, want+`"errors":[{"type":`) {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}
+
+func TestWithoutACommandThereIsHelp(t *testing.T) {
+	t.Parallel()
+	if code, out, _ := call(t); code != OK || !strings.HasPrefix(out, "Usage: foyer") {
+		t.Errorf("exit code %d, %s", code, out)
+	}
+}
+
+// A website, a proxy or another API is no server to log in at.
+func TestLoginWantsAFoyerServer(t *testing.T) {
+	t.Parallel()
+	for answer, status := range map[string]int{"<p>Welcome</p>": 200, "<p>Nothing</p>": 404, `{"login":"ada"}`: 200, `["ada"]`: 200, "": 204} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, answer)
+		}))
+		t.Cleanup(server.Close)
+		code, _, complaints := call(t, "login", server.URL, "--key=foy_x")
+		if want := "foyer: " + server.URL + ": the server does not answer as a foyer server"; code != Refused || !strings.HasPrefix(complaints, want) {
+			t.Errorf("%d %s: exit code %d, %s", status, answer, code, complaints)
+		}
+	}
+}
+
+// What is kept is where the server is, and not what sends there.
+func TestLoginFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://foyer.example.com"+r.RequestURI, http.StatusMovedPermanently)
+	}))
+	t.Cleanup(server.Close)
+	code, _, complaints := call(t, "login", server.URL, "--key=foy_x")
+	if want := "foyer: " + server.URL + ": the server redirects to https://foyer.example.com: use that url\n"; code != Refused || complaints != want {
+		t.Errorf("exit code %d, %s; want %s", code, complaints, want)
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/cli/terminal"
+)
+
+// entries are the files of the top folder that become the bundle.
+var entries = []string{"site.ts", "site.tsx", "site.js", "site.jsx", "site.mjs"}
+
+// tellCompiled tells what the compiler says of an app's files, which are in a folder; "": nowhere here. It
+// tells, too, what pages would wait for in vain, and returns how many files do not compile.
+func tellCompiled(to io.Writer, folder string, s client.AppSource) (wrong int) {
+	for _, f := range s.SourceFiles {
+		place := terminal.Printable(filepath.Join(folder, filepath.FromSlash(f.Filename)))
+		if f.Line > 0 { // else it is what the file imports that is wrong
+			place += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+		}
+		if f.Error != "" {
+			wrong++
+			fmt.Fprintf(to, "%s: error: %s\n", place, terminal.Printable(f.Error))
+		}
+		if f.Warning != "" {
+			fmt.Fprintf(to, "%s: warning: %s\n", place, terminal.Printable(f.Warning))
+		}
+	}
+	switch {
+	case s.Bundle == nil && wrong == 0:
+		fmt.Fprintf(to, "foyer: note: pages run nothing of it: there is no %s in the top folder, nor does plugin.json name one as main\n", strings.Join(entries, ", "))
+	case s.Bundle != nil && !s.Bundle.Inject:
+		fmt.Fprintln(to, "foyer: note: the bundle exports no inject: pages run it, but give it no values")
+	}
+	return wrong
+}
+
+// notCompiled says that some files do not compile, and that they are stored, unless it was a dry run; nil: all do.
+func notCompiled(wrong int, dry bool) error {
+	if wrong == 0 {
+		return nil
+	}
+	files, stored := "one file does not compile", "it is stored"
+	if wrong > 1 {
+		files, stored = fmt.Sprintf("%d files do not compile", wrong), "they are stored"
+	}
+	if dry {
+		return errors.New(files)
+	}
+	return errors.New(files + ": " + stored + ", and pages go on with the last version that did")
+}

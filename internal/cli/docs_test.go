@@ -1,0 +1,76 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"foyer/internal/cli"
+)
+
+var (
+	codeSpan = regexp.MustCompile("(?s)```.*?\n *```|`[^`]+`")
+	written  = regexp.MustCompile(`(?m)(?:^|[(` + "`" + `]|bin/| /) *foyer((?: [a-z][a-z-]*)+)([^#|;&` + "`" + `\n]*)`)
+	usage    = regexp.MustCompile(`Usage: foyer((?: [a-z][a-z-]*)*)( <command>)?`)
+	flag     = regexp.MustCompile(` --([a-z][a-z-]*)`)
+)
+
+// The commands that the documents write are there, with the flags that they have.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range append(files, "../../README.md", "../../deploy/foyer.env.example") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, code := range codeSpan.FindAllString(string(text), -1) {
+			if !strings.HasPrefix(code, "```") {
+				code = strings.ReplaceAll(code, "\n", " ")
+			}
+			for _, command := range written.FindAllStringSubmatch(strings.ReplaceAll(code, "\\\n", ""), -1) {
+				seen++
+				checkCommand(t, file, strings.Fields(command[1]), command[2])
+			}
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d commands are written", seen)
+	}
+}
+
+// checkCommand looks a command up by its words, the last of which may be arguments.
+func checkCommand(t *testing.T, file string, words []string, rest string) {
+	t.Helper()
+	if words[0] == "help" {
+		if words = words[1:]; len(words) == 0 {
+			return
+		}
+	}
+	var help bytes.Buffer
+	for n := len(words); n >= 0; n-- {
+		help.Reset()
+		if cli.Run(context.Background(), append([]string{"help"}, words[:n]...), nil, nil, &help, &help) == cli.OK {
+			break
+		}
+	}
+	shown := usage.FindStringSubmatch(help.String())
+	command := strings.Join(words, " ")
+	if shown == nil || !strings.HasPrefix(" "+command+" ", shown[1]+" ") || shown[2] != "" && " "+command != shown[1] { // also under an old name
+		t.Errorf("%s: there is no command foyer %s", file, command)
+		return
+	}
+	for _, f := range flag.FindAllStringSubmatch(rest, -1) {
+		if !strings.Contains(help.String(), "--"+f[1]) {
+			t.Errorf("%s: foyer%s has no flag --%s", file, shown[1], f[1])
+		}
+	}
+}

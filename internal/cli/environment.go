@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/alecthomas/kong"
+
+	"foyer/client"
+	"foyer/internal/base/origin"
+	"foyer/internal/cli/admin"
+	"foyer/internal/cli/profile"
+	"foyer/internal/cli/terminal"
+	"foyer/internal/config"
+	"foyer/internal/server"
+)
+
+// creators are the commands, besides serve, that make a database if there is none.
+// Others would hide a typo in its path.
+var creators = []string{"admin migrate", "admin organization create"}
+
+// environment gives commands what they ask for: the settings, the database, a server.
+type environment struct {
+	environ   []string
+	variables map[string]string
+	stderr    io.Writer
+	command   string // that is run
+	flags     map[string]string
+
+	config       func() (config.Config, error)
+	domain       *server.Domain
+	organization *client.Organization
+	err          error // why a command did not get what it asked for
+	failure      error // the last failure of its own that the API on the database has logged
+}
+
+func newEnvironment(environ []string, stderr io.Writer) *environment {
+	e := &environment{environ: environ, variables: map[string]string{}, stderr: stderr}
+	e.config = sync.OnceValues(e.load)
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		e.variables[name] = value
+	}
+	return e
+}
+
+func (e *environment) bind(to *kong.Context) error {
+	for _, provide := range []any{e.config, e.open, e.target, e.client, e.currentOrganization} {
+		if err := to.BindSingletonProvider(provide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *environment) load() (config.Config, error) {
+	c, err := config.Load(e.environ, e.flags)
+	if err != nil {
+		e.err = terminal.Misused(err)
+	}
+	if e.command != "serve" { // which logs them
+		for _, name := range c.Unknown {
+			fmt.Fprintln(e.stderr, "foyer: warning: no setting has this name:", name)
+		}
+	}
+	return c, e.err
+}
+
+func (e *environment) open(ctx context.Context, c config.Config) (*server.Domain, error) {
+	if e.domain != nil {
+		return e.domain, nil
+	}
+	if !slices.Contains(creators, e.command) {
+		if e.err = c.CheckDatabase(); e.err != nil {
+			return nil, e.err
+		}
+	}
+	e.domain, e.err = server.Open(ctx, c, slog.New(slog.DiscardHandler))
+	return e.domain, e.err
+}
+
+func (e *environment) close() error {
+	if e.domain == nil {
+		return nil
+	}
+	return e.domain.Close()
+}
+
+// client returns what asks the server that a command is for, or the API on the database.
+func (e *environment) client(ctx context.Context) (*client.Client, error) {
+	var c *client.Client
+	if strings.HasPrefix(e.command, "admin ") {
+		c, e.err = e.inside(ctx)
+	} else {
+		c, e.err = e.remote(ctx)
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	asked := asks(e.flags)
+	e.organization = e.organization.With(asked...)
+	return c.With(asked...), nil
+}
+
+// currentOrganization returns the organization that a command is for.
+func (e *environment) currentOrganization(*client.Client) (*client.Organization, error) {
+	return e.organization, e.err
+}
+
+// target is where on the database a command works, and as whom.
+func (e *environment) target() (admin.Target, error) {
+	return admin.NewTarget(e.flags["organization"], e.flags["as"]), nil
+}
+
+func (e *environment) inside(ctx context.Context) (*client.Client, error) {
+	settings, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.open(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	at, err := e.target()
+	if err != nil {
+		return nil, err
+	}
+	c, o, err := at.Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, &e.failure}))
+	e.organization = o
+	return c, err
+}
+
+func (e *environment) remote(ctx context.Context) (*client.Client, error) {
+	at, err := e.server()
+	if err != nil {
+		return nil, terminal.Misused(err)
+	}
+	c, err := client.New(at.URL, at.Key, client.WithUserAgent("foyer/"+Version()))
+	if err != nil {
+		return nil, terminal.Misused(fmt.Errorf("%s: %w", e.namesServer(), err))
+	}
+	given := e.flags["organization"]
+	id := cmp.Or(given, at.Organization, client.Current)
+	if given != "" && given != client.Current {
+		if id, err = organizationID(ctx, c, given); err != nil {
+			return nil, err
+		}
+	}
+	e.organization = c.Organization(id)
+	return c, nil
+}
+
+// server is where a command works, and with which key.
+func (e *environment) server() (profile.Profile, error) {
+	kept := e.profiles()
+	url, key := e.flags["url"], strings.TrimSpace(e.variables["FOYER_KEY"])
+	if url == "" && e.flags["profile"] == "" {
+		url = e.variables["FOYER_URL"]
+	}
+	switch {
+	case e.flags["data-dir"] != "":
+		return profile.Profile{}, errors.New("--data-dir names a database, but this command works on a server: foyer admin works on the database")
+	case url != "" && e.flags["profile"] != "":
+		return profile.Profile{}, errors.New("--url and --profile name two servers: give one of them")
+	case key != "" && otherHost(url, e.variables["FOYER_URL"]): // such as that of an app's repository, by mistake
+		return profile.Profile{}, errors.New("--url names another server than FOYER_URL, and FOYER_KEY is the key of that: unset FOYER_URL to send it to --url")
+	case url == "" && e.flags["profile"] == "" && key != "":
+		return profile.Profile{}, errors.New("FOYER_KEY is set, but no server for it: set FOYER_URL or give --url; --profile=NAME takes the key that is kept")
+	case url == "":
+		return kept.Get(e.flags["profile"])
+	case key != "":
+		return profile.Profile{URL: url, Key: key}, nil
+	}
+	return kept.Of(url)
+}
+
+// otherHost reports whether a url is for another host than the known one, if any; what is no url is for none.
+func otherHost(given, known string) bool {
+	to, err := url.Parse(given)
+	if known == "" || err != nil || to.Host == "" {
+		return false
+	}
+	from, err := url.Parse(known)
+	return err != nil || origin.Host(to) != origin.Host(from)
+}
+
+// namesServer is what the url of the server comes from.
+func (e *environment) namesServer() string {
+	switch {
+	case e.flags["url"] != "":
+		return "--url"
+	case e.flags["profile"] == "" && e.variables["FOYER_URL"] != "":
+		return "FOYER_URL"
+	}
+	return fmt.Sprintf("profile %s in %s", cmp.Or(e.flags["profile"], profile.Default), e.profiles())
+}
+
+func (e *environment) profiles() profile.File { return profile.In(e.variables) }
+
+// cause is why a command failed. The API says only that something went wrong, and logs what: who
+// runs a command on the database is who reads the log.
+func (e *environment) cause(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case err != nil && ctx.Err() != nil && e.command != "serve":
+		return errInterrupted
+	case e.err != nil:
+		return e.err // kong's names the type of an argument
+	case ok && refused.Status == http.StatusInternalServerError && e.failure != nil:
+		return e.failure
+	}
+	return err
+}
+
+// causes keeps what the API logs of its own failures.
+type causes struct {
+	slog.Handler
+	last *error
+}
+
+// Enabled implements slog.Handler.
+func (causes) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (c causes) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" {
+			*c.last = errors.New(a.Value.String())
+		}
+		return true
+	})
+	return nil
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/cli/terminal"
+)
+
+type inviteCommands struct {
+	Create inviteCreate `cmd:"" help:"Invite somebody."`
+	Bulk   inviteBulk   `cmd:"" help:"Invite everybody in a file."`
+	List   inviteList   `cmd:"" help:"List invites, the newest first."`
+	Resend inviteResend `cmd:"" help:"Give an invite a new expiry and a new link, and mail it."`
+	Link   inviteLink   `cmd:"" help:"Show the link of an invite, to pass it on by hand."`
+	Delete inviteDelete `cmd:"" help:"Take an invite back."`
+}
+
+func (inviteCommands) Help() string {
+	return `Invites are named by their ids, or by the address.
+
+Examples:
+
+    foyer invite create --email=ada@example.com --level=admin --message="Welcome!"
+    foyer invite bulk team.csv
+    foyer invite list --status=any
+
+The server sends the mail. On the database (foyer admin invite), the command queues it: set FOYER_SMTP as on the server, or
+no mail is queued.
+`
+}
+
+// levels by their names.
+var levels = map[string]client.Level{"member": client.LevelMember, "admin": client.LevelAdmin, "owner": client.LevelOwner}
+
+func levelName(l client.Level) string {
+	for name, level := range levels {
+		if level == l {
+			return name
+		}
+	}
+	return strconv.Itoa(int(l))
+}
+
+var invites = terminal.View[client.Invite]{
+	Columns: "ID EMAIL LEVEL CREATED STATUS INVITED-BY MAIL TRIES WHY",
+	More:    "FIRST-NAME MESSAGE ACCEPTED",
+	Row: func(i client.Invite) []any {
+		return []any{
+			i.ID, i.TargetEmail, levelName(i.Level), i.CreatedAt, i.Status, i.CreatedBy.Email,
+			i.Delivery.State, i.Delivery.Attempts, i.Delivery.Detail, i.FirstName, i.Message, i.AcceptedAt,
+		}
+	},
+}
+
+// warnUnmailed says that an invite was to be mailed, and is not.
+func warnUnmailed(i client.Invite, to terminal.Log) {
+	if i.Delivery.State == "none" {
+		fmt.Fprintln(to, "foyer: warning: no mail goes out, since the server has no mail server (FOYER_SMTP): pass the link on by hand"+
+			" with `foyer invite link`, or run `foyer invite resend` once it has one.")
+	}
+}
+
+type inviteCreate struct {
+	Email     string `required:"" placeholder:"EMAIL" help:"Whom to invite."`
+	Level     string `enum:"member,admin,owner" default:"member" placeholder:"LEVEL" help:"What they will be: member (the default), admin or owner."`
+	FirstName string `placeholder:"NAME" help:"Their first name."`
+	Message   string `placeholder:"TEXT" help:"What to tell them."`
+	SendEmail bool   `default:"true" negatable:"" help:"Send a mail, if there is a mail server."`
+
+	once
+	dryRun
+}
+
+func (c inviteCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	i, err := o.CreateInvite(ctx, client.InviteDraft{
+		TargetEmail: c.Email, FirstName: c.FirstName, Level: levels[c.Level], Message: c.Message, SendEmail: &c.SendEmail,
+	})
+	if err != nil {
+		return err
+	}
+	if c.SendEmail {
+		warnUnmailed(i, to)
+	}
+	return invites.One(out, i)
+}
+
+type inviteList struct {
+	Status   string `placeholder:"STATUS" help:"Those that are pending, expired or accepted, several with commas between them, or any. Without it, pending,expired."`
+	Delivery string `placeholder:"STATE" help:"Those whose mail is none, queued, sent, deferred or failed."`
+	Search   string `placeholder:"TEXT" help:"Those with this in the address or the first name."`
+}
+
+func (c inviteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	f := client.InviteFilter{Delivery: c.Delivery, Search: c.Search}
+	if c.Status != "" {
+		f.Status = []string{c.Status}
+	}
+	all, err := collect(o.AllInvites(ctx, f))
+	if err != nil {
+		return err
+	}
+	return invites.All(out, all)
+}
+
+// anInvite is the argument that names an invite.
+type anInvite struct {
+	Invite string `arg:"" help:"Its id, or the address."`
+}
+
+func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error) {
+	if parsed, err := uuid.Parse(a.Invite); err == nil {
+		return parsed.String(), nil
+	}
+	if !strings.Contains(a.Invite, "@") {
+		return "", missing("invite", a.Invite)
+	}
+	var ids []string
+	for i, err := range o.AllInvites(ctx, client.InviteFilter{Search: a.Invite}) {
+		if err != nil {
+			return "", err
+		}
+		if strings.EqualFold(i.TargetEmail, a.Invite) {
+			ids = append(ids, i.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", missing("invite", a.Invite)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fault.New(fault.Invalid, "There are %d invites of %s: give the id of one, %s.", len(ids), a.Invite, strings.Join(ids, " or "))
+}
+
+type inviteResend struct {
+	anInvite
+	once
+	dryRun
+}
+
+func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	id, err := c.id(ctx, o)
+	if err != nil {
+		return err
+	}
+	i, err := o.ResendInvite(ctx, id)
+	if err != nil {
+		return orMissing(err, "invite", c.Invite)
+	}
+	warnUnmailed(i, to)
+	return invites.One(out, i)
+}
+
+type inviteLink struct {
+	anInvite
+	once
+}
+
+func (inviteLink) Help() string {
+	return `Whoever has the link becomes the person invited. On the database (foyer admin invite), the link starts with
+FOYER_BASE_URL and is derived from the secret: give both as the server has them.`
+}
+
+func (c inviteLink) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	id, err := c.id(ctx, o)
+	if err != nil {
+		return err
+	}
+	link, err := o.LinkInvite(ctx, id)
+	if err != nil {
+		return orMissing(err, "invite", c.Invite)
+	}
+	return out.Say(link, "%s\nIt works until %s.", link.URL, terminal.Printable(link.ExpiresAt))
+}
+
+type inviteDelete struct {
+	anInvite
+	ifMatch
+	dryRun
+}
+
+func (c inviteDelete) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	if err := in.Confirm("Take invite %s back?", c.Invite); err != nil {
+		return err
+	}
+	id, err := c.id(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := o.DeleteInvite(ctx, id); err != nil {
+		return orMissing(err, "invite", c.Invite)
+	}
+	return out.Say(map[string]any{"id": id}, "Deleted invite %s.", id)
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/client"
+	"foyer/internal/cli/terminal"
+	"foyer/internal/face/wire"
+)
+
+type inviteBulk struct {
+	File    string `arg:"" help:"A file whose name ends in .csv or .json; - reads CSV from standard input."`
+	Partial bool   `help:"Invite those who can be, and tell of the others why not."`
+
+	once
+	dryRun
+}
+
+func (inviteBulk) Help() string {
+	return `A CSV file has a line of names, then one line for each person. The columns are target_email and, if wanted, first_name, level
+(member, admin or owner) and message. A JSON file has a list of objects with these fields. They are sent by the hundred: of
+each hundred all are invited, or none. With --partial those are who can be; what became of the others is on standard error, and
+the command ends with 1.`
+}
+
+const (
+	batchSize = 100 // invites that the API takes at once
+	maxKey    = 255 // bytes of an idempotency key
+)
+
+func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) error {
+	people, err := c.read(in)
+	if err != nil {
+		return err
+	}
+	if n := len(c.batchKey(len(people.drafts) - 1)); n > maxKey { // the API would refuse it after the first hundred
+		return terminal.Misused(fmt.Errorf("--idempotency-key must be at most %d bytes long for so many invites", len(c.IdempotencyKey)-n+maxKey))
+	}
+	if c.Partial {
+		return c.partly(ctx, o, out, people)
+	}
+	var made []client.Invite
+	for batch := range slices.Chunk(people.drafts, batchSize) {
+		some, err := c.of(o, len(made)).CreateInvites(ctx, batch)
+		if err != nil {
+			return errors.Join(shown(out, made), c.refused(err, len(made), people, out.Format))
+		}
+		made = append(made, some...)
+	}
+	return invites.All(out, made)
+}
+
+// partly invites those who can be.
+func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, people team) error {
+	var made []client.Invite
+	var refused client.Error
+	before := 0
+	for batch := range slices.Chunk(people.drafts, batchSize) {
+		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
+		if err != nil {
+			return errors.Join(shown(out, made), refusedOrNil(refused), err)
+		}
+		for i, became := range outcomes {
+			if became.Error == nil {
+				made = append(made, *became.Invite)
+				continue
+			}
+			for _, f := range became.Error.Errors {
+				refused.Errors = append(refused.Errors, c.place(f, f.Attr, before+i, people, out.Format))
+			}
+		}
+		before += len(batch)
+	}
+	return errors.Join(shown(out, made), refusedOrNil(refused))
+}
+
+// of gives each batch an idempotency key of its own: the first has the one that is given.
+func (c inviteBulk) of(o *client.Organization, before int) *client.Organization {
+	if c.IdempotencyKey == "" {
+		return o
+	}
+	return o.With(client.IdempotencyKey(c.batchKey(before)))
+}
+
+func (c inviteBulk) batchKey(before int) string {
+	if before < batchSize {
+		return c.IdempotencyKey
+	}
+	return fmt.Sprintf("%s-%d", c.IdempotencyKey, before/batchSize+1)
+}
+
+// shown shows the invites that were made: no table, if there are none.
+func shown(out *terminal.Output, made []client.Invite) error {
+	if len(made) == 0 && out.Format != terminal.JSON {
+		return nil
+	}
+	return invites.All(out, made)
+}
+
+// refusedOrNil is nil if there is nothing wrong.
+func refusedOrNil(refused client.Error) error {
+	if len(refused.Errors) == 0 {
+		return nil
+	}
+	refused.Fault, refused.Status = refused.Errors[0], http.StatusBadRequest
+	return &refused
+}
+
+// team is who is in a file.
+type team struct {
+	drafts []client.InviteDraft
+	lines  []int // where each of them begins; nil: it has no lines
+}
+
+func (c inviteBulk) read(in terminal.Input) (people team, err error) {
+	var content []byte
+	if c.File == "-" {
+		content, err = in.All()
+	} else {
+		content, err = os.ReadFile(c.File)
+	}
+	if err != nil {
+		return team{}, err
+	}
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	switch {
+	case !utf8.Valid(content):
+		err = fmt.Errorf("%s: must be UTF-8", c.File)
+	case strings.HasSuffix(c.File, ".json"):
+		people, err = c.readJSON(content)
+	default:
+		people, err = c.readCSV(content)
+	}
+	if err == nil && len(people.drafts) == 0 {
+		err = fmt.Errorf("%s: there is nobody in it", c.File)
+	}
+	return people, err
+}
+
+// fileDraft is an invite as a JSON file has it: with a level as the API takes it.
+type fileDraft struct {
+	client.InviteDraft
+	Level fileLevel `json:"level"`
+}
+
+type fileLevel client.Level
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *fileLevel) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	level, err := parseLevel(strings.Trim(string(text), `"`))
+	*l = fileLevel(level)
+	return err
+}
+
+// parseLevel reads a level: its name, or its number.
+func parseLevel(text string) (client.Level, error) {
+	if level, ok := levels[text]; ok {
+		return level, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 { // 0 is sent as no level
+		return 0, fmt.Errorf("level %q must be member, admin or owner", text)
+	}
+	return client.Level(n), nil
+}
+
+// readJSON reads a list of objects.
+func (c inviteBulk) readJSON(content []byte) (people team, err error) {
+	var all []fileDraft
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		return team{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	if !wire.IsValue(content) {
+		return team{}, fmt.Errorf("%s: must be one list, in which no object has a name twice", c.File)
+	}
+	for _, one := range all {
+		one.InviteDraft.Level = client.Level(one.Level)
+		people.drafts = append(people.drafts, one.InviteDraft)
+	}
+	return people, nil
+}
+
+// columns of a file of invites.
+var columns = map[string]func(*client.InviteDraft, string) error{
+	"target_email": func(d *client.InviteDraft, v string) error { d.TargetEmail = v; return nil },
+	"first_name":   func(d *client.InviteDraft, v string) error { d.FirstName = v; return nil },
+	"message":      func(d *client.InviteDraft, v string) error { d.Message = v; return nil },
+	"level": func(d *client.InviteDraft, v string) (err error) {
+		if v != "" {
+			d.Level, err = parseLevel(v)
+		}
+		return err
+	},
+}
+
+// readCSV reads a table. What is wrong is said as compilers do: file:line: what.
+func (c inviteBulk) readCSV(content []byte) (people team, err error) {
+	rows := csv.NewReader(bytes.NewReader(content))
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("must name the columns, target_email among them")
+	}
+	if err != nil {
+		return team{}, c.wrong(1, err)
+	}
+	if err := checkHeader(header); err != nil {
+		return team{}, c.wrong(1, err)
+	}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return people, nil
+		}
+		if err != nil {
+			return team{}, c.wrong(0, err)
+		}
+		line, _ := rows.FieldPos(0)
+		var d client.InviteDraft
+		for i, name := range header {
+			if err := columns[name](&d, row[i]); err != nil {
+				return team{}, c.wrong(line, err)
+			}
+		}
+		people.drafts, people.lines = append(people.drafts, d), append(people.lines, line)
+	}
+}
+
+func checkHeader(header []string) error {
+	for i, name := range header {
+		if columns[name] == nil {
+			return fmt.Errorf("there is no column %q: the columns are target_email, first_name, level and message", name)
+		}
+		if slices.Contains(header[:i], name) {
+			return fmt.Errorf("column %q is there twice", name)
+		}
+	}
+	return nil
+}
+
+// wrong says what is wrong with a line; the error of a table that is malformed knows which.
+func (c inviteBulk) wrong(line int, err error) error {
+	if malformed, ok := errors.AsType[*csv.ParseError](err); ok {
+		line, err = malformed.Line, malformed.Err
+	}
+	return fmt.Errorf("%s:%d: %w", c.File, line, err)
+}
+
+// refused says which of all drafts are wrong: the server counts those of a batch.
+func (c inviteBulk) refused(err error, before int, people team, as terminal.Format) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	for i, f := range refused.Errors {
+		index, field, _ := strings.Cut(f.Attr, ".")
+		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
+			refused.Errors[i] = c.place(f, field, before+n, people, as)
+		}
+	}
+	return refused
+}
+
+// place says of a fault in a field where it is: in which line, or of whom.
+func (c inviteBulk) place(f client.Fault, field string, at int, people team, as terminal.Format) client.Fault {
+	where := people.drafts[at].TargetEmail
+	if people.lines != nil {
+		where = fmt.Sprintf("%s:%d", c.File, people.lines[at])
+	}
+	f.Attr = field
+	if as != terminal.JSON && field != "" {
+		f.Attr, f.Detail = "", field+": "+f.Detail
+	}
+	f.Detail = where + ": " + f.Detail
+	return f
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"foyer/internal/cli/profile"
+)
+
+// Where a command works is decided as docs/cli.md says.
+func TestOldNamesGoOn(t *testing.T) {
+	t.Chdir(t.TempDir()) // which has no ./foyer-data
+	home := "HOME=" + t.TempDir()
+	if err := profile.In(map[string]string{"HOME": strings.TrimPrefix(home, "HOME=")}).Put(profile.Default, profile.Profile{URL: "https://x.example"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ line, environ, want string }{
+		{"app list", "", "app list"},
+		{"app list", "FOYER_DATABASE=x", "admin app list --yes"},
+		{"app list", "FOYER_DATABASE_FILE=x", "admin app list --yes"},
+		{"app list", "FOYER_DATA_DIR=x", "admin app list --yes"},
+		{"app list --data-dir=x", "", "admin app list --data-dir=x --yes"},
+		{"--data-dir x app list", "", "admin app list --data-dir x --yes"},
+		{"app list --as=a@x.example", "", "admin app list --as=a@x.example --yes"},
+		{"app list --as=a@x.example", "FOYER_URL=https://x.example", "app list --as=a@x.example"},
+		{"app list", "FOYER_DATA_DIR=x FOYER_URL=https://x.example", "app list"},
+		{"app list --url=https://x.example", "FOYER_DATA_DIR=x", "app list --url=https://x.example"},
+		{"--url https://x.example app list", "FOYER_DATA_DIR=x", "app list --url https://x.example"},
+		{"app list --profile=x", "FOYER_DATA_DIR=x", "app list --profile=x"},
+		{"app create --url=https://x.example", "FOYER_DATA_DIR=x", "app create --url=https://x.example"},
+		{"backup x", "FOYER_URL=https://x.example", "refused: foyer admin backup"},
+		{"organization create --name=x", "FOYER_URL=https://x.example", "refused: foyer admin organization create"},
+		{"member add --profile=x", "", "refused: foyer admin member add"},
+		{"app credentials 1 --url=https://git.example", "", "admin app credentials 1 --url=https://git.example --yes"},
+		{"organization create --name=x", home, "refused: foyer admin organization create"},
+		{"migrate", home, "refused: foyer admin migrate"},
+		{"app credentials 1 --url=https://git.example", home + " FOYER_DATA_DIR=x", "admin app credentials 1 --url=https://git.example --yes"},
+		{"backup x", home + " FOYER_DATA_DIR=x", "admin backup x --yes"},
+		{"restore x", "", "admin restore x"},
+		{"user delete a@x.example", "FOYER_DATA_DIR=x", "refused: foyer admin user delete"},
+		{"organization delete x", "", "refused: foyer admin organization delete"},
+		{"member add", "", "admin member add --yes"},
+		{"backup --help", "", "admin backup --help"},
+		{"app list --help", "FOYER_DATA_DIR=x", "app list --help"},
+		{"key generate", "FOYER_DATA_DIR=x", "key generate"},
+		{"admin app list", "FOYER_DATA_DIR=x", "admin app list"},
+		{"serve", "FOYER_DATA_DIR=x", "serve"},
+		{"app push -- --as", "", "app push -- --as"},
+		{"app delete -- 7", "FOYER_DATA_DIR=x", "admin app delete --yes -- 7"},
+	} {
+		var warned bytes.Buffer
+		args, err := newEnvironment(strings.Fields(c.environ), &warned).rewriteOldName(flagsLast(strings.Fields(c.line)))
+		got := strings.Join(args, " ")
+		if name, refused := strings.CutPrefix(c.want, "refused: "); refused {
+			if err == nil || !strings.Contains(err.Error(), "`"+name+"`") {
+				t.Errorf("%s %s: %s, %v; want it refused", c.environ, c.line, got, err)
+			}
+		} else if got != c.want || err != nil {
+			t.Errorf("%s %s: %s, %v; want %s", c.environ, c.line, got, err, c.want)
+		}
+		if lines := strings.Count(warned.String(), "\n"); lines == 1 != (strings.HasPrefix(got, "admin") && !strings.HasPrefix(c.line, "admin") && !strings.Contains(c.line, "--help")) {
+			t.Errorf("%s %s: %d lines of warning", c.environ, c.line, lines)
+		}
+	}
+}

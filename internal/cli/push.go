@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"foyer/client"
+	"foyer/internal/base/patch"
+	"foyer/internal/cli/terminal"
+	"foyer/internal/domain/plugin"
+)
+
+type appPush struct {
+	Dir  string `arg:"" help:"The folder."`
+	App  string `placeholder:"ID" help:"The app, by id or name. Without it, that with the name of --name, of plugin.json, or of the folder."`
+	Name string `help:"What the app is to be called."`
+
+	Message string `short:"m" placeholder:"TEXT" help:"What the change is for; the version keeps it."`
+
+	dryRun
+}
+
+func (appPush) Help() string {
+	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
+left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp)
+or font (.woff2). Where that is plugin.json, nothing is sent. If there is no app of the name, one of type source is made. A name
+in plugin.json is the app's, so --name and a new --app must not say another one.
+What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
+
+Example:
+
+    foyer app push ./banner --app=Banner
+`
+}
+
+// pushed is what a push has made.
+type pushed struct {
+	client.App
+	SourceFiles []client.SourceFile `json:"source_files"`
+	Bundle      *client.Bundle      `json:"bundle"`
+	files       int
+}
+
+func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
+	files, err := readFolder(c.Dir, to)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s has no file that an app can have", c.Dir)
+	}
+	source, err := c.send(ctx, o, files, to)
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	if source.SourceFiles != nil { // else nothing was compiled
+		wrong = tellCompiled(to, c.Dir, source)
+	}
+	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle, len(files)}); err != nil {
+		return err
+	}
+	return notCompiled(wrong, c.DryRun)
+}
+
+var pushes = terminal.View[pushed]{
+	Columns: "ID NAME TYPE FILES BUNDLE",
+	Row: func(p pushed) []any {
+		url := ""
+		if p.Bundle != nil {
+			url = p.Bundle.URL
+		}
+		return []any{p.ID, p.Name, p.PluginType, p.files, url}
+	},
+}
+
+// send makes the folder's files those of the app, in one version.
+func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files, to io.Writer) (client.AppSource, error) {
+	c.Name = strings.TrimSpace(c.Name) // as the server does
+	declared := plugin.DeclaredName(files["plugin.json"])
+	if c.Name != "" && declared != "" && c.Name != declared {
+		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
+	}
+	wanted := strings.TrimSpace(c.wanted(declared))
+	id, err := c.find(ctx, o, wanted)
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	if id == 0 {
+		if err := c.checkRenamed(ctx, o, wanted); err != nil {
+			return client.AppSource{}, err
+		}
+		return c.create(ctx, o, wanted, declared, files, to)
+	}
+	for try := 1; ; try++ {
+		source, err := c.replace(ctx, o, id, wanted, files)
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
+			return source, err
+		}
+	}
+}
+
+// checkRenamed refuses to make a second app where the last push may have given the first one another name.
+func (c appPush) checkRenamed(ctx context.Context, o *client.Organization, wanted string) error {
+	if c.Name == "" || c.Name == wanted {
+		return nil
+	}
+	id, err := c.find(ctx, o, c.Name)
+	if err == nil && id != 0 {
+		err = fmt.Errorf("there is no app %s, and app %d is named %s already: if that is the one, leave --app out", wanted, id, c.Name)
+	}
+	return err
+}
+
+// create makes an app of the folder's files.
+func (c appPush) create(ctx context.Context, o *client.Organization, wanted, declared string, files client.Files, to io.Writer) (client.AppSource, error) {
+	if declared != "" && declared != wanted {
+		return client.AppSource{}, fmt.Errorf("there is no app %s, and plugin.json would call a new one %s: name that with --app, or the id of an app", wanted, declared)
+	}
+	app, err := o.CreateApp(ctx, client.AppDraft{PluginType: client.PluginSource, Name: wanted, Source: files, Message: c.Message})
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	if c.DryRun {
+		fmt.Fprintf(to, "foyer: note: there is no app named %s, and one would be made; whether its files compile is not known before\n", terminal.Printable(wanted))
+		return client.AppSource{App: app}, nil
+	}
+	fmt.Fprintf(to, "foyer: note: made app %d: there was none named %s\n", app.ID, terminal.Printable(wanted))
+	return o.GetSource(ctx, app.ID)
+}
+
+// maxTries is how often a push is sent that others come before.
+const maxTries = 5
+
+// replace makes the folder's files those of the app, unless somebody else changes it meanwhile: it
+// would keep what they add.
+func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, files client.Files) (client.AppSource, error) {
+	var etag string
+	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
+	if err != nil {
+		return now, orMissing(err, "app", wanted)
+	}
+	patch := client.SourcePatch{Source: client.FileEdits{}, Message: c.Message}
+	if c.Name != "" && c.Name != now.Name {
+		patch.Name = &c.Name
+	}
+	for name := range now.Source {
+		patch.Source[name] = nil
+	}
+	for name, text := range files {
+		patch.Source[name] = &text
+	}
+	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
+}
+
+// wanted is what the app is named by, where plugin.json may call it something.
+func (c appPush) wanted(declared string) string {
+	if name := cmp.Or(c.App, c.Name, declared); name != "" {
+		return name
+	}
+	whole, err := filepath.Abs(c.Dir)
+	if err != nil {
+		whole = c.Dir
+	}
+	return filepath.Base(whole)
+}
+
+// find returns the id of the app; 0: the organization has none of that name.
+func (c appPush) find(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	if id := patch.ID(c.App); id != 0 {
+		return id, nil
+	}
+	same, err := appsNamed(ctx, o, name)
+	if err != nil {
+		return 0, err
+	}
+	own, err := ownApps(ctx, o, same)
+	if err != nil {
+		return 0, err
+	}
+	switch len(own) {
+	case 0:
+		return 0, nil
+	case 1:
+		return own[0].ID, nil
+	}
+	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(own), name)
+}
+
+// readFolder returns the files that an app can have, by their names below the folder.
+func readFolder(dir string, to io.Writer) (client.Files, error) {
+	files := client.Files{}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case isHidden(d.Name()):
+			return leave(d)
+		case d.IsDir() && utf8.ValidString(name): // an fs.FS opens no others
+			return nil
+		}
+		content, why, err := readFile(root, name, d)
+		if err != nil {
+			return err
+		}
+		if why != "" && name == "plugin.json" { // it says which app is meant
+			return fmt.Errorf("plugin.json cannot be sent: %s", why)
+		}
+		if why != "" {
+			fmt.Fprintf(to, "foyer: note: left out %s: %s\n", terminal.Printable(name), why)
+			return leave(d)
+		}
+		files[path.Clean(name)] = content
+		return nil
+	})
+	return files, err
+}
+
+// leave goes on behind a file, or a folder and all that is in it.
+func leave(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// readFile reads a file, unless there is a reason to leave it out.
+func readFile(root *os.Root, name string, d fs.DirEntry) (content, why string, err error) {
+	switch {
+	case !plugin.Takes(name, ""):
+		return "", "an app's file cannot have this name", nil
+	case !d.Type().IsRegular():
+		return "", "not a file", nil
+	case path.Ext(name) == ".map":
+		return "", "a source map, which pages do not get", nil
+	}
+	if info, err := d.Info(); err != nil || info.Size() > plugin.MaxFileBytes {
+		return "", fmt.Sprintf("larger than %d MiB", plugin.MaxFileBytes>>20), err
+	}
+	read, err := root.ReadFile(filepath.FromSlash(name))
+	if err == nil && !plugin.Takes(name, string(read)) {
+		why = "neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2)"
+	}
+	return string(read), why, err
+}

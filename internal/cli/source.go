@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/cli/terminal"
+)
+
+var sourceFiles = terminal.View[client.SourceFile]{
+	Columns: "FILE STATUS SIZE LINE COLUMN ERROR WARNING",
+	More:    "SHA256",
+	Row: func(f client.SourceFile) []any {
+		var line, column any = "", ""
+		if f.Line > 0 {
+			line, column = f.Line, f.Column
+		}
+		return []any{f.Filename, f.Status, f.Size, line, column, f.Error, f.Warning, f.SHA256}
+	},
+}
+
+type appSource struct {
+	anApp
+	File string `arg:"" optional:"" help:"Write this file to standard output instead, as it is, but for what would command a terminal."`
+}
+
+func (c appSource) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
+	source, err := c.read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if c.File == "" {
+		if out.Format == terminal.JSON {
+			return out.Say(source, "")
+		}
+		return sourceFiles.All(out, source.SourceFiles)
+	}
+	text, ok := source.Source[c.File]
+	if !ok {
+		return fault.New(fault.NotFound, "App %s has no file %s.", c.App, c.File)
+	}
+	_, err = io.WriteString(out, out.Shown(text))
+	return err
+}
+
+func (a anApp) read(ctx context.Context, o *client.Organization) (client.AppSource, error) {
+	id, err := appID(ctx, o, a.App)
+	if err != nil {
+		return client.AppSource{}, err
+	}
+	source, err := o.GetSource(ctx, id)
+	return source, orMissing(err, "app", a.App)
+}
+
+type appPull struct {
+	Dir string `arg:"" help:"The folder; it is made if there is none."`
+	App string `required:"" placeholder:"ID" help:"The app, by id or name."`
+}
+
+// Run writes the files of an app into a folder. What else is there stays.
+func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input, to terminal.Log) error {
+	source, err := anApp{c.App}.read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(c.Dir) // no name of a file leads out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range source.SourceFiles {
+		if isHidden(f.Filename) {
+			fmt.Fprintf(to, "foyer: note: left out %s: programs may run what is in hidden files and node_modules\n", terminal.Printable(f.Filename))
+			delete(source.Source, f.Filename)
+		}
+	}
+	names, err := changed(root, source.Source, in)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file := filepath.FromSlash(name)
+		if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(file, []byte(source.Source[name]), 0o644); err != nil {
+			return err
+		}
+	}
+	return out.Say(map[string]any{"id": source.ID, "written": names}, "Wrote %d of the %d files of app %d into %s.", len(names), len(source.SourceFiles), source.ID, c.Dir)
+}
+
+// isHidden reports whether a file, or a folder that it is in, has a name that begins with a dot, or is node_modules, which
+// some disks also find under Node_Modules. Whoever wrote an app could run a program through its .git/config or .envrc.
+func isHidden(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules") {
+			return true
+		}
+	}
+	return false
+}
+
+// changed lists the files that the folder does not have as they are, and asks before some are lost.
+func changed(root *os.Root, files client.Files, in terminal.Input) ([]string, error) {
+	names, replaced := []string{}, 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		there, err := isThere(root, name)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			names = append(names, name)
+			continue
+		}
+		content, err := root.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			return nil, err
+		}
+		if string(content) != files[name] {
+			names = append(names, name)
+			replaced++
+		}
+	}
+	if replaced == 0 {
+		return names, nil
+	}
+	return names, in.Confirm("%s", fmt.Sprintf("Replace %d files that are different?", replaced))
+}
+
+// isThere reports whether the folder has a file. Through a link, also one in place of a folder, another would be written.
+func isThere(root *os.Root, name string) (bool, error) {
+	for at, c := range name + "/" {
+		if c != '/' {
+			continue
+		}
+		info, err := root.Lstat(filepath.FromSlash(name[:at]))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		case at < len(name) && !info.IsDir():
+			return false, fmt.Errorf("%s is in the way, which is no folder: nothing is written", terminal.Printable(name[:at]))
+		case at == len(name) && !info.Mode().IsRegular():
+			return false, fmt.Errorf("%s is in the way, which is no file: nothing is written", terminal.Printable(name))
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"foyer/client"
+	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
+	"foyer/internal/cli/admin"
+)
+
+// remote is the server that a command works on, and the organization there.
+type remote struct {
+	URL          string `name:"url" placeholder:"URL" help:"The server; its key is in FOYER_KEY, or kept by foyer login. [FOYER_URL]"`
+	Profile      string `placeholder:"NAME" help:"The server and key that foyer login has kept under this name."`
+	Organization string `placeholder:"ID" help:"The organization, by id or name. Without it, that of the profile or the key."`
+}
+
+// adminCommands are those of operators.
+type adminCommands struct {
+	App          under[admin.Target, adminAppCommands] `cmd:"" help:"Apps of an organization."`
+	Site         under[admin.Target, siteCommands]     `cmd:"" help:"Sites, and the apps placed on them."`
+	Invite       under[admin.Target, inviteCommands]   `cmd:"" help:"Invites to an organization."`
+	Organization admin.Organization                    `cmd:"" help:"Organizations: make one, list them, change settings."`
+	User         admin.User                            `cmd:"" help:"People."`
+	Member       admin.Member                          `cmd:"" help:"Who is in an organization."`
+	Key          admin.Key                             `cmd:"" help:"API keys."`
+	Activity     admin.Activity                        `cmd:"" help:"Who did what, the newest first, and whether that is as it was written."`
+	Backup       admin.Backup                          `cmd:"" help:"Copy a SQLite database while servers use it."`
+	Restore      admin.Restore                         `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Resume       admin.Resume                          `cmd:"" help:"Let webhooks and mails go on that a restore has held."`
+	Migrate      admin.Migrate                         `cmd:"" help:"Bring the schema of the database up to date."`
+}
+
+// found is a thing that people may name by its id or by a name.
+type found struct {
+	id   int64
+	name string
+}
+
+// find returns the id of the thing that a person names: a number is an id.
+func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (int64, error) {
+	if id := patch.ID(name); id != 0 {
+		return id, nil
+	}
+	var ids []int64
+	for item, err := range all {
+		if err != nil {
+			return 0, err
+		}
+		if f := is(item); f.name == name {
+			ids = append(ids, f.id)
+		}
+	}
+	return theOne(name, kind, ids)
+}
+
+// theOne returns the id of the only thing that has a name.
+func theOne(name, kind string, ids []int64) (int64, error) {
+	var texts []string
+	for _, id := range ids {
+		texts = append(texts, strconv.FormatInt(id, 10))
+	}
+	switch len(ids) {
+	case 0:
+		return 0, missing(kind, name)
+	case 1:
+		return ids[0], nil
+	}
+	return 0, fault.New(fault.Invalid, "There are %d %ss named %s: give the id of one, %s.", len(ids), kind, name, strings.Join(texts, " or "))
+}
+
+func missing(kind string, id any) error {
+	return fault.New(fault.NotFound, "There is no %s %v in this organization.", kind, id)
+}
+
+// orMissing says what is not there, where the API has one answer for everything.
+func orMissing(err error, kind string, id any) error {
+	if client.IsNotFound(err) {
+		return missing(kind, id)
+	}
+	return err
+}
+
+// maxSearch is how many bytes the API searches for; a name may be longer.
+const maxSearch = 400
+
+// searchable is as much of a name as the API searches for.
+func searchable(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxSearch)], "")
+}
+
+// appID returns the id of the app that a person names: of several, that of the organization's own.
+func appID(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	if id := patch.ID(name); id != 0 {
+		return id, nil
+	}
+	same, err := appsNamed(ctx, o, name)
+	if len(same) > 1 {
+		var own []client.App
+		if own, err = ownApps(ctx, o, same); len(own) > 0 {
+			same = own
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return theOne(name, "app", idsOf(same))
+}
+
+// appsNamed are the apps with a name, also global ones of other organizations.
+func appsNamed(ctx context.Context, o *client.Organization, name string) ([]client.App, error) {
+	found, err := collect(o.AllApps(ctx, client.AppFilter{Search: searchable(name)}))
+	return slices.DeleteFunc(found, func(a client.App) bool { return a.Name != name }), err
+}
+
+// ownApps are those of apps that are the organization's.
+func ownApps(ctx context.Context, o *client.Organization, apps []client.App) ([]client.App, error) {
+	info, err := o.Get(ctx)
+	return slices.DeleteFunc(slices.Clone(apps), func(a client.App) bool { return a.OrganizationID != info.ID }), err
+}
+
+func idsOf(apps []client.App) (ids []int64) {
+	for _, a := range apps {
+		ids = append(ids, a.ID)
+	}
+	return ids
+}
+
+func siteID(ctx context.Context, o *client.Organization, name string) (int64, error) {
+	return find(name, "site", o.AllSites(ctx, client.SiteFilter{Search: searchable(name)}), func(s client.Site) found { return found{s.ID, s.Name} })
+}
+
+func webhookID(ctx context.Context, o *client.Organization, url string) (int64, error) {
+	return find(url, "webhook", o.AllWebhooks(ctx), func(w client.Webhook) found { return found{w.ID, w.URL} })
+}
+
+// organizationID returns the id of the organization that a person names by its id or name.
+func organizationID(ctx context.Context, c *client.Client, name string) (string, error) {
+	var ids []string
+	for o, err := range c.AllOrganizations(ctx) {
+		if err != nil {
+			return "", err
+		}
+		if strings.EqualFold(o.ID, name) {
+			return o.ID, nil
+		}
+		if o.Name == name {
+			ids = append(ids, o.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", fault.New(fault.NotFound, "There is no organization %s.", name)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fault.New(fault.Invalid, "There are %d organizations named %s: give the id of one, %s.", len(ids), name, strings.Join(ids, " or "))
+}
+
+// collect reads a whole list.
+func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}

@@ -1,0 +1,28 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"foyer/internal/cli"
+)
+
+// A setting that is refused shows as a failed unit; a crash, which ends with the same
+// status unless Go is told otherwise, does not end the service. What it may use is bounded.
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile("../../deploy/foyer.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"Restart=on-failure", fmt.Sprintf("RestartPreventExitStatus=%d", cli.Misused), "Environment=GOTRACEBACK=crash", "LimitCORE=0",
+		"LimitNOFILE=65536", "MemoryMax=2G", "LogRateLimitIntervalSec=30", "LogRateLimitBurst=10000",
+	} {
+		if !strings.Contains(string(unit), "\n"+line+"\n") {
+			t.Errorf("the unit has no %s", line)
+		}
+	}
+}
