@@ -47,6 +47,8 @@ func (c *chained) hashAfter(previous string) string {
 // names, no white space. The changes are the text that is stored, as one string, so that no
 // spelling of a number is another's equal.
 func (c *chained) appendCanonical(b []byte) []byte {
+	const fixed = 600 // bytes, more or less
+	b = slices.Grow(b, fixed+len(c.Name)+len(c.Changes))
 	text := func(before, value string) { b = appendText(append(b, before...), value) }
 	number := func(before, digits string) {
 		if digits == "" {
@@ -87,28 +89,33 @@ func (c *chained) appendCanonical(b []byte) []byte {
 func appendText(b []byte, s string) []byte {
 	const hexadecimal = "0123456789abcdef"
 	b = append(b, '"')
+	plain := 0 // where what needs no escape begins
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[plain:i]...)
+		plain = i + 1
+		switch c {
+		case '"', '\\':
 			b = append(b, '\\', c)
-		case c >= ' ':
-			b = append(b, c)
-		case c == '\b':
+		case '\b':
 			b = append(b, `\b`...)
-		case c == '\t':
+		case '\t':
 			b = append(b, `\t`...)
-		case c == '\n':
+		case '\n':
 			b = append(b, `\n`...)
-		case c == '\f':
+		case '\f':
 			b = append(b, `\f`...)
-		case c == '\r':
+		case '\r':
 			b = append(b, `\r`...)
 		default:
 			b = append(b, `\u00`...)
 			b = append(b, hexadecimal[c>>4], hexadecimal[c&15])
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[plain:]...), '"')
 }
 
 // saltSize is the length of each salt: of any other, what is hashed with it could begin later or earlier.
