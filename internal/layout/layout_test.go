@@ -27,27 +27,12 @@ var rules = map[string]struct {
 }{
 	"base":   {},
 	"infra":  {may: []string{"base"}},
-	"domain": {may: []string{"base", "infra"}, alone: true},
+	"domain": {may: []string{"base", "infra"}},
 	"face":   {may: []string{"base", "domain", "face/wire"}, alone: true},
 	"config": {may: []string{"base", "infra"}},
 	"server": {may: []string{"base", "infra", "domain", "face", "config"}},
 	"cli":    {may: []string{"base", "domain", "face", "config", "server"}},
 	"layout": {},
-}
-
-// exceptions are what single packages may import besides. Apps with their sites, and people, do
-// not know each other.
-var exceptions = map[string][]string{
-	"domain/access": {"domain/activity"},
-	"domain/event":  {"domain/activity", "domain/access"},
-	"domain/org":    {"domain/activity", "domain/access"},
-
-	"domain/plugin": {"domain/activity", "domain/access", "domain/org"},
-	"domain/site":   {"domain/activity", "domain/access", "domain/plugin"},
-
-	"domain/invite":        {"domain/activity", "domain/access", "domain/org"},
-	"domain/signin":        {"domain/activity", "domain/access", "domain/org", "domain/invite"},
-	"domain/addresschange": {"domain/activity", "domain/access", "domain/org", "domain/signin"},
 }
 
 // libraries lists the packages of others that few of ours may import.
@@ -90,9 +75,9 @@ func TestImports(t *testing.T) {
 		if !known {
 			t.Errorf("%s: no rule for the folder internal/%s", f.path, folder)
 		}
-		may := slices.Concat(rule.may, exceptions[f.pkg])
+		may := rule.may
 		if !rule.alone {
-			may = append(may, folder)
+			may = append(slices.Clip(may), folder)
 		}
 		for _, imported := range f.imports {
 			own, isOwn := strings.CutPrefix(imported, module+"internal/")
@@ -113,6 +98,27 @@ func TestImports(t *testing.T) {
 
 // within reports whether a package is a folder or below it.
 func within(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// Apps with their sites, and people, do not know each other.
+func TestAppsAndPeople(t *testing.T) {
+	t.Parallel()
+	apps := []string{"domain/plugin", "domain/site"}
+	people := []string{"domain/invite", "domain/signin", "domain/addresschange"}
+	apart := func(f file, these, others []string) {
+		for _, imported := range f.imports {
+			own, _ := strings.CutPrefix(imported, module+"internal/")
+			if slices.Contains(these, f.pkg) && slices.Contains(others, own) {
+				t.Errorf("%s: internal/%s may not import internal/%s", f.path, f.pkg, own)
+			}
+		}
+	}
+	for _, f := range files(t) {
+		if !f.test() {
+			apart(f, apps, people)
+			apart(f, people, apps)
+		}
+	}
+}
 
 // What is in base knows nothing but Go's own packages.
 func TestBaseHasNoDependencies(t *testing.T) {
