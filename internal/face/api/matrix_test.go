@@ -11,8 +11,9 @@ import (
 	"foyer/internal/face/openapi/openapitest"
 )
 
-// Every route answers each kind of caller as it should. The routes come from the
-// table, so that a new one is covered without anyone remembering it.
+// Every route answers each kind of caller as it should, and finds below one organization
+// nothing of another. The routes come from the table, so that a new one is covered without
+// anyone remembering it.
 func TestEveryRouteForEveryCaller(t *testing.T) {
 	each(t, func(r *rig) {
 		admin := r.join(r.org, "admin@acme.example", access.Admin)
@@ -42,6 +43,15 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 						r.t.Errorf("%s %s as %s tells more than that it is not there: %s", route.Method, path, who, got.body)
 					}
 				}
+			}
+			_, below, _ := strings.Cut(route.Path, "{organization_id}")
+			if !strings.Contains(below, "{") || strings.Contains(below, "{token}") {
+				continue
+			}
+			path := strings.Replace(r.target(route), r.org.ID, r.other.ID, 1)
+			const body = `{"reason":"x","revision":1,"app_id":1,"url":"https://x.example/","version":1,"level":1}`
+			if got := r.send(r.otherKey, route.Method, path, body); got.status != http.StatusNotFound || got.body != notFound {
+				r.t.Errorf("%s %s, of a thing of another organization: got %d %s", route.Method, path, got.status, got.body)
 			}
 		}
 	})
