@@ -14,6 +14,7 @@ import (
 
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 )
 
@@ -153,6 +154,47 @@ func TestBeacons(t *testing.T) {
 		}
 		if _, err := r.Health(r.Context(), r.caller, p.ID, 0, r.DB.Now().Add(-100*24*time.Hour)); blames(err) != "since invalid" {
 			r.Errorf("100 days ago: %v", err)
+		}
+	})
+}
+
+// Of an app on sites of several organizations, each is told how it fares on its own alone.
+func TestHealthOfSharedApp(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.app(r.caller, "app", "")
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		shop, blog, theirs := r.site(r.caller, "shop"), r.site(r.caller, "blog"), r.site(r.other, "theirs")
+		for _, s := range []Site{shop, blog, theirs} {
+			r.place(r.callerOf(s), s, p)
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":%q}]}`, p.ID, s.Name)
+			r.health(s, p) // writes it down
+		}
+		for _, c := range []struct {
+			who  access.Caller
+			site int64
+			want string
+		}{
+			{r.caller, 0, "2 [blog shop]"},
+			{r.caller, shop.ID, "1 [shop]"},
+			{r.caller, blog.ID, "1 [blog]"},
+			{r.caller, theirs.ID, "not found"},
+			{r.other, 0, "1 [theirs]"},
+			{r.other, theirs.ID, "1 [theirs]"},
+			{r.other, shop.ID, "not found"},
+		} {
+			h, err := r.Health(r.Context(), c.who, p.ID, c.site, time.Time{})
+			var messages []string
+			for _, e := range h.Errors {
+				messages = append(messages, e.Message)
+			}
+			slices.Sort(messages)
+			got := blames(err)
+			if len(h.Versions) > 0 {
+				got = fmt.Sprint(h.Versions[0].Loads, " ", messages)
+			}
+			if got != c.want {
+				r.Errorf("%s, site %d: %s, want %s", c.who.Organization.Name, c.site, got, c.want)
+			}
 		}
 	})
 }
