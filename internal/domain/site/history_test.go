@@ -2,6 +2,8 @@ package site
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,40 @@ func TestHistory(t *testing.T) {
 		}
 		if _, err := r.Restore(r.Context(), r.caller, s.ID, 0); blames(err) != "revision required" {
 			r.Errorf("none: %v", err)
+		}
+	})
+}
+
+// What was off when a revision began is off again, and what ran the version before the newest runs that one.
+func TestRestoreOffAndKept(t *testing.T) {
+	each(t, func(r rig) {
+		s, off, waits := r.site(r.caller, "shop"), r.app(r.caller, "off", ""), r.app(r.caller, "waits", "")
+		r.place(r.caller, s, off)   // 2
+		r.place(r.caller, s, waits) // 3
+		r.patch(r.caller, waits.ID, plugin.Draft{ConfigSchema: patch.Of(fmt.Sprintf(needs, "host"))})
+		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(false), Position: patch.Of(int64(7))}) // 4
+		r.wants("before", s, "waits@1{}")
+		apps := func() []Placement {
+			found, err := r.Apps(r.Context(), r.caller, s.ID, page.First)
+			if err != nil {
+				r.Fatal(err)
+			}
+			for i := range found.Items {
+				found.Items[i].UpdatedAt = time.Time{}
+			}
+			return found.Items
+		}
+		before := apps()
+		r.change(r.caller, s, off, PlacementDraft{Enabled: patch.Of(true), Position: patch.Of(int64(1))})
+		if err := r.Remove(r.Context(), r.caller, s.ID, waits.ID); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, 4); err != nil {
+			r.Fatal(err)
+		}
+		r.wants("restored", s, "waits@1{}")
+		if after := apps(); !reflect.DeepEqual(before, after) {
+			r.Errorf("%+v, want %+v", after, before)
 		}
 	})
 }
