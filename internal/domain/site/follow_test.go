@@ -271,7 +271,8 @@ func TestNoBundle(t *testing.T) {
 	})
 }
 
-// An app is unused while it is on no enabled placement, of whichever organization.
+// An app is unused while it is on no enabled placement, of whichever organization, and nobody asked for its
+// bundle in 30 days.
 func TestUnused(t *testing.T) {
 	each(t, func(r rig) {
 		own, others := r.site(r.caller, "shop"), r.site(r.other, "shop")
@@ -297,6 +298,21 @@ func TestUnused(t *testing.T) {
 		r.change(r.caller, own, p, PlacementDraft{Enabled: patch.Of(false)})
 		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(false)})
 		wants("still placed where it is no longer shared", idle.ID)
+		source, err := r.plugins.Source(r.Context(), r.caller, idle.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		used := r.DB.Now()
+		if _, err := r.plugins.Bundles.Serve(r.Context(), source.PublicToken, ""); err != nil {
+			r.Fatal(err)
+		}
+		if err := r.plugins.Bundles.FlushUse(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		r.DB.Now = func() time.Time { return used.Add(30*24*time.Hour - time.Minute) }
+		wants("its bundle was asked for")
+		r.DB.Now = func() time.Time { return used.Add(30*24*time.Hour + time.Minute) }
+		wants("long ago", idle.ID)
 	})
 }
 

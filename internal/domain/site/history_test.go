@@ -117,7 +117,7 @@ func TestTidyHistory(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
 		r.place(r.caller, s, p)
-		for i := range keepRevisions + 8 {
+		for i := range 208 {
 			r.change(r.caller, s, p, PlacementDraft{Enabled: patch.Of(i%2 == 1)})
 		}
 		count := func() int {
@@ -127,17 +127,16 @@ func TestTidyHistory(t *testing.T) {
 			}
 			return found.Count
 		}
-		if err := r.Tidy(r.Context()); err != nil || count() != keepRevisions+10 {
-			r.Errorf("%d revisions of today, %v", count(), err)
-		}
-		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-91*24*time.Hour))
-		})
-		if err != nil {
-			r.Fatal(err)
-		}
-		if err := r.Tidy(r.Context()); err != nil || count() != keepRevisions {
-			r.Errorf("%d revisions of long ago, %v", count(), err)
+		for _, c := range []struct{ days, want int }{{0, 210}, {89, 210}, {91, 200}} {
+			err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE site_revisions SET created_at = $1`, r.DB.Now().Add(-time.Duration(c.days)*24*time.Hour))
+			})
+			if err != nil {
+				r.Fatal(err)
+			}
+			if err := r.Tidy(r.Context()); err != nil || count() != c.want {
+				r.Errorf("%d revisions after %d days, want %d, %v", count(), c.days, c.want, err)
+			}
 		}
 	})
 }

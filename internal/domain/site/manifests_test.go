@@ -295,11 +295,16 @@ func TestBeaconsThatDoNotCount(t *testing.T) {
 		if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != 2 || h.Versions[0].Running != 2 {
 			r.Errorf("%+v", h)
 		}
-		now := r.DB.Now().Add(25 * time.Hour)
-		r.DB.Now = func() time.Time { return now }
-		r.beacon(s, "https://shop.example", "%s", good)
-		if h := r.health(s, p); len(h.Versions) != 0 {
-			r.Errorf("a day later: %+v", h)
+		removed := r.DB.Now()
+		for _, c := range []struct {
+			after time.Duration
+			loads int64 // of the day before
+		}{{23 * time.Hour, 3}, {25 * time.Hour, 1}} {
+			r.DB.Now = func() time.Time { return removed.Add(c.after) }
+			r.beacon(s, "https://shop.example", "%s", good)
+			if h := r.health(s, p); len(h.Versions) != 1 || h.Versions[0].Loads != c.loads {
+				r.Errorf("%v later: %+v, want %d loads", c.after, h, c.loads)
+			}
 		}
 	})
 }
@@ -316,23 +321,34 @@ func TestTidyCounts(t *testing.T) {
 			now = now.Add(time.Minute)
 			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}],"errors":[{"id":%d,"version":1,"message":"at %s"}]}`, p.ID, p.ID, now.Format("15:04"))
 		}
-		if h := r.health(s, p); h.Versions[0].Loads != 90 || len(h.Errors) != maxErrorsKept || h.Errors[0].Message != "at 12:00" {
+		if h := r.health(s, p); h.Versions[0].Loads != 90 || len(h.Errors) != 50 || h.Errors[0].Message != "at 12:00" {
 			r.Errorf("%+v", h)
 		}
-		rows := func() string { return r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_counts`) }
-		now = now.Add(3 * 24 * time.Hour)
-		for _, want := range []string{"3", "3"} {
-			if err := r.Tidy(r.Context()); err != nil || rows() != want {
-				r.Errorf("%s rows, want %s, %v", rows(), want, err)
+		const day = 24 * time.Hour
+		for _, c := range []struct {
+			after time.Duration
+			want  string
+		}{
+			{2*day - time.Hour, "90"}, // minutes
+			{2*day + 2*time.Hour, "3"},
+			{2*day + 2*time.Hour, "3"}, // again
+			{90*day - time.Hour, "3"},
+			{90*day + 2*time.Hour, "0"},
+		} {
+			now = began.Add(c.after)
+			if err := r.Tidy(r.Context()); err != nil {
+				r.Fatal(err)
 			}
-		}
-		h, err := r.Health(r.Context(), r.caller, p.ID, 0, began.Add(-time.Hour))
-		if err != nil || len(h.Versions) != 1 || h.Versions[0].Loads != 90 {
-			r.Errorf("%+v, %v", h, err)
-		}
-		now = now.Add(90 * 24 * time.Hour)
-		if err := r.Tidy(r.Context()); err != nil || rows() != "0" {
-			r.Errorf("%s rows after 90 days, %v", rows(), err)
+			if rows := r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_counts`); rows != c.want {
+				r.Errorf("%s rows after %v, want %s", rows, c.after, c.want)
+			}
+			if c.want == "0" {
+				break
+			}
+			h, err := r.Health(r.Context(), r.caller, p.ID, 0, began.Truncate(time.Hour))
+			if err != nil || len(h.Versions) != 1 || h.Versions[0].Loads != 90 {
+				r.Errorf("after %v: %+v, %v", c.after, h.Versions, err)
+			}
 		}
 	})
 }

@@ -132,12 +132,12 @@ func TestPositions(t *testing.T) {
 func TestFullSite(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
-		for i := range maxPlacements + 1 {
+		for i := range 201 {
 			p, err := r.plugins.Create(r.Context(), r.caller, plugin.Draft{Name: patch.Of(fmt.Sprint("app ", i))})
 			if err != nil {
 				r.Fatal(err)
 			}
-			if i < maxPlacements {
+			if i < 200 {
 				r.place(r.caller, s, p)
 				continue
 			}
@@ -146,7 +146,7 @@ func TestFullSite(t *testing.T) {
 			}
 		}
 		found, err := r.Apps(r.Context(), r.caller, s.ID, page.Page{Limit: 1})
-		if err != nil || found.Count != maxPlacements {
+		if err != nil || found.Count != 200 {
 			r.Fatalf("%d apps, %v", found.Count, err)
 		}
 		if _, err := r.Change(r.Context(), r.caller, s.ID, found.Items[0].AppID, PlacementDraft{Enabled: patch.Of(false)}); err != nil {

@@ -208,7 +208,7 @@ func TestPreviewEnds(t *testing.T) {
 		ended("its maker is no admin any more", func() {
 			must(r.orgs.SetLevel(ctx, r.caller, r.caller.Organization.ID, "acme@foyer.example", access.Admin))
 		})
-		later := r.DB.Now().Add(previewTime)
+		later := r.DB.Now().Add(time.Hour)
 		r.DB.Now = func() time.Time { return later }
 		if got := r.previews(s, token); got != "not found" {
 			r.Errorf("after an hour: %s", got)

@@ -185,12 +185,14 @@ func TestManifestAPI(t *testing.T) {
 
 func TestPreviewAPI(t *testing.T) {
 	each(t, func(r *rig) {
+		now := time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)
+		r.db.Now = func() time.Time { return now }
 		id, app := r.site("shop"), r.built(siteOptions)
 		token := r.siteToken(id)
 		got := r.send(r.key, "POST", sites+id+"/apps/"+app+"/preview", `{"url":"`+baseURL+sites+token+`/try","config":{"color":"red"}}`)
 		link := between(got.body, `"url":"`+baseURL, `"`)
 		_, preview, found := strings.Cut(link, "&foyer_preview=")
-		if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(link, sites+token+"/try?t=") || !found {
+		if got.status != 200 || got.header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(link, sites+token+"/try?t=") || !found || !strings.Contains(got.body, `"expires_at":"2026-11-23T10:30:00.000000Z"`) {
 			r.t.Fatalf("%d %s", got.status, got.body)
 		}
 		m := r.send("", "GET", sites+token+"/manifest.json?preview="+preview, "")
