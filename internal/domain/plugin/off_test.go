@@ -162,8 +162,16 @@ func TestWithdraw(t *testing.T) {
 		if _, err := r.UpdateSource(r.Context(), r.caller, p.ID, Draft{}, again); !fault.Is(err, fault.Invalid) {
 			r.Errorf("the same bundle, saved again: %v", err)
 		}
+		r.save(p.ID, "site.ts", patch.Of("export const a = 3"))
+		if err := withdraw(1, 0); err != nil {
+			r.Fatal(err)
+		}
 		if v, err := r.Restore(r.Context(), r.caller, p.ID, 3); err != nil || v.Withdrawn.Is() {
 			r.Errorf("%+v, %v", v, err)
+		}
+		all = r.versions(p.ID)
+		if !all[0].Withdrawn.Is() || all[1].Withdrawn.Is() || all[2].Withdrawn.Is() {
+			r.Errorf("not those with the bundle of version 3 are restored: %+v", all)
 		}
 		if _, err := r.Bundles.Serve(r.Context(), token, versions[1].Bundle.SHA256); err != nil {
 			r.Errorf("restored: %v", err)
