@@ -124,10 +124,15 @@ func TestPreviewPages(t *testing.T) {
 				r.Errorf("with the key %q: %v", wrong, err)
 			}
 		}
-		if demo, err := r.CreateDemo(r.Context(), r.caller, Draft{Name: patch.Of("Demo")}); err != nil {
-			r.Error(err)
-		} else if _, err := r.Try(r.Context(), demo.Token, ""); err != nil {
+		demo, err := r.CreateDemo(r.Context(), r.caller, Draft{Name: patch.Of("first")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Try(r.Context(), demo.Token, ""); err != nil {
 			r.Errorf("that of the first start: %v", err)
+		}
+		if _, err := r.Try(r.Context(), r.site(r.caller, "Demo").Token, ""); blames(err) != "not found" {
+			r.Errorf("that of a site that is called Demo: %v", err)
 		}
 	})
 }
