@@ -233,16 +233,16 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // shell is a page: what it watches, the loader, and what it does. ahead moves its clock,
-// and haste lets its time pass faster.
+// haste lets its time pass faster, and waits is how many milliseconds were waited for.
 const shell = `<!doctype html>
 <title>A page</title>
 <link rel="icon" href="/favicon.ico">
 <body>
 <script nonce="once">
-	const log = [], seen = [], violations = [], id = new URLSearchParams(location.search).get("page"), now = Date.now, wait = setTimeout
+	const log = [], seen = [], violations = [], waits = [], id = new URLSearchParams(location.search).get("page"), now = Date.now, wait = setTimeout
 	let ahead = 0, haste = 1
 	Date.now = () => now() + ahead
-	setTimeout = (f, ms) => wait(f, ms / haste)
+	setTimeout = (f, ms) => (waits.push(ms), wait(f, ms / haste))
 	addEventListener("error", (e) => {
 		seen.push(e.message)
 		if (e.filename === location.href) report("thrown: " + e.message).then(() => { location.href = "/next" })

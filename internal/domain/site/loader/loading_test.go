@@ -39,6 +39,7 @@ var tests = []struct {
 }{
 	{"Manifest", testManifest},
 	{"ServerStopped", testServerStopped},
+	{"Waits", testWaits},
 	{"NoAnswer", testNoAnswer},
 	{"Outage", testOutage},
 	{"LowerRevision", testLowerRevision},
@@ -137,6 +138,15 @@ func testServerStopped(t *testing.T, b *browser) {
 		want(t, "log without a server", []string{"one", "two"}, got.Log)
 		clean(t, got)
 	}
+}
+
+// A page waits for its manifest, for a bundle whose turn it is, for that bundle to come at all, and for what inject
+// returns. What happens then, other tests see sooner.
+func testWaits(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	got := b.open(t, f, page{script: "await ready; return waits.join()"})
+	want(t, "milliseconds", any("3000,1000,10000,10000"), got.Value)
 }
 
 // A manifest that takes longer than 3 seconds is not waited for.
