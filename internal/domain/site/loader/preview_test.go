@@ -181,7 +181,16 @@ func testBeacon(t *testing.T, b *browser) {
 		f.app(1, "one", "export function inject({ foyer }) {\n  window.say = foyer.report\n  window.fall = () => { throw new TypeError('after') }\n}"),
 		f.app(2, "two", "\n\nexport function inject() {\n  throw new RangeError('"+strings.Repeat("é", 500)+"')\n}"),
 	)
-	b.open(t, f, page{script: `await ready; say("told"); wait(fall); await until(() => seen.length)`})
+	got := b.open(t, f, page{
+		before: `const ask = fetch
+			fetch = (url, how) => {
+				const { mode, credentials } = new Request(url, how)
+				if (url.endsWith("/beacon")) log.push(mode + " " + credentials + " " + how.keepalive)
+				return ask(url, how)
+			}`,
+		script: `await ready; say("told"); wait(fall); await until(() => seen.length)`,
+	})
+	want(t, "mode, credentials and keepalive", []string{"cors omit true"}, got.Log)
 	first, body := f.beacon(t)
 	want(t, "revision", 7, first.Revision)
 	want(t, "sample", 1.0, first.Sample)
@@ -211,13 +220,19 @@ func testBeacon(t *testing.T, b *browser) {
 	}
 }
 
-// No beacon without apps or a sample, nor of the try page, and none that is larger than 8 KB.
+// No beacon without apps, nor of a page that is none of the sample or is the try page, and none that is larger than 8 KB.
 func testNoBeacon(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1)
 	b.open(t, f, page{script: "await ready"})
-	f.answer(constant(strings.Replace(f.document(2, f.logging(1, "one")), `"sample":1`, `"sample":0`, 1)))
-	b.open(t, f, page{script: "await ready"})
+	sample := func(part, manifest string) {
+		f.answer(constant(strings.Replace(manifest, `"sample":1`, `"sample":`+part, 1)))
+	}
+	half := page{before: "Math.random = () => 0.5", script: "await ready"}
+	for _, part := range []string{"0", "0.4"} {
+		sample(part, f.document(2, f.logging(1, "one")))
+		b.open(t, f, half)
+	}
 	f.publish(2, f.logging(1, "one"))
 	b.open(t, f, page{path: "/sites/" + f.token + "/try", script: "await ready"})
 	many := make([]app, 200)
@@ -226,10 +241,10 @@ func testNoBeacon(t *testing.T, b *browser) {
 		many[i] = same
 		many[i].ID = 1_000_000_000 + i
 	}
-	f.publish(3, many...)
-	b.open(t, f, page{script: "await ready"})
+	sample("0.6", f.document(3, many...))
+	b.open(t, f, half)
 	only, body := f.beacon(t)
-	if only.Revision != 3 || len(body) > 8192 || len(only.Apps) < 100 {
+	if only.Revision != 3 || only.Sample != 0.6 || len(body) > 8192 || len(only.Apps) < 100 {
 		t.Errorf("%d bytes: %s", len(body), body)
 	}
 }

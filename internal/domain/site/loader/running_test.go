@@ -88,13 +88,18 @@ func testCleanup(t *testing.T, b *browser) {
 			await until(() => foyer.revision === 2 && foyer.apps[4].state === "stopped")
 			log.push("settle")
 			settle(() => log.push("late"))
-			await until(() => log.includes("late"))`,
-		do: map[string]func(){"change": func() {
-			if n := len(f.asked()); n != 1 {
-				t.Errorf("%d manifests were asked for", n)
-			}
-			f.publish(2, f.logging(7, "new"), stays)
-		}},
+			await until(() => log.includes("late"))
+			await server("once more");` + shownAgain + `
+			await until(() => foyer.revision === 3)`, // no cleanup is called twice
+		do: map[string]func(){
+			"change": func() {
+				if n := len(f.asked()); n != 1 {
+					t.Errorf("%d manifests were asked for", n)
+				}
+				f.publish(2, f.logging(7, "new"), stays)
+			},
+			"once more": func() { f.publish(3, stays) },
+		},
 	})
 	want(t, "log", []string{"none", "function", "promise", "settle", "late"}, got.Log)
 	want(t, "states", []string{

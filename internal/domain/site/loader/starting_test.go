@@ -144,7 +144,8 @@ func testFailures(t *testing.T, b *browser) {
 	}
 }
 
-// A bundle in which a byte has changed on its way never runs, not even its first line.
+// A bundle in which a byte has changed on its way never runs, not even its first line, nor one without a sum that
+// browsers understand. WebKit checks none but the script's.
 func testChangedByte(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.app(1, "one", `log.push("1"); export function inject() { log.push("one") }`)
@@ -153,9 +154,21 @@ func testChangedByte(t *testing.T, b *browser) {
 	})
 	f.publish(1, one)
 	for range 2 {
-		got := b.open(t, f, page{script: "await ready"})
+		got := b.open(t, f, page{script: `
+			await ready
+			const { integrity, crossOrigin } = document.head.querySelector("script[type=module]")
+			return integrity + " " + crossOrigin`})
 		want(t, "log", []string{}, got.Log)
 		want(t, "states", []string{"one failed"}, got.Foyer.states())
+		want(t, "script", any(one.Integrity+" anonymous"), got.Value)
+		clean(t, got)
+	}
+	unchecked := f.logging(2, "unchecked") // of a url that no page has had refused
+	for _, sum := range []string{"", "md5-x"} {
+		unchecked.Integrity = sum
+		f.publish(2, unchecked)
+		got := b.open(t, f, page{script: "await ready"})
+		want(t, "log with the sum "+sum, []string{}, got.Log)
 		clean(t, got)
 	}
 }
