@@ -214,12 +214,20 @@ func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, erro
 	return v, access.KeepAnswer(ctx, tx, v)
 }
 
-// refuseWithdrawn refuses a bundle that a withdrawn version of the plugin has.
-func refuseWithdrawn(ctx context.Context, tx *db.Tx, pluginID int64, b Bundle) error {
+// refuseWithdrawn refuses a version that is withdrawn.
+func (v *Version) refuseWithdrawn() error {
+	if !v.Withdrawn.Is() {
+		return nil
+	}
+	return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", v.Number, v.Withdrawn.Reason)
+}
+
+// refuseWithdrawnBundle refuses a bundle that a withdrawn version of the plugin has.
+func refuseWithdrawnBundle(ctx context.Context, q db.Querier, pluginID int64, b Bundle) error {
 	if b.SHA256 == "" {
 		return nil
 	}
-	number, err := findWithdrawn(ctx, tx, pluginID, b.SHA256)
+	number, err := findWithdrawn(ctx, q, pluginID, b.SHA256)
 	if errors.Is(err, db.ErrNoRow) {
 		return nil
 	}

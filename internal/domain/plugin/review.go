@@ -55,7 +55,13 @@ func (s Service) review(ctx context.Context, o origin, to target) (Review, error
 			after[file.Name] = file.Text
 		}
 	}
+	if err := r.refuseWithdrawn(); err != nil {
+		return Review{}, err
+	}
 	err := s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		if err := refuseWithdrawnBundle(ctx, q, o.PluginID, r.Bundle); err != nil {
+			return err
+		}
 		from, err := currentVersion(ctx, q, o)
 		if err != nil {
 			return err

@@ -349,8 +349,8 @@ func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, err
 	if err != nil {
 		return Version{}, err
 	}
-	if v.Withdrawn.Is() {
-		return Version{}, fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", v.Number, v.Withdrawn.Reason)
+	if err := v.refuseWithdrawn(); err != nil {
+		return Version{}, err
 	}
 	o.Current = v.Number
 	return v, updateOrigin(ctx, tx, *o)

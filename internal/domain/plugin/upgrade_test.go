@@ -92,6 +92,35 @@ func TestReview(t *testing.T) {
 	})
 }
 
+// A review is refused what the upgrade is: a version that is withdrawn, and one that compiles to its bundle.
+func TestReviewOfWithdrawn(t *testing.T) {
+	each(t, func(r rig) {
+		repo := upstreamtest.NewHost(r).Repo(r, "app")
+		publish := func(tag, site string) Move {
+			repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": fmt.Sprintf(`{"name": %q}`, tag), "site.ts": site}))
+			return Move{Draft: Draft{Tag: patch.Of(tag)}}
+		}
+		publish("v1.0.0", "export const a = 1")
+		p := r.install(repo)
+		second := publish("v2.0.0", "export const a = 2")
+		if _, err := r.Upgrade(r.Context(), r.caller, p.ID, second); err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1}); err != nil {
+			r.Fatal(err)
+		}
+		for name, m := range map[string]Move{
+			"newest": {}, "tag": second, "version": {Version: patch.Of("2")}, "bundle": publish("v1.5.0", "export const a = 2"),
+		} {
+			_, reviewed := r.Review(r.Context(), r.caller, p.ID, m)
+			_, upgraded := r.Upgrade(r.Context(), r.caller, p.ID, m)
+			if !fault.Is(upgraded, fault.Invalid) || fmt.Sprint(reviewed) != fmt.Sprint(upgraded) {
+				r.Errorf("%s: %v, upgrade: %v", name, reviewed, upgraded)
+			}
+		}
+	})
+}
+
 // A tag is held by the app that was installed with it, not by others that have the same.
 func TestUpgradeToTagOfTwoApps(t *testing.T) {
 	each(t, func(r rig) {

@@ -95,7 +95,7 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, o *origin,
 			return Version{}, err
 		}
 	}
-	if err := refuseWithdrawn(ctx, tx, o.PluginID, v.Bundle); err != nil {
+	if err := refuseWithdrawnBundle(ctx, tx, o.PluginID, v.Bundle); err != nil {
 		return Version{}, err
 	}
 	v, err := addVersion(ctx, tx, o, v)
