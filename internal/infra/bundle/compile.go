@@ -10,6 +10,7 @@ import (
 	"maps"
 	neturl "net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ type request struct {
 	order
 	Files    map[string]string
 	imported *sync.Map // names of files, in the child
-	nameless *sync.Map // what namelessLines returns, by the name of the importer, in the child
+	nameless *sync.Map // what namelessImports returns, by the name of the importer, in the child
 	text     bool      // whether a stylesheet's text is made: what leads to no file stays in it, since it may be a placeholder
 }
 
@@ -240,22 +241,21 @@ func isExternal(url string) bool {
 // namesNothing reports whether a module imports spec without a name, or exports all its names, of which what is not
 // code has none.
 func (req request) namesNothing(importer, spec string) bool {
-	lines, _ := req.nameless.LoadOrStore(importer, sync.OnceValue(func() map[string]bool { return req.namelessLines(importer) }))
-	nameless := lines.(func() map[string]bool)()
-	return nameless[fmt.Sprintf("import %q;", spec)] || nameless[fmt.Sprintf("export * from %q;", spec)]
+	specs, _ := req.nameless.LoadOrStore(importer, sync.OnceValue(func() map[string]bool { return req.namelessImports(importer) }))
+	return specs.(func() map[string]bool)()[spec]
 }
 
-// namelessLines are the lines of a module that import without a name or export all names. The compiler does not tell,
-// but writes each import in one form, without comments.
-func (req request) namelessLines(importer string) map[string]bool {
-	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}"})
-	lines := map[string]bool{}
-	for line := range strings.SplitSeq(string(made.Code), "\n") {
-		if strings.HasPrefix(line, `import "`) || strings.HasPrefix(line, `export * from "`) {
-			lines[line] = true
-		}
+var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (?:"(.*)"|'(.*)');$`)
+
+// namelessImports are what a module imports without a name, or exports all names of. The compiler does not tell, but
+// writes each import in one form, without comments.
+func (req request) namelessImports(importer string) map[string]bool {
+	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}", Charset: api.CharsetUTF8})
+	specs := map[string]bool{}
+	for _, found := range namelessImport.FindAllSubmatch(made.Code, -1) {
+		specs[string(found[1])+string(found[2])] = true
 	}
-	return lines
+	return specs
 }
 
 // loader says what a file is by its name; what is neither code nor a picture or font is

@@ -171,6 +171,23 @@ func TestStylesheets(t *testing.T) {
 		blame("site.ts", `a.css:2:9: "./base.css" is not one of the app's files`, 0, 0))
 }
 
+// The compiler may write the name of a file otherwise than its importer.
+func TestNamelessImports(t *testing.T) {
+	t.Parallel()
+	got := mustCompile(t, sources{
+		"site.ts":   "import './größe.css'\nimport './☎\ufe0f.css'\nexport * from './a\"b.css'\nimport './größe.svg'\nexport const x = 1",
+		"größe.css": "i { color: green }", "☎\ufe0f.css": "b { color: blue }", `a"b.css`: "p { color: red }", "größe.svg": "<svg/>",
+	})
+	if js := string(got.Bundle.JS); strings.Count(js, `createElement("style")`) != 3 {
+		t.Errorf("not each stylesheet is in %s", js)
+	}
+	for _, f := range got.Files {
+		if (f.Name == "site.ts") != (f.Warning != "") {
+			t.Errorf("%s: warning %q", f.Name, f.Warning)
+		}
+	}
+}
+
 // The text of a stylesheet leads to no file that pages do not have, but for a warning.
 func TestStylesheetText(t *testing.T) {
 	t.Parallel()
