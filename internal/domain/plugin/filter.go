@@ -20,7 +20,7 @@ type Filter struct {
 	Search string // part of the name or the description
 	Type   Type
 	Global patch.Field[bool]
-	Update bool // those that the organization can upgrade: of its own, a newer tag is known
+	Update bool // those that the organization can upgrade: its own that are not at the newest tag known
 	State  State
 	SiteID int64 // on which they are placed
 	IDs    []int64

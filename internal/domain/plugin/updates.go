@@ -12,6 +12,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/upstream"
 )
 
 const (
@@ -133,9 +134,10 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 	})
 }
 
-// tellUpdate records that there is a newer tag than the app is at, unless that was recorded.
+// tellUpdate records that there is a newer tag than the app is at, unless that was recorded. The newest can be older: than
+// a pre-release, or than a tag that was deleted.
 func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
-	if p.LatestTag == "" || p.LatestTag == p.Tag {
+	if p.LatestTag == "" || p.LatestTag == p.Tag || upstream.Older(p.LatestTag, p.Tag) {
 		return nil
 	}
 	if n, err := setAnnounced(ctx, tx, p); err != nil || n == 0 {

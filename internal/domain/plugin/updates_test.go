@@ -119,6 +119,30 @@ func TestCheckUpdates(t *testing.T) {
 	})
 }
 
+// The newest tag of an app at a pre-release, or at a tag that was deleted, can be older than its own: nobody is told of that.
+func TestCheckUpdatesOfPreRelease(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
+		r = r.another(upstreamtest.Allow()) // with this clock
+		repo := r.publish(upstreamtest.NewHost(r))
+		repo.Tag(r, "v2.0.0-beta.1", "refs/heads/main")
+		p := r.create(Draft{Type: patch.Of("custom"), URL: patch.Of(repo.URL), Tag: patch.Of("v2.0.0-beta.1")})
+		r.checkUpdates()
+		pass(everySix)
+		r.checkUpdates()
+		if tags := r.told(p.ID); p.LatestTag != "v1.0.0" || len(tags) != 0 {
+			r.Errorf("%s: told of %q", p.LatestTag, tags)
+		}
+		repo.Tag(r, "v2.0.0", "refs/heads/main")
+		pass(7 * time.Hour)
+		r.checkUpdates()
+		if tags := r.told(p.ID); !slices.Equal(tags, []string{`"v2.0.0"`}) {
+			r.Errorf("told of %q", tags)
+		}
+	})
+}
+
 // An upstream that may not be asked, or fails, is left for six hours as well, and tells of nothing.
 func TestCheckUpdatesOfRefusedUpstream(t *testing.T) {
 	each(t, func(r rig) {

@@ -94,6 +94,12 @@ func compareTags(a, b string) int {
 	)
 }
 
+// Older reports whether a tag is a lower version than another; one that is no version has no age.
+func Older(tag, than string) bool {
+	x, y := semantic(tag), semantic(than)
+	return x != "" && y != "" && semver.Compare(x, y) < 0
+}
+
 func rank(version string) int {
 	switch {
 	case version == "":

@@ -35,6 +35,26 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+func TestOlder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tag, than string
+		want      bool
+	}{
+		{"v1.9.0", "v1.10.0", true},
+		{"v1.10.0", "v1.9.0", false},
+		{"1.0.0", "v2.0.0-beta.1", true},
+		{"v2.0.0", "v2.0.0-beta.1", false},
+		{"1.0.0", "v1.0.0", false},
+		{"v1.0.0", "main", false},
+		{"main", "v1.0.0", false},
+	} {
+		if got := Older(c.tag, c.than); got != c.want {
+			t.Errorf("%s is older than %s: %t", c.tag, c.than, got)
+		}
+	}
+}
+
 // The highest of many versions are found without sorting all, which took seconds for what a git host may send.
 func TestTags(t *testing.T) { //nolint:paralleltest // it counts the allocations of the whole process
 	const many = 10_000
