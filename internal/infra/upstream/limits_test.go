@@ -156,6 +156,27 @@ func TestInstallUntakableEntries(t *testing.T) {
 	}
 }
 
+// Nor is a folder that leads to the main.
+func TestInstallUntakableFolderOfMain(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	manifest := upstreamtest.Entry{Mode: "100644", Name: "plugin.json", Object: repo.Blob(t, `{"main": "web/out/site.js"}`)}
+	for mode, object := range map[string]string{"120000": repo.Blob(t, "build"), "160000": strings.Repeat("1", 40)} {
+		out := repo.Tree(t, upstreamtest.Entry{Mode: mode, Name: "out", Object: object})
+		for name, web := range map[string]upstreamtest.Entry{
+			"web": {Mode: mode, Name: "web", Object: object}, "web/out": {Mode: "40000", Name: "web", Object: out},
+		} {
+			repo.CommitTree(t, repo.Tree(t, manifest, web, upstreamtest.Entry{Mode: mode, Name: "other", Object: object}))
+			_, err := install(t, repo.URL, "")
+			wantFault(t, err, fault.Invalid, "url", `"`+name+`"`, "folder")
+		}
+	}
+	repo.CommitTree(t, repo.Tree(t, manifest, upstreamtest.Entry{Mode: "120000", Name: "src", Object: repo.Blob(t, "web")}))
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Errorf("a link that leads to no main: %v", err)
+	}
+}
+
 func TestInstallDeepFolders(t *testing.T) {
 	t.Parallel()
 	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")

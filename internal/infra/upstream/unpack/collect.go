@@ -81,6 +81,7 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 // entry takes a file or descends into a folder; it passes over symbolic links and
 // submodules, unless an app would miss them.
 func (c *collector) entry(entry object.TreeEntry, name string) error {
+	below := func(other string) bool { return strings.HasPrefix(other, name+"/") }
 	file := entry.Mode == filemode.Regular || entry.Mode == filemode.Deprecated || entry.Mode == filemode.Executable
 	switch {
 	case file && (slices.Contains(textExtensions, path.Ext(name)) || IsBinary(name)):
@@ -91,8 +92,7 @@ func (c *collector) entry(entry object.TreeEntry, name string) error {
 	case !file && slices.Contains(c.needed, name):
 		return refusal(fmt.Sprintf("%q must be a regular file, not a symbolic link, a submodule or a folder.", name))
 	case entry.Mode == filemode.Dir:
-		onTheWay := func(folder string) bool { return strings.HasPrefix(folder, name+"/") }
-		if !c.isWithin(name) && !slices.ContainsFunc(c.folders, onTheWay) {
+		if !c.isWithin(name) && !slices.ContainsFunc(c.folders, below) {
 			return nil
 		}
 		tree, err := object.GetTree(c.store, entry.Hash)
@@ -100,6 +100,8 @@ func (c *collector) entry(entry object.TreeEntry, name string) error {
 			return fmt.Errorf("folder %q: %w", name, err)
 		}
 		return c.folder(tree, name+"/")
+	case !file && slices.ContainsFunc(c.needed, below):
+		return refusal(fmt.Sprintf("%q must be a folder, not a symbolic link or a submodule: the main of plugin.json is in it.", name))
 	}
 	return nil
 }
