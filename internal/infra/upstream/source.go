@@ -107,8 +107,8 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 }
 
 // Fetch gets, for a tenant, the texts of one of the repository's versions by path, plugin.json
-// among them, within 20 s. Errors are faults: Invalid on "url" for content that
-// foyer does not accept, else UpstreamUnavailable.
+// among them, within 20 s. Errors are faults: Invalid on "tag" if that leads to no commit, on
+// "url" for content that foyer does not accept, else UpstreamUnavailable.
 func (r *Repo) Fetch(ctx context.Context, tenant string, v Version) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, packTime)
 	defer cancel()
@@ -157,7 +157,7 @@ func (r *Repo) unpack(ctx context.Context, tenant, tag string, pack *os.File) (m
 	}
 	switch {
 	case answer.NoCommit:
-		return nil, badURL(fmt.Sprintf("The tag %q does not lead to a commit; name another in \"tag\".", tag))
+		return nil, fault.Field(fault.Invalid, "tag", "The tag %q does not lead to a commit; name another.", tag)
 	case answer.Refused != "":
 		return nil, badURL(answer.Refused)
 	case answer.Broken != "":

@@ -225,13 +225,13 @@ func TestInstallTagOfNoCommit(t *testing.T) {
 	repo.Commit(t, app())
 	repo.Tag(t, "v1.0.0", repo.Blob(t, "text"))
 	_, err := install(t, repo.URL, "")
-	wantFault(t, err, fault.Invalid, "url", `"v1.0.0"`, "commit")
+	wantFault(t, err, fault.Invalid, "tag", `"v1.0.0"`, "commit")
 	repo.AnnotatedTag(t, "v2.0.0", repo.Blob(t, "text"))
 	_, err = install(t, repo.URL, "")
-	wantFault(t, err, fault.Invalid, "url", `"v2.0.0"`, "commit")
+	wantFault(t, err, fault.Invalid, "tag", `"v2.0.0"`, "commit")
 	repo.Tag(t, "v3.0.0", repo.Tree(t))
 	_, err = install(t, repo.URL, "")
-	wantFault(t, err, fault.Invalid, "url", `"v3.0.0"`, "commit")
+	wantFault(t, err, fault.Invalid, "tag", `"v3.0.0"`, "commit")
 }
 
 func TestInstallWithoutManifest(t *testing.T) {
