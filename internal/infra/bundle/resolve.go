@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,8 @@ var extensions = []string{".ts", ".tsx", ".js", ".jsx", ".json", ".css"}
 const built = `To use a package, build the app where it is written, and add what was built: a dist/site.js that needs no package, and in plugin.json "main": "dist/site.js"`
 
 // resolve finds the file that importer means by spec: by its name, its name without
-// the extension, as the TypeScript it is compiled from, or as a folder's index.
+// the extension, as the TypeScript it is compiled from, or as a folder's index. A spec
+// that ends in /, . or .. is a folder's.
 func resolve(files map[string]string, importer, spec string) (string, error) {
 	if !strings.HasPrefix(spec, "./") && !strings.HasPrefix(spec, "../") && spec != "." && spec != ".." {
 		const only = "%q cannot be imported: an app imports only its own files, by a path that starts with ./ or ../"
@@ -23,7 +25,11 @@ func resolve(files map[string]string, importer, spec string) (string, error) {
 		return "", fmt.Errorf(only+". "+built, spec)
 	}
 	name := path.Join(path.Dir(importer), spec)
-	for _, candidate := range candidates(name) {
+	found := indexes(name)
+	if last := path.Base(spec); !strings.HasSuffix(spec, "/") && last != "." && last != ".." {
+		found = slices.Concat(candidates(name), found)
+	}
+	for _, candidate := range found {
 		if _, ok := files[candidate]; ok {
 			return candidate, nil
 		}
@@ -42,8 +48,12 @@ func candidates(name string) []string {
 	if stem, ok := strings.CutSuffix(name, ".jsx"); ok {
 		names = append(names, stem+".tsx")
 	}
+	return names
+}
+
+func indexes(folder string) (names []string) {
 	for _, ext := range extensions {
-		names = append(names, path.Join(name, "index"+ext))
+		names = append(names, path.Join(folder, "index"+ext))
 	}
 	return names
 }

@@ -5,6 +5,31 @@ import (
 	"testing"
 )
 
+// What ends as a folder's name does is no file beside the folder.
+func TestResolveFolder(t *testing.T) {
+	t.Parallel()
+	files := make(map[string]string)
+	for _, name := range []string{"index.ts", "lib.ts", "lib/index.ts", "lib/a/index.ts", "alone.ts"} {
+		files[name] = ""
+	}
+	for _, c := range []struct{ importer, spec, want string }{
+		{"site.ts", "./lib", "lib.ts"},
+		{"site.ts", "./lib/", "lib/index.ts"},
+		{"site.ts", "./lib/.", "lib/index.ts"},
+		{"site.ts", "./alone/", ""},
+		{"site.ts", ".", "index.ts"},
+		{"lib/b.ts", ".", "lib/index.ts"},
+		{"lib/b.ts", "./", "lib/index.ts"},
+		{"lib/a/b.ts", "..", "lib/index.ts"},
+		{"lib/a/b.ts", "../..", "index.ts"},
+		{"lib/a/b.ts", "../../lib", "lib.ts"},
+	} {
+		if got, err := resolve(files, c.importer, c.spec); got != c.want {
+			t.Errorf("%s from %s: %q, %v; want %q", c.spec, c.importer, got, err, c.want)
+		}
+	}
+}
+
 func FuzzResolve(f *testing.F) {
 	f.Add("site.ts\nsrc/a.ts\nlib/index.tsx\nb.json", "site.ts", "./src/a")
 	f.Add("site.ts\nsrc/a.ts\nlib/index.tsx\nb.json", "src/a.ts", "../lib/")
