@@ -24,6 +24,21 @@ import (
 	"foyer/internal/server"
 )
 
+// An installed app whose config_schema was changed has no files that were edited.
+func TestConsoleAppWithSchema(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, host, "schema"+filepath.Base(t.Name()), "v1.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: client.Null()}))
+		shown := visit(t, s, s.key).get("/console/@current/apps/" + itoa(app.ID))
+		if shown.status != 200 || !strings.Contains(shown.body, "the newest known") || strings.Contains(shown.body, "edited here") {
+			t.Errorf("%d: %s", shown.status, shown.body)
+		}
+	})
+}
+
 // What the buttons on the page of an app do, seen by the API.
 func TestConsoleApp(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/upstream/upstreamtest"
 )
 
 var million = goflag.Bool("million", false, "TestFindTimes looks among 1,000,000 apps")
@@ -139,6 +140,27 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		if indexed := strings.Contains(plan, "COVERING INDEX plugins_search") && strings.Contains(plan, "placements_owner"); !indexed && !postgres {
 			t.Errorf("what nobody uses is counted in the rows of all:\n%s", plan)
 		}
+	})
+}
+
+// An installed app is edited as long as its files are not as they came, whatever its other fields are.
+func TestFindEdited(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r))
+		p := r.install(repo)
+		finds := func(what string, want int) {
+			r.Helper()
+			if found, err := r.Find(r.Context(), r.caller, Filter{State: IsEdited}, page.First); err != nil || found.Count != want {
+				r.Errorf("%s: %d are found, %v", what, found.Count, err)
+			}
+		}
+		finds("installed", 0)
+		r.update(p.ID, Draft{ConfigSchema: patch.Of(`[{"key":"a"}]`)})
+		finds("with another config_schema", 0)
+		r.save(p.ID, "site.ts", patch.Of("export const a = 1"))
+		finds("saved", 1)
+		r.save(p.ID, "site.ts", patch.Field[string]{Set: true, Null: true})
+		finds("as it came", 0)
 	})
 }
 

@@ -130,7 +130,8 @@ const countUnused = `
 // search is the text that the plugin is searched for by.
 func (p *Plugin) search() string { return plaintext.Searched(p.Name, p.Description) }
 
-// flagVersion keeps what can be filtered for of the current version of a plugin.
+// flagVersion keeps what can be filtered for of the current version of a plugin. One that was saved can have the files of
+// one that was installed: keepSchema makes such.
 func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
 	return db.Exec(ctx, tx, `
 		UPDATE plugins SET
@@ -139,7 +140,9 @@ func flagVersion(ctx context.Context, tx *db.Tx, p Plugin) error {
 				JOIN plugin_files f ON f.version_id = v.id WHERE s.plugin_id = plugins.id AND f.status = 'error'),
 			is_edited = EXISTS (
 				SELECT 1 FROM plugin_sources s JOIN plugin_versions v ON v.plugin_id = s.plugin_id AND v.number = s.current_number
-				WHERE s.plugin_id = plugins.id AND s.url_key IS NOT NULL AND v.commit_name = '')
+				WHERE s.plugin_id = plugins.id AND s.url_key IS NOT NULL AND NOT EXISTS (
+					SELECT 1 FROM plugin_versions i
+					WHERE i.plugin_id = v.plugin_id AND i.tag = v.tag AND i.sha256 = v.sha256 AND i.commit_name <> ''))
 		WHERE organization_id = $1 AND id = $2`, p.OrganizationID, p.ID)
 }
 

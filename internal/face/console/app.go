@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"foyer/client"
-	"foyer/internal/base/page"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/console/markup"
 )
@@ -27,7 +26,7 @@ const (
 type App struct {
 	List[client.SitePlacement] // where it is placed
 	client.AppSource
-	Current       client.Version // that the app is at; zero if it has no upstream
+	Edited        bool // its files are not as they came from its upstream
 	Versions      versionTable
 	VersionsCount int
 	Nowhere       *Nowhere // it is on no site, and could be
@@ -58,11 +57,6 @@ func upstream(app client.App) bool { return plugin.Type(app.PluginType).Installe
 // the app is at.
 func another(app client.App) bool {
 	return upstream(app) && app.LatestTag != "" && app.LatestTag != app.Tag
-}
-
-// SavedHere reports whether the app has files that its upstream does not have.
-func (p App) SavedHere() bool {
-	return upstream(p.App) && p.Current.Version != 0 && p.Current.Commit == ""
 }
 
 // Broken reports whether a file of the app does not compile, so that its bundle, if it has one,
@@ -118,19 +112,18 @@ func showApp(v *visit) (markup.Page, error) {
 		return markup.Page{}, err
 	}
 	shown := App{AppSource: app}
-	part := client.Range{Limit: shownVersions}
-	if upstream(app.App) { // SavedHere asks for the current one, which may be old
-		part.Limit = page.MaxLimit
+	if upstream(app.App) {
+		edited, err := v.organization.ListApps(v.ctx(), client.AppFilter{State: string(plugin.IsEdited), IDs: []int64{app.ID}}, client.Range{})
+		if err != nil {
+			return markup.Page{}, err
+		}
+		shown.Edited = edited.Count > 0
 	}
-	versions, err := v.organization.ListVersions(v.ctx(), app.ID, part)
+	versions, err := v.organization.ListVersions(v.ctx(), app.ID, client.Range{Limit: shownVersions})
 	if err != nil {
 		return markup.Page{}, err
 	}
-	if i := slices.IndexFunc(versions.Results, func(v client.Version) bool { return v.Current }); i >= 0 {
-		shown.Current = versions.Results[i]
-	}
-	newest := versions.Results[:min(len(versions.Results), shownVersions)]
-	shown.Versions, shown.VersionsCount = v.rows(app.ID, newest), versions.Count
+	shown.Versions, shown.VersionsCount = v.rows(app.ID, versions.Results), versions.Count
 	shown.List, err = list(v, "apps", func(ctx context.Context, part client.Range) (client.Page[client.SitePlacement], error) {
 		return v.organization.ListSitesOfApp(ctx, app.ID, part)
 	})
