@@ -188,6 +188,14 @@ func From(ctx context.Context) *Request {
 	return r
 }
 
+// InPart does what gives back what it has read as soon as it is done: a request that does so again and again would
+// otherwise leave no room for others.
+func InPart(ctx context.Context, do func(context.Context) error) error {
+	part := From(ctx).Part()
+	defer part.End()
+	return do(With(ctx, part))
+}
+
 // Reader returns a reader of a body that is kept: what is read counts twice, for it is
 // copied when it is understood.
 func (r *Request) Reader(body io.Reader) io.Reader { return &reader{r, body} }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 )
@@ -250,31 +251,39 @@ const (
 // numbers, then those that have none yet, 1,000 at most.
 func Stream(ctx context.Context, d *db.DB, f Filter, write func([]Stored) error) error {
 	for more := true; more; {
-		var part, waiting []Stored
-		err := d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
-			query, args := f.part()
-			part, more, err = db.Some(ctx, q, (*Stored).fields, weigh, partBytes, query, args...)
-			if more = more || len(part) == partEntries; err != nil || more {
+		err := inflight.InPart(ctx, func(ctx context.Context) error {
+			var part []Stored
+			var err error
+			if part, more, err = nextPart(ctx, d, &f); err != nil || len(part) == 0 {
 				return err
 			}
-			query, args = f.waiting()
-			waiting, err = db.All(ctx, q, (*Stored).fields, query, args...)
-			return err
+			return write(part)
 		})
 		if err != nil {
 			return err
 		}
-		if len(part) > 0 {
-			f.After = part[len(part)-1].Number
-		}
-		if part = append(part, waiting...); len(part) == 0 {
-			return nil
-		}
-		if err := write(part); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// nextPart returns the entries that come after the number in a filter, which goes on after them; the last part
+// has those without a number.
+func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more bool, err error) {
+	var waiting []Stored
+	err = d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
+		query, args := f.part()
+		part, more, err = db.Some(ctx, q, (*Stored).fields, weigh, partBytes, query, args...)
+		if more = more || len(part) == partEntries; err != nil || more {
+			return err
+		}
+		query, args = f.waiting()
+		waiting, err = db.All(ctx, q, (*Stored).fields, query, args...)
+		return err
+	})
+	if len(part) > 0 {
+		f.After = part[len(part)-1].Number
+	}
+	return append(part, waiting...), more, err
 }
 
 func (f Filter) part() (query string, args []any) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -163,6 +164,38 @@ func TestWaitingAreFoundByTheirIDs(t *testing.T) {
 		plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
 		if strings.Contains(plan, "Seq Scan on activity_numbers") || strings.Contains(plan, "SCAN n") || strings.Contains(plan, "SCAN a") {
 			t.Errorf("they are not found by their ids:\n%s", plan)
+		}
+	})
+}
+
+// A stream gives back what it has read of each part, however much all of them are.
+func TestStreamLeavesRoom(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const entries, size = 6, partBytes
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			for range entries {
+				e := Entry{OrganizationID: ours, Scope: Plugin, Verb: Updated, Changes: []Change{{Field: "description", After: strings.Repeat("x", size)}}}
+				if err := Record(ctx, tx, e, d.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		numberAll(t, d)
+		limit := inflight.New(64 << 20)
+		parts := 0
+		err = Stream(inflight.With(t.Context(), limit.Begin()), d, Filter{OrganizationID: ours}, func([]Stored) error {
+			if parts++; limit.Held() > 3*size {
+				t.Errorf("part %d: %d bytes are held", parts, limit.Held())
+			}
+			return nil
+		})
+		if err != nil || parts < entries/2 || limit.Held() != 0 {
+			t.Errorf("%d parts, then %d bytes are held, %v", parts, limit.Held(), err)
 		}
 	})
 }

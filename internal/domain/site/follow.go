@@ -86,27 +86,22 @@ func inBatchesOf(ctx context.Context, tx *db.Tx, organizationID string, do func(
 	return inBatches(ctx, next, do)
 }
 
-// inBatches does something with all sites that next finds after an id, a batch at a time. What is read of a
-// batch is given back after it: many sites would leave no room for others' requests.
+// inBatches does something with all sites that next finds after an id, a batch at a time.
 func inBatches(ctx context.Context, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) error {
-	for after := int64(0); ; {
-		var err error
-		if after, err = nextBatch(ctx, after, next, do); err != nil || after == 0 {
+	for after, more := int64(0), true; more; {
+		err := inflight.InPart(ctx, func(ctx context.Context) error {
+			sites, err := next(ctx, after)
+			if more = len(sites) > 0; err != nil || !more {
+				return err
+			}
+			after = sites[len(sites)-1].ID
+			return do(ctx, sites)
+		})
+		if err != nil {
 			return err
 		}
 	}
-}
-
-// nextBatch is one batch of inBatches; it returns the last id, 0 if there was none.
-func nextBatch(ctx context.Context, after int64, next func(ctx context.Context, after int64) ([]Site, error), do func(context.Context, []Site) error) (last int64, err error) {
-	holds := inflight.From(ctx).Part()
-	defer holds.End()
-	ctx = inflight.With(ctx, holds)
-	sites, err := next(ctx, after)
-	if err != nil || len(sites) == 0 {
-		return 0, err
-	}
-	return sites[len(sites)-1].ID, do(ctx, sites)
+	return nil
 }
 
 // refresh finds out what becomes of the placements of an app, or of all if that is 0, on sites that

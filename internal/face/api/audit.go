@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"mime"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -218,12 +220,15 @@ func (a *API) maySeeStill(r *http.Request, c access.Caller) error {
 }
 
 // enterAgain returns the caller of an answer that lasts as it is now.
-func (a *API) enterAgain(r *http.Request, c access.Caller) (access.Caller, error) {
-	identity, err := a.identify(r)
-	if err != nil {
-		return access.Caller{}, err
-	}
-	return a.Keys.Enter(r.Context(), identity, c.Organization.ID)
+func (a *API) enterAgain(r *http.Request, c access.Caller) (again access.Caller, err error) {
+	err = inflight.InPart(r.Context(), func(ctx context.Context) error {
+		identity, err := a.identify(r.WithContext(ctx))
+		if err == nil {
+			again, err = a.Keys.Enter(ctx, identity, c.Organization.ID)
+		}
+		return err
+	})
+	return again, err
 }
 
 // activityHead answers with the last entry of the chain, to be kept elsewhere.

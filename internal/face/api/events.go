@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
 	"foyer/internal/face/wire"
@@ -104,15 +106,20 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 	defer tick.Stop()
 	checked := a.Keys.Now()
 	for {
-		events, next, err := a.Events.After(r.Context(), c, q.after, q.limit)
-		if err != nil {
+		goOn, full := false, false
+		err := inflight.InPart(r.Context(), func(ctx context.Context) error {
+			events, next, err := a.Events.After(ctx, c, q.after, q.limit)
+			if err != nil {
+				return err
+			}
+			q.after, full = next, len(events) == q.limit
+			goOn, err = take(events, next)
+			return err
+		})
+		if err != nil || !goOn {
 			return err
 		}
-		q.after = next
-		if more, err := take(events, next); err != nil || !more {
-			return err
-		}
-		if len(events) == q.limit {
+		if full {
 			continue
 		}
 		select {

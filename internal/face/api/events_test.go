@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -34,12 +34,18 @@ type seenEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// events is those after a sequence, once all have their numbers.
-func (r *rig) events(after int64) (events []seenEvent, next int64) {
+// number gives all entries their numbers.
+func (r *rig) number() {
 	r.t.Helper()
 	if _, err := activity.NumberAll(r.t.Context(), r.db); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// events is those after a sequence, once all have their numbers.
+func (r *rig) events(after int64) (events []seenEvent, next int64) {
+	r.t.Helper()
+	r.number()
 	got := r.send(r.key, "GET", "/events?after="+strconv.FormatInt(after, 10), "")
 	var page struct {
 		Results []seenEvent `json:"results"`
@@ -167,40 +173,55 @@ func TestEventsForAdmins(t *testing.T) {
 	})
 }
 
+// eventStream begins a stream of the events after a sequence.
+func (r *rig) eventStream(url, key string, after int64) *eventStream {
+	r.t.Helper()
+	path := "/api/organizations/" + r.org.ID + "/events?limit=2&after=" + strconv.FormatInt(after, 10)
+	req, err := http.NewRequestWithContext(r.t.Context(), "GET", url+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		r.t.Fatal(res, err)
+	}
+	r.t.Cleanup(func() { res.Body.Close() })
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 4<<20)
+	return &eventStream{lines, r.t}
+}
+
+// eventStream is the lines of a stream of events.
+type eventStream struct {
+	*bufio.Scanner
+	t testing.TB
+}
+
+// until reads up to a line that begins with a text.
+func (s *eventStream) until(text string) string {
+	s.t.Helper()
+	for s.Scan() {
+		if strings.HasPrefix(s.Text(), text) {
+			return s.Text()
+		}
+	}
+	s.t.Fatalf("no %q: %v", text, s.Err())
+	return ""
+}
+
 // What waits gets an event as soon as there is one, and ends when its right does.
 func TestEventsAsTheyCome(t *testing.T) {
 	each(t, func(r *rig) {
-		ctx, cancel := context.WithCancel(r.t.Context())
-		defer cancel()
-		go activity.Chain(ctx, r.db, func(error) {})
+		go activity.Chain(r.t.Context(), r.db, func(error) {})
 		_, after := r.events(0)
-		path := "/api/organizations/" + r.org.ID + "/events?after=" + strconv.FormatInt(after, 10)
-		req, err := http.NewRequestWithContext(ctx, "GET", r.url+path, nil)
-		if err != nil {
-			r.t.Fatal(err)
-		}
 		reader := r.join(r.org, "reader@acme.example", access.Admin)
-		req.Header.Set("Authorization", "Bearer "+r.newKey(reader, "*"))
-		req.Header.Set("Accept", "text/event-stream")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-			r.t.Fatal(res, err)
-		}
-		defer res.Body.Close()
-		lines := bufio.NewScanner(res.Body)
-		until := func(text string) string {
-			for lines.Scan() {
-				if strings.HasPrefix(lines.Text(), text) {
-					return lines.Text()
-				}
-			}
-			r.t.Fatalf("no %q: %v", text, lines.Err())
-			return ""
-		}
-		until(":")
+		stream := r.eventStream(r.url, r.newKey(reader, "*"), after)
+		stream.until(":")
 		r.app(`{"name":"first"}`)
-		until("event: app.created")
-		if data := until("data: "); !strings.Contains(data, `"name":"first"`) {
+		stream.until("event: app.created")
+		if data := stream.until("data: "); !strings.Contains(data, `"name":"first"`) {
 			r.t.Error(data)
 		}
 		_, after = r.events(0)
@@ -215,13 +236,48 @@ func TestEventsAsTheyCome(t *testing.T) {
 		if _, err := r.orgs.RemoveMember(r.t.Context(), access.Caller{}, r.org.ID, "reader@acme.example"); err != nil {
 			r.t.Fatal(err)
 		}
-		until("event: error")
-		if data := until("data: "); !strings.Contains(data, `"code":`) {
+		stream.until("event: error")
+		if data := stream.until("data: "); !strings.Contains(data, `"code":`) {
 			r.t.Error(data)
 		}
-		for lines.Scan() { // to the end, which there is
+		for stream.Scan() { // to the end, which there is
 		}
 	})
+}
+
+// A stream leaves room for other requests, however much it has sent.
+func TestEventStreamLeavesRoom(t *testing.T) {
+	each(t, func(r *rig) {
+		limited := *r.api
+		limited.InFlight = inflight.New(15 << 20)
+		url := r.serve(&limited)
+		_, after := r.events(0)
+		id := r.largeEvents(12)
+		stream := r.eventStream(url, r.key, after)
+		for range 12 {
+			stream.until("event: app.")
+		}
+		r.wantStatus(r.key, "PATCH", "/pipeline_frontend_apps/"+id, `{"config_schema":[],"description":"last"}`, 200)
+		r.number()
+		stream.until("data: ")
+		if data := stream.until("data: "); !strings.Contains(data, `"last"`) {
+			r.t.Errorf("%.300s", data)
+		}
+		if got := r.sendTo(url, r.key, "GET", "/pipeline_frontend_apps/"+id, ""); got.status != 200 {
+			r.t.Errorf("beside a stream: %d %s", got.status, got.body)
+		}
+	})
+}
+
+// largeEvents makes an app and changes it, n events in all of about a MB each, and returns its id.
+func (r *rig) largeEvents(n int) (id string) {
+	r.t.Helper()
+	id = r.app(`{"name":"Large","config_schema":[{"key":"` + strings.Repeat("x", 900_000) + `"}]}`)
+	for i := range n - 1 {
+		r.wantStatus(r.key, "PATCH", "/pipeline_frontend_apps/"+id, `{"description":"`+strconv.Itoa(i)+`"}`, 200)
+	}
+	r.number()
+	return id
 }
 
 func TestWebhooksAPI(t *testing.T) {
