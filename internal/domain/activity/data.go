@@ -12,8 +12,7 @@ import (
 // to a limit, and to about so many bytes. more reports whether there may be further ones.
 func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit, bytes int) (entries []Stored, more bool, err error) {
 	fields := func(s *Stored) []any { return append(s.fields(), db.Null(&s.Data)) }
-	weight := func(s Stored) int { return len(s.Data) }
-	entries, more, err = db.Some(ctx, q, fields, weight, bytes, `
+	entries, more, err = db.Some(ctx, q, fields, Stored.Weight, bytes, `
 		SELECT n.number, n.hash, `+columns+`, a.data FROM `+byNumber.entries()+` LEFT JOIN users u ON u.id = a.user_id
 		WHERE n.organization_id = $1 AND n.number > $2 AND a.data IS NOT NULL ORDER BY n.number LIMIT $3`, organizationID, after, limit)
 	return entries, more || len(entries) == limit, err

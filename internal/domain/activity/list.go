@@ -208,7 +208,7 @@ func total(ctx context.Context, q db.Querier, f Filter) (int, error) {
 
 func list(ctx context.Context, q db.Querier, f Filter, p page.Page) ([]Stored, error) {
 	query, args := f.list(p)
-	entries, _, err := db.Some(ctx, q, (*Stored).fields, weigh, page.MaxBytes, query, args...)
+	entries, _, err := db.Some(ctx, q, (*Stored).fields, Stored.Weight, page.MaxBytes, query, args...)
 	return entries, err
 }
 
@@ -218,7 +218,8 @@ func Last(ctx context.Context, q db.Querier, f Filter) (Stored, error) {
 	return db.One(ctx, q, (*Stored).fields, query, args...)
 }
 
-func weigh(s Stored) int { return len(s.Changes) }
+// Weight is about how many bytes an entry takes.
+func (s Stored) Weight() int { return len(s.Changes) + len(s.Data) }
 
 func (f Filter) list(p page.Page) (query string, args []any) {
 	const newest = ` ORDER BY a.created_at DESC, a.id DESC`
@@ -272,7 +273,7 @@ func nextPart(ctx context.Context, d *db.DB, f *Filter) (part []Stored, more boo
 	var waiting []Stored
 	err = d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
 		query, args := f.part()
-		part, more, err = db.Some(ctx, q, (*Stored).fields, weigh, partBytes, query, args...)
+		part, more, err = db.Some(ctx, q, (*Stored).fields, Stored.Weight, partBytes, query, args...)
 		if more = more || len(part) == partEntries; err != nil || more {
 			return err
 		}

@@ -26,30 +26,30 @@ func MaySee(c access.Caller) error {
 // maxRead is how many entries are looked at for a list that finds few events among them.
 const maxRead = 5000
 
-// After returns the events after a sequence, the oldest first, and where to go on: at the last
-// one, or at the last entry if none of those before it is an event.
-func (s Service) After(ctx context.Context, c access.Caller, after int64, limit int) (events []Event, next int64, err error) {
+// After returns the events after a sequence, the oldest first, up to a limit and to about so many bytes, and where to go
+// on: at the last one, or at the last entry if none of those before it is an event. more reports whether there may be
+// further ones.
+func (s Service) After(ctx context.Context, c access.Caller, after int64, limit, bytes int) (events []Event, next int64, more bool, err error) {
 	if err := MaySee(c); err != nil {
-		return nil, after, err
+		return nil, after, false, err
 	}
 	since := s.DB.Now().Add(-keptFor)
-	for read, more := 0, true; more && len(events) < limit && read < maxRead; {
+	more = true
+	for read := 0; more && len(events) < limit && read < maxRead && bytes > 0; {
 		var entries []activity.Stored
-		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit, page.MaxBytes); err != nil {
-			return nil, after, err
+		if entries, more, err = activity.WithData(ctx, s.DB, c.Organization.ID, after, limit-len(events), bytes); err != nil {
+			return nil, after, false, err
 		}
 		read += len(entries)
 		for _, e := range entries {
-			if len(events) == limit {
-				return events, after, nil
-			}
 			after = e.Number
+			bytes -= e.Weight()
 			if ev, ok := of(e); ok && e.CreatedAt.After(since) {
 				events = append(events, ev)
 			}
 		}
 	}
-	return events, after, nil
+	return events, after, more, nil
 }
 
 // find returns one event of an organization. ErrNotFound: it is no longer kept.

@@ -8,6 +8,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
 	"foyer/internal/face/wire"
@@ -20,6 +21,8 @@ const (
 	// without any says that it is there.
 	eventsEvery = 500 * time.Millisecond
 	stillEvery  = 15 * time.Second
+	// partBytes is about how much of the events is read at once: a stream holds streamBytes.
+	partBytes = 1 << 20
 
 	eventStream = "text/event-stream"
 )
@@ -71,7 +74,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if accepts(r, eventStream) {
 		return a.streamEvents(w, r, c, q)
 	}
-	events, next, err := a.Events.After(r.Context(), c, q.after, q.limit)
+	events, next, _, err := a.Events.After(r.Context(), c, q.after, q.limit, page.MaxBytes)
 	if err == nil && len(events) == 0 && q.wait > 0 {
 		events, next, err = a.awaitEvents(w, r, c, asked{next, q.limit, q.wait})
 	}
@@ -92,7 +95,7 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 	}
 	over := time.NewTimer(q.wait)
 	defer over.Stop()
-	err = a.eachEvents(r, c, q, over.C, func(found []event.Event, at int64) (more bool, err error) {
+	err = a.eachEvents(r, c, q, over.C, func(found []event.Event, at int64) (goOn bool, err error) {
 		events, next = found, at
 		return len(found) == 0, nil
 	})
@@ -101,25 +104,24 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 
 // eachEvents gives the events that come to take, until it wants no more, the time is over or the
 // client has gone, as long as the caller may see them. Those there are come at once.
-func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (more bool, err error)) error {
+func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
 	tick := time.NewTicker(eventsEvery)
 	defer tick.Stop()
 	checked := a.Keys.Now()
 	for {
-		goOn, full := false, false
-		err := inflight.InPart(r.Context(), func(ctx context.Context) error {
-			events, next, err := a.Events.After(ctx, c, q.after, q.limit)
-			if err != nil {
+		goOn, more := false, false
+		err := inflight.InPart(r.Context(), func(ctx context.Context) (err error) {
+			var events []event.Event
+			if events, q.after, more, err = a.Events.After(ctx, c, q.after, q.limit, partBytes); err != nil {
 				return err
 			}
-			q.after, full = next, len(events) == q.limit
-			goOn, err = take(events, next)
+			goOn, err = take(events, q.after)
 			return err
 		})
 		if err != nil || !goOn {
 			return err
 		}
-		if full {
+		if more {
 			continue
 		}
 		select {
