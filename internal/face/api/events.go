@@ -105,8 +105,6 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 // eachEvents gives the events that come to take, until it wants no more, the time is over or the
 // client has gone, as long as the caller may see them. Those there are come at once.
 func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
-	tick := time.NewTicker(eventsEvery)
-	defer tick.Stop()
 	checked := a.Keys.Now()
 	for {
 		goOn, more := false, false
@@ -121,11 +119,12 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 		if err != nil || !goOn {
 			return err
 		}
+		wait := eventsEvery
 		if more {
-			continue
+			wait = 0
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(wait):
 		case <-over:
 			return nil
 		case <-r.Context().Done():

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,34 @@ func TestEventsAsTheyCome(t *testing.T) {
 			r.t.Error(data)
 		}
 		for stream.Scan() { // to the end, which there is
+		}
+	})
+}
+
+// So does one that has far more to read than its client has taken.
+func TestEventsThatWereThere(t *testing.T) {
+	each(t, func(r *rig) {
+		var ahead atomic.Int64
+		now := r.db.Now
+		r.db.Now = func() time.Time { return now().Add(time.Duration(ahead.Load())) }
+		const events = 30
+		r.largeEvents(events)
+		key, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		stream := r.eventStream(r.url, secret, 0)
+		stream.until("event: app.created")
+		if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
+			r.t.Fatal(err)
+		}
+		ahead.Store(int64(3 * time.Second))
+		seen := 1
+		for last := ""; last != "event: error"; seen++ {
+			last = stream.until("event: ")
+		}
+		if data := stream.until("data: "); !strings.Contains(data, `"code":"authentication_failed"`) || seen >= events {
+			r.t.Errorf("%d events, then %.300s", seen, data)
 		}
 	})
 }
