@@ -65,6 +65,9 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		q.wait = 0
+	}
 	if accepts(r, eventStream) || q.wait > 0 {
 		if !a.streams.enter(c.UserID) {
 			return fault.Later(fault.Throttled, recheckRate, "At most %d streams at a time: wait for one to end.", maxStreams)
@@ -152,6 +155,9 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would wait until it has some kilobytes
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	if err := sendLines(w, []byte(": events\n\n")); err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}

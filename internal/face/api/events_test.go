@@ -274,6 +274,19 @@ func TestEventsThatWereThere(t *testing.T) {
 	})
 }
 
+// Whoever asks for the head of an answer alone waits for nothing.
+func TestEventsHead(t *testing.T) {
+	each(t, func(r *rig) {
+		_, after := r.events(0)
+		path := "/events?wait=60&after=" + strconv.FormatInt(after, 10)
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			if got := r.send(r.key, "HEAD", path, "", "Accept", accept); got.status != 200 || got.header.Get("Content-Type") != accept {
+				r.t.Errorf("%s: %d %v", accept, got.status, got.header)
+			}
+		}
+	})
+}
+
 // A stream leaves room for other requests, however much it has sent.
 func TestEventStreamLeavesRoom(t *testing.T) {
 	each(t, func(r *rig) {
