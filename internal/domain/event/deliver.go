@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ const maxPause = 24 * time.Hour
 
 // judge notes how a webhook takes what is sent to it, and switches one off that is gone.
 func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Delivery) error {
+	tried = slices.DeleteFunc(slices.Clone(tried), func(d Delivery) bool { return d.Error == errorExpired }) // nothing was sent
 	if len(tried) == 0 || !w.Enabled {
 		return nil
 	}

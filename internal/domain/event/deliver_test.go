@@ -185,6 +185,33 @@ func TestSwitchedOff(t *testing.T) {
 	})
 }
 
+// An event that is no longer kept, of which nothing is sent, is no failure of its receiver.
+func TestExpiredIsNoFailure(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		r.happen(1)
+		r.send(r.Service)
+		if _, err := r.Redeliver(r.Context(), r.caller, w.ID, r.deliveries(w.ID)[0].ID); err != nil {
+			r.Fatal(err)
+		}
+		if err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { return activity.EraseEvents(ctx, tx, ours) }); err != nil {
+			r.Fatal(err)
+		}
+		r.send(r.Service)
+		if d := r.deliveries(w.ID)[0]; d.State != Failed || d.Error != errorExpired {
+			r.Errorf("%+v", d)
+		}
+		r.pass(switchOffAfter)
+		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+		r.happen(1)
+		r.send(r.Service)
+		if w, err := r.Get(r.Context(), r.caller, w.ID); err != nil || !w.Enabled {
+			r.Errorf("by one failure: %+v, %v", w, err)
+		}
+	})
+}
+
 // After a restore nothing is sent, until somebody says so: then what happens from then on.
 func TestHold(t *testing.T) {
 	each(t, func(r rig) {
