@@ -397,6 +397,15 @@ func TestAddressIsRefusedAtDelivery(t *testing.T) {
 		if d := r.deliveries(w.ID)[0]; d.Error != "address" || d.Status != 0 || len(to.seen()) > 0 {
 			r.Errorf("%+v, %q", d, to.seen())
 		}
+		// It can be switched off by sending all of it back, and not be sent elsewhere.
+		whole := Draft{URL: patch.Of(to.URL), Events: patch.Of([]string{"app.*"}), Description: patch.Of(""), Enabled: patch.Of(false)}
+		if w, err := r.server(r.DB, nil).Update(r.Context(), r.caller, w.ID, whole); err != nil || w.Enabled {
+			r.Errorf("%+v, %v", w, err)
+		}
+		whole.URL = patch.Of(to.URL + "/other")
+		if _, err := r.server(r.DB, nil).Update(r.Context(), r.caller, w.ID, whole); !fault.Is(err, fault.Invalid) {
+			r.Errorf("another url: %v", err)
+		}
 	})
 }
 
