@@ -122,17 +122,7 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 		if err != nil || !goOn {
 			return err
 		}
-		wait := eventsEvery
-		if more {
-			wait = 0
-		}
-		select {
-		case <-time.After(wait):
-		case <-over:
-			return nil
-		case <-r.Context().Done():
-			return nil
-		case <-a.Stopping:
+		if !a.pause(r, over, more) {
 			return nil
 		}
 		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
@@ -142,6 +132,22 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 			checked = now
 		}
 	}
+}
+
+// pause waits, unless there is more at once, and reports whether an answer that lasts goes on after it.
+func (a *API) pause(r *http.Request, over <-chan time.Time, more bool) bool {
+	wait := eventsEvery
+	if more {
+		wait = 0
+	}
+	select {
+	case <-time.After(wait):
+		return true
+	case <-over:
+	case <-r.Context().Done():
+	case <-a.Stopping:
+	}
+	return false
 }
 
 // streamEvents sends events as they come, as browsers read them. It ends with an error's body if
