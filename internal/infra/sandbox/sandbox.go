@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fair"
+	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
 )
 
@@ -23,6 +24,7 @@ const (
 	maxMemory = 512 << 20        // bytes, on top of what the program maps when it starts
 	maxCPU    = 5 * time.Second  // processor time; whole seconds
 	maxWall   = 15 * time.Second // time from start to end
+	littleCPU = 1 * time.Second  // with less in maxWall, the machine was busy
 	maxAnswer = 16 << 20         // bytes of answer
 	maxStack  = 64 << 20         // bytes of one goroutine's stack
 	maxStderr = 64 << 10         // bytes: holds any error and the head of any crash
@@ -53,9 +55,9 @@ func (p *Pool) Waiting() int { return p.queue.Waiting() }
 // Run feeds in to the named task, in a new child, and returns what the task wrote. A
 // place that becomes free goes to the tenant for which the fewest run. The error is a
 // *TaskError if the task itself failed, a *KilledError if the child was stopped at a
-// limit or crashed, a fault of kind Busy if too many callers wait, and none of these if
-// the child was ended from outside. The task may end without reading all of in; if in is
-// neither in memory nor a file, its Read must not block forever.
+// limit or crashed, a fault of kind Busy if too many callers wait or others keep the machine
+// busy, and none of these if the child was ended from outside. The task may end without
+// reading all of in; if in is neither in memory nor a file, its Read must not block forever.
 func (p *Pool) Run(ctx context.Context, tenant, task string, in io.Reader) ([]byte, error) {
 	leave, err := p.queue.Enter(ctx, tenant)
 	if err != nil {
@@ -95,6 +97,8 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		return nil, &KilledError{Reason: fmt.Sprintf("it answered more than %d MB", maxAnswer>>20)}
 	case err == nil:
 		return answer.kept.Bytes(), nil
+	case errors.Is(context.Cause(ctx), errWall) && processorTime(cmd) < littleCPU:
+		return nil, fault.Later(fault.Busy, maxWall, "The server is too busy to do this within %v; try again.", maxWall)
 	case errors.Is(context.Cause(ctx), errWall):
 		return nil, &KilledError{Reason: fmt.Sprintf("it took longer than %v", maxWall)}
 	case ctx.Err() != nil:
@@ -113,6 +117,14 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		p.log.ErrorContext(ctx, "child crashed", "task", task, "exit", exit.Error(), "stacks", stacks(complaint.kept.String()))
 	}
 	return nil, &KilledError{reason}
+}
+
+// processorTime is what a child that has ended has used; 0: it did not start.
+func processorTime(cmd *exec.Cmd) time.Duration {
+	if cmd.ProcessState == nil {
+		return 0
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // capped keeps the first max bytes written to it and refuses the rest. It does not
