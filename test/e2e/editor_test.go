@@ -98,6 +98,39 @@ func TestEditorInABrowser(t *testing.T) {
 	}
 }
 
+// writeBoth types into the file that is shown, and then into another that was opened before, faster than people can.
+func writeBoth(text, file, other string) step {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(async () => {
+			const write = (text) => {
+				document.querySelector(".file:not([hidden]) .edited > div").shadowRoot.querySelector(".cm-content").focus()
+				document.execCommand("selectAll")
+				return document.execCommand("insertText", false, text)
+			}
+			const first = write("`+text+`")
+			await null // the editor takes note of it
+			document.querySelector(".tree a[data-file='`+file+`']").click()
+			return first && write("`+other+`")
+		})()`, chromedp.EvalAwaitPromise))
+		return err
+	})
+}
+
+// What is typed into a file is kept and marked, however soon somebody goes on in another.
+func TestEditorKeepsEachFile(t *testing.T) {
+	t.Parallel()
+	s := newSettings(t, "sqlite", "")
+	delete(s, "BASE_URL")
+	i := launch(t, s)
+	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1","lib.ts":"export const b = 1"}}`, 201)
+	ctx := browser(t)
+	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	look(ctx, t, "each-opened", "lib.ts", to(source(ctx, t)+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), choose("lib.ts"), becomes(`"export const b = 1"`, editorText))
+	look(ctx, t, "each-typed", "site.ts", writeBoth("// b", "site.ts", "// a"), kept("site.ts", "// a"), kept("lib.ts", "// b"),
+		becomes(`"lib.ts site.ts"`, `[...document.querySelectorAll(".tree a.dirty")].map((e) => e.dataset.file).join(" ")`))
+}
+
 // A new file that is empty keeps nobody from saving others; it gets the language of its name, and is no draft once it is saved.
 func TestEditorAddsAFile(t *testing.T) {
 	t.Parallel()

@@ -133,11 +133,11 @@ function mark(file: HTMLElement) {
   })
 }
 
-let later: number | undefined
+const later = new Map<HTMLElement, number>()
 
 function changed(file: HTMLElement) {
-  clearTimeout(later)
-  later = setTimeout(() => { keep(file); mark(file) }, 300)
+  clearTimeout(later.get(file))
+  later.set(file, setTimeout(() => { keep(file); mark(file) }, 300))
 }
 
 function edit(file: HTMLElement) {
