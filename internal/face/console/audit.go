@@ -56,12 +56,8 @@ func showAudit(v *visit) (markup.Page, error) {
 			return v.organization.ListAudit(ctx, filter, part)
 		})
 	}
+	err = reword(reword(err, "scope", "Choose one of the list."), "activity", "Choose one of the list.")
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadRequest {
-		for i, f := range refused.Errors {
-			if f.Attr == "scope" || f.Attr == "activity" {
-				refused.Errors[i].Detail = "Choose one of the list."
-			}
-		}
 		v.refuse(*refused)
 		l.Frame, err = v.frame("audit"), nil
 	}

@@ -103,6 +103,20 @@ func asField(err error, attr, field string) error {
 	return refused
 }
 
+// reword has the form say in its own words what is wrong with a field.
+func reword(err error, field, detail string) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	for i, f := range refused.Errors {
+		if f.Attr == field {
+			refused.Errors[i].Detail = detail
+		}
+	}
+	return refused
+}
+
 // Marks are the attributes of a field of the form that tell its notes, by their ids, and whether it
 // was refused.
 func (f Frame) Marks(do, name string, notes ...string) template.HTMLAttr {

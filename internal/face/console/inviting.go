@@ -179,7 +179,7 @@ func asRefused(err error) error {
 		return err
 	}
 	all := asFaults(err)
-	return &client.Error{Fault: all[0], Errors: ofFields(all), Status: http.StatusBadRequest}
+	return asField(&client.Error{Fault: all[0], Errors: all, Status: http.StatusBadRequest}, "target_email", "addresses")
 }
 
 func asFaults(err error) (all []client.Fault) {
@@ -187,14 +187,4 @@ func asFaults(err error) (all []client.Fault) {
 		all = append(all, client.Fault{Attr: f.Field, Detail: f.Detail})
 	}
 	return all
-}
-
-// ofFields names the fields of drafts as those of the form.
-func ofFields(faults []client.Fault) []client.Fault {
-	for i, f := range faults {
-		if f.Attr == "target_email" {
-			faults[i].Attr = "addresses"
-		}
-	}
-	return faults
 }

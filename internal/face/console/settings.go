@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -87,13 +86,7 @@ func changeSettings(v *visit) (next, error) {
 		return next{}, err
 	}
 	after, err := v.organization.Change(v.ctx(), patch)
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		for i, f := range refused.Errors {
-			if f.Attr == "invite_ttl" {
-				refused.Errors[i].Detail = "Must be a number of days, at most " + inDays(int64(v.console.InviteTTL/time.Second)) + ", or empty."
-			}
-		}
-	}
+	err = reword(err, "invite_ttl", "Must be a number of days, at most "+inDays(int64(v.console.InviteTTL/time.Second))+", or empty.")
 	what := changedSettings(before, after)
 	if len(what) == 0 {
 		return next{flash: sentence("Nothing is changed: the settings of %s are as they were.", after.Name)}, err

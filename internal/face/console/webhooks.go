@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"html/template"
 	"slices"
 	"strings"
@@ -68,15 +67,7 @@ func createWebhook(v *visit) (next, error) {
 
 // ofWebhook says what was refused of a webhook in the words of the form.
 func ofWebhook(err error) error {
-	err = asField(err, "url", "receiver")
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		for i, f := range refused.Errors {
-			if f.Attr == "events" { // its boxes send nothing else that can be wrong
-				refused.Errors[i].Detail = "Choose at least one."
-			}
-		}
-	}
-	return err
+	return reword(asField(err, "url", "receiver"), "events", "Choose at least one.") // its boxes send nothing else that can be wrong
 }
 
 // webhookFields are those of the form that were edited, and the events if none is ticked, which the API refuses.
