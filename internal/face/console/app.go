@@ -89,7 +89,7 @@ func (p App) Comparison() comparison {
 	for _, row := range p.Versions {
 		all = append(all, row.Version)
 	}
-	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.ID, 10), all, 0, 0)
+	return newComparison(appPage(p.Home, p.ID), all, 0, 0)
 }
 
 // Newest is the address of the app's current bundle, whichever that is.
@@ -177,6 +177,9 @@ func (v *visit) frameOf(app client.App) Frame {
 	f.Offer.ChangeApps = f.Offer.ChangeApps && app.OrganizationID == v.caller.Organization.ID
 	return f
 }
+
+// appPage is the path of the page of an app, below that of its organization; or of its placement, below that of a site.
+func appPage(home string, id int64) string { return home + "/apps/" + strconv.FormatInt(id, 10) }
 
 // appPath is the path of the page of the app that the path names.
 func (v *visit) appPath() string {

@@ -135,7 +135,7 @@ func screens() map[string]screen {
 func (c *Console) root() string { return c.prefix + "/console" }
 
 // bare is the frame of a page that is the same whoever looks at it.
-func (c *Console) bare() Frame { return Frame{Root: c.root(), Home: c.root()} }
+func (c *Console) bare() Frame { return Frame{Prefix: c.prefix, Root: c.root(), Home: c.root()} }
 
 const (
 	maxForm       = 64 << 10

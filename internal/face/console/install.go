@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -133,5 +132,5 @@ func createApp(v *visit) (next, error) {
 
 func (v *visit) create(flash string, draft client.AppDraft) (next, error) {
 	app, err := v.organization.CreateApp(v.ctx(), draft)
-	return next{path: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), flash: sentence(flash, app.Name)}, err
+	return next{path: appPage(v.home, app.ID), flash: sentence(flash, app.Name)}, err
 }

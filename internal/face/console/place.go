@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -55,7 +54,7 @@ func (v *visit) nowhere(app client.AppSource, placed int) (*Nowhere, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Nowhere{Page: v.home + "/apps/" + strconv.FormatInt(app.ID, 10), Sites: v.home + "/sites", Any: sites.Count > 0}
+	n := &Nowhere{Page: appPage(v.home, app.ID), Sites: v.home + "/sites", Any: sites.Count > 0}
 	if sites.Count == 1 {
 		n.Site = sites.Results[0]
 	}
@@ -91,7 +90,7 @@ func (v *visit) place(site, app int64) (next, error) {
 		how = "but does not run."
 	}
 	return next{
-		path:  v.home + "/sites/" + strconv.FormatInt(site, 10) + "/apps/" + strconv.FormatInt(app, 10),
+		path:  appPage(sitePage(v.home, site), app),
 		flash: sentence("%s is on the site, "+how, placed.Name),
 	}, err
 }

@@ -322,5 +322,5 @@ func removePlacement(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.DeletePlacement(v.ctx(), site.ID, appID)
 	}
-	return next{path: v.home + "/sites/" + strconv.FormatInt(site.ID, 10), flash: sentence("%s is taken off %s: its values are deleted.", placed.Name, site.Name)}, err
+	return next{path: sitePage(v.home, site.ID), flash: sentence("%s is taken off %s: its values are deleted.", placed.Name, site.Name)}, err
 }

@@ -28,10 +28,13 @@ func showSites(v *visit) (markup.Page, error) {
 	return markup.Fill("sites.html", Sites{l, search}), err
 }
 
+// sitePage is the path of the page of a site, below that of its organization.
+func sitePage(home string, id int64) string { return home + "/sites/" + strconv.FormatInt(id, 10) }
+
 func createSite(v *visit) (next, error) {
 	name := v.line("name")
 	made, err := v.organization.CreateSite(v.ctx(), client.SitePatch{Name: &name, Origins: listed(v.typed("origins"))})
-	return next{path: v.home + "/sites/" + strconv.FormatInt(made.ID, 10), flash: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
+	return next{path: sitePage(v.home, made.ID), flash: sentence("%s is created. Copy its element into your pages, and put an app on it.", made.Name)}, err
 }
 
 // Site shows a site and the apps on it.

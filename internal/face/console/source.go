@@ -62,9 +62,7 @@ func (f openFile) IsText() bool {
 }
 
 // Editor is the path of the script that makes editors of the text areas.
-func (s Source) Editor() string {
-	return strings.TrimSuffix(s.Root, "/console") + editor.Script.Path
-}
+func (s Source) Editor() string { return s.Prefix + editor.Script.Path }
 
 // Others are the files that are not open.
 func (s Source) Others() []string {

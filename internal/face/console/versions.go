@@ -45,7 +45,7 @@ func (p Versions) Table() versionTable { return p.Items }
 
 // Comparison is the form to compare two of them.
 func (p Versions) Comparison() comparison {
-	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, 0, 0)
+	return newComparison(appPage(p.Home, p.App.ID), p.All, 0, 0)
 }
 
 // comparison is a form to compare two versions of the app whose page has this path.
@@ -85,7 +85,7 @@ type versionRow struct {
 func (v *visit) rows(id int64, versions []client.Version) []versionRow {
 	rows := make([]versionRow, len(versions))
 	for i, version := range versions {
-		rows[i] = versionRow{version, v.home + "/apps/" + strconv.FormatInt(id, 10) + "/versions/" + strconv.FormatInt(version.Version, 10)}
+		rows[i] = versionRow{version, appPage(v.home, id) + "/versions/" + strconv.FormatInt(version.Version, 10)}
 	}
 	return rows
 }
@@ -112,7 +112,7 @@ type Version struct {
 
 // Comparison is the form to compare two versions.
 func (p Version) Comparison() comparison {
-	return newComparison(p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), p.All, p.Against, p.Version.Version)
+	return newComparison(appPage(p.Home, p.App.ID), p.All, p.Against, p.Version.Version)
 }
 
 // Others are the versions that the app may go to instead.
@@ -137,7 +137,7 @@ func (p Version) stops(other client.Version) bool {
 
 // Here is the path of the page of all files.
 func (p Version) Here() string {
-	app, number := p.Home+"/apps/"+strconv.FormatInt(p.App.ID, 10), strconv.FormatInt(p.Version.Version, 10)
+	app, number := appPage(p.Home, p.App.ID), strconv.FormatInt(p.Version.Version, 10)
 	if p.Compared {
 		return app + "/compare?version=" + number + "&against=" + strconv.FormatInt(p.Against, 10)
 	}

@@ -128,6 +128,7 @@ func (v *visit) appID() (int64, error) { return number(v.request.PathValue("id")
 
 // Frame is what the pages of the console have around them.
 type Frame struct {
+	Prefix           string // the path of the base url, before all of ours
 	Root             string // the path of the first page
 	Home             string // the path of the organization's pages
 	OrganizationName string // "": the page is of none
@@ -143,12 +144,10 @@ type Frame struct {
 }
 
 // Docs is the path of the documentation, with samples for the organization.
-func (f Frame) Docs() string { return strings.TrimSuffix(f.Root, "/console") + "/docs" + f.Around.In }
+func (f Frame) Docs() string { return f.Prefix + "/docs" + f.Around.In }
 
 // Script is the path of the script of all pages.
-func (f Frame) Script() string {
-	return strings.TrimSuffix(f.Root, "/console") + markup.Enhancements.Path
-}
+func (f Frame) Script() string { return f.Prefix + markup.Enhancements.Path }
 
 // Around is the organization that the navigation leads through, and the ways to the others.
 type Around struct {
@@ -213,7 +212,7 @@ func (v *visit) samePage(there access.Caller) string {
 func (v *visit) frame(section string) Frame {
 	around := v.navigation()
 	f := Frame{
-		Root: v.console.root(), Home: cmp.Or(around.Home, v.home), OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
+		Prefix: v.console.prefix, Root: v.console.root(), Home: cmp.Or(around.Home, v.home), OrganizationName: v.caller.Organization.Name, Section: section, SignedIn: true,
 		Person: v.identity.Person, Offer: offer(v.caller), Around: around, Flash: v.flash,
 	}
 	if v.refused != nil {
