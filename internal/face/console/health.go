@@ -40,7 +40,7 @@ type appHealth struct {
 }
 
 // spans are the times that the page of a site's health offers, in days.
-var spans = map[string]time.Duration{"1": 24 * time.Hour, "7": 7 * 24 * time.Hour, "90": 90 * 24 * time.Hour}
+var spans = map[string]time.Duration{"1": oneDay, "7": 7 * oneDay, "90": 90 * oneDay}
 
 // errorsOfEach is how many errors of each app the page of a site's health lists.
 const errorsOfEach = 3

@@ -70,16 +70,13 @@ func (v *visit) drafts() ([]client.InviteDraft, error) {
 	}
 	drafts := make([]client.InviteDraft, len(addresses))
 	for i, address := range addresses {
-		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail, ExpiresIn: int64(days) * int64(aDay/time.Second)}
+		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail, ExpiresIn: int64(days) * int64(oneDay/time.Second)}
 	}
 	return drafts, nil
 }
 
-const (
-	aDay = 24 * time.Hour
-	// maxInviteDays is how long an invite may live.
-	maxInviteDays = 30
-)
+// maxInviteDays is how long an invite may live.
+const maxInviteDays = 30
 
 // days reads a number of days; 0: none was typed.
 func (v *visit) days(field string, most int) (int, error) {

@@ -38,7 +38,7 @@ func (p Settings) Installs() bool { return access.AppAccess(p.AccessLevel) >= ac
 // Domains are those whose addresses may join, as they are typed.
 func (p Settings) Domains() string { return strings.Join(p.AllowedDomains, ", ") }
 
-const daySeconds = 24 * 60 * 60
+const daySeconds = int64(oneDay / time.Second)
 
 // InviteDays is how long invites live, in days; "": as long as the server says.
 func (p Settings) InviteDays() string {
@@ -59,7 +59,7 @@ func ofDays(text string) int64 {
 		return 0
 	}
 	days, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
-	if seconds := math.Round(days * daySeconds); err == nil && seconds >= 1 && seconds < math.MaxInt32 {
+	if seconds := math.Round(days * oneDay.Seconds()); err == nil && seconds >= 1 && seconds < math.MaxInt32 {
 		return int64(seconds)
 	}
 	return -1

@@ -71,6 +71,8 @@ func hour(used *time.Time, began time.Time) time.Time {
 	return *used
 }
 
+const oneDay = 24 * time.Hour
+
 // moment is a time within a sentence.
 func moment(t time.Time) string { return t.UTC().Format(markup.TimeLayout) }
 
