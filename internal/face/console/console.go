@@ -149,7 +149,7 @@ func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
 	c.forms, c.entered, c.changed = dedup.New[next](), dedup.New[signin.Entered](), dedup.New[addresschange.Change]()
-	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { see(w, c.root()) })
+	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { redirectTo(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
 	}
@@ -160,9 +160,9 @@ func (c *Console) Register(to *wire.Mux) {
 		guestPath:    {http.MethodGet: c.asGuest(c.showGuest), http.MethodPost: c.asGuest(c.answerGuest)},
 		providerPath: {http.MethodGet: c.linkPage(c.toProvider)},
 		CallbackPath: {http.MethodGet: c.linkPage(c.fromProvider)},
-		mailPath:     {http.MethodGet: first, http.MethodPost: c.open(c.mailLink)},
-		sessionPath:  {http.MethodGet: first, http.MethodPost: c.open(c.begin)},
-		endPath:      {http.MethodGet: first, http.MethodPost: c.open(c.end)},
+		mailPath:     {http.MethodGet: first, http.MethodPost: c.forAnybody(c.mailLink)},
+		sessionPath:  {http.MethodGet: first, http.MethodPost: c.forAnybody(c.signInByKey)},
+		endPath:      {http.MethodGet: first, http.MethodPost: c.forAnybody(c.signOut)},
 	}
 	for path, s := range screens() {
 		pages["/console"+path] = wire.Methods{http.MethodGet: c.page(s.show), http.MethodPost: c.button(s)}
@@ -186,8 +186,8 @@ func private(h http.Handler) http.Handler {
 	}))
 }
 
-// open answers with what do does, for somebody who need not be signed in.
-func (c *Console) open(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+// forAnybody answers with what do does, for somebody who need not be signed in.
+func (c *Console) forAnybody(do func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := do(w, r); err != nil {
 			c.fail(w, r, nil, err)
@@ -249,7 +249,7 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	v, err := c.visit(w, r)
 	limit := int64(maxForm)
 	if err == nil && s.bytes > 0 { // a large form is read once the API has shown what it is about
-		if err = v.see(); err == nil { //nolint:contextcheck // it has the request's
+		if err = v.checkPath(); err == nil { //nolint:contextcheck // it has the request's
 			limit = s.bytes
 		}
 	}
@@ -291,11 +291,11 @@ func (c *Console) redirect(w http.ResponseWriter, v *visit, then next) {
 		forget(w, c.cookie(""))
 	}
 	c.setFlash(w, then.flash)
-	see(w, path)
+	redirectTo(w, path)
 }
 
-// see sends the browser to another page of ours.
-func see(w http.ResponseWriter, path string) {
+// redirectTo sends the browser to another page.
+func redirectTo(w http.ResponseWriter, path string) {
 	w.Header().Set("Location", path)
 	w.WriteHeader(http.StatusSeeOther)
 }

@@ -56,20 +56,20 @@ func (v *visit) drafts() ([]client.InviteDraft, error) {
 	if err != nil {
 		return nil, wrong("level", "Choose a role.")
 	}
-	addresses := addresses(v.typed("addresses"))
+	all := addresses(v.typed("addresses"))
 	switch {
-	case len(addresses) == 0:
+	case len(all) == 0:
 		return nil, wrong("addresses", "Write at least one address.")
-	case len(addresses) > invite.MaxBulk:
-		return nil, wrong("addresses", fmt.Sprintf("At most %d fit in one form, not %d.", invite.MaxBulk, len(addresses)))
+	case len(all) > invite.MaxBulk:
+		return nil, wrong("addresses", fmt.Sprintf("At most %d fit in one form, not %d.", invite.MaxBulk, len(all)))
 	}
 	message, mail := v.typed("message"), v.console.Mails && (v.typed("send_email") == "on" || !offer(v.caller).SeeLinks)
 	days, err := v.days("expires_days", maxInviteDays)
 	if err != nil {
 		return nil, err
 	}
-	drafts := make([]client.InviteDraft, len(addresses))
-	for i, address := range addresses {
+	drafts := make([]client.InviteDraft, len(all))
+	for i, address := range all {
 		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail, ExpiresIn: int64(days) * int64(oneDay/time.Second)}
 	}
 	return drafts, nil
@@ -104,7 +104,7 @@ func invitePeople(v *visit) (next, error) {
 	if err != nil {
 		return next{}, err
 	}
-	outcomes, refused := outcomes(drafts, made)
+	outcomes, refused := outcomesOf(drafts, made)
 	if len(refused.Errors) > 0 && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Fault == "" }) {
 		return next{}, refused // the form is shown again, with what is wrong
 	}
@@ -118,8 +118,8 @@ func invitePeople(v *visit) (next, error) {
 	return next{page: &page}, nil
 }
 
-// outcomes says what became of each draft; refused is why those were not made that were not.
-func outcomes(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused *client.Error) {
+// outcomesOf says what became of each draft; refused is why those were not made that were not.
+func outcomesOf(drafts []client.InviteDraft, made []client.InviteOutcome) (all []Outcome, refused *client.Error) {
 	refused = &client.Error{Status: http.StatusBadRequest}
 	for i, became := range made {
 		o := Outcome{Address: drafts[i].TargetEmail}

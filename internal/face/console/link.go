@@ -136,7 +136,7 @@ func (c *Console) Keep(w http.ResponseWriter, session string) {
 func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entered, then string) error {
 	if in.Guest != "" {
 		http.SetCookie(w, c.guestCookie(in.Guest))
-		see(w, c.prefix+guestPath)
+		redirectTo(w, c.prefix+guestPath)
 		return nil
 	}
 	identity, err := c.Keys.IdentifySession(r.Context(), in.Session)
@@ -144,6 +144,6 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request, in signin.Entere
 		return err
 	}
 	c.Keep(w, in.Session)
-	see(w, c.landing(r, identity, then))
+	redirectTo(w, c.landing(r, identity, then))
 	return nil
 }

@@ -117,7 +117,7 @@ func (c *Console) asGuest(do func(w http.ResponseWriter, r *http.Request) error)
 			return err
 		}
 		c.setFlash(w, "You are signed in already.")
-		see(w, c.prefix+ownInvitesPath)
+		redirectTo(w, c.prefix+ownInvitesPath)
 		return nil
 	})
 }
@@ -175,7 +175,7 @@ func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		c.setFlash(w, declined)
-		see(w, c.prefix+guestPath)
+		redirectTo(w, c.prefix+guestPath)
 		return nil
 	}
 	return fault.New(fault.InvalidChoice, "The form does not say what to do: open the page again.")

@@ -73,9 +73,9 @@ func (v *visit) placed() (site client.Site, appID int64, err error) {
 	return site, appID, err
 }
 
-// see asks the API for what the path names: an app on a site, an app, or the organization alone, which visit has
+// checkPath asks the API for what the path names: an app on a site, an app, or the organization alone, which visit has
 // found.
-func (v *visit) see() error {
+func (v *visit) checkPath() error {
 	if v.request.PathValue("site") == "" {
 		if v.request.PathValue("id") == "" {
 			return nil
@@ -179,9 +179,9 @@ func previewPlacement(v *visit) (next, error) {
 	if draft.URL == "" {
 		draft.URL = v.console.BaseURL + "/sites/" + shown.Site.Token + "/try"
 	}
-	var wrong faults
-	draft.Version, draft.Config = v.version(&wrong), v.values(shown.Values, &wrong)
-	if err = wrong.err(); err == nil {
+	var refused faults
+	draft.Version, draft.Config = v.version(&refused), v.values(shown.Values, &refused)
+	if err = refused.err(); err == nil {
 		err = v.unsaved(shown)
 	}
 	if err != nil {
@@ -213,20 +213,20 @@ func (p Placed) PinnedTo() string {
 
 // placementPatch is what was edited of an app on a site.
 func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) {
-	var wrong faults
+	var refused faults
 	patch := client.PlacementPatch{Enabled: v.editedBox("enabled")}
 	if text := v.edited("paths"); text != nil {
 		patch.Paths = listed(*text)
 	}
 	if v.edited("version") != nil {
 		if patch.Version = client.Null(); v.line("version") != "" {
-			patch.Version = json.RawMessage(strconv.FormatInt(v.version(&wrong), 10))
+			patch.Version = json.RawMessage(strconv.FormatInt(v.version(&refused), 10))
 		}
 	}
 	if text := v.edited("position"); text != nil {
 		n, err := strconv.ParseInt(*text, 10, 64)
 		if err != nil {
-			wrong.add("position", "Must be a whole number.")
+			refused.add("position", "Must be a whole number.")
 		}
 		patch.Position = &n
 	}
@@ -236,29 +236,29 @@ func (v *visit) placementPatch(values []setting) (client.PlacementPatch, error) 
 			edited = append(edited, s)
 		}
 	}
-	patch.Config = v.values(edited, &wrong)
-	return patch, wrong.err()
+	patch.Config = v.values(edited, &refused)
+	return patch, refused.err()
 }
 
 // version is the one that the form chooses; 0: it follows the app.
-func (v *visit) version(wrong *faults) int64 {
+func (v *visit) version(refused *faults) int64 {
 	text := v.line("version")
 	n, err := number(text)
 	if err != nil && text != "" {
-		wrong.add("version", "Must be the number of a version, or empty to follow the app.")
+		refused.add("version", "Must be the number of a version, or empty to follow the app.")
 	}
 	return n
 }
 
 // values are those that the form has.
-func (v *visit) values(of []setting, wrong *faults) map[string]json.RawMessage {
+func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage {
 	config := map[string]json.RawMessage{}
 	for _, s := range of {
 		name := "config." + s.Key
 		if s.Key == "" || !v.request.PostForm.Has(name) { // the form was that of another version
 			continue
 		}
-		config[s.Key] = s.read(v.typed(name), wrong)
+		config[s.Key] = s.read(v.typed(name), refused)
 	}
 	return config
 }

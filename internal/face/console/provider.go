@@ -32,7 +32,7 @@ func (c *Console) toProvider(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.SetCookie(w, c.flowCookie(kept))
-	see(w, url)
+	redirectTo(w, url)
 	return nil
 }
 

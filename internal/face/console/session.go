@@ -120,8 +120,8 @@ func fieldsOf(form url.Values) []field {
 	return all
 }
 
-// begin signs in. Anybody may send it: what is wrong is counted.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
+// signInByKey signs in with a key. Anybody may send it: what is wrong is counted.
+func (c *Console) signInByKey(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Check(w, r); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
 		c.Write(w, r, templates, http.StatusOK, markup.Fill("again.html", Again{Frame: c.bare(), Path: then, Fields: fieldsOf(sent)}))
 		return nil
 	}
-	see(w, then)
+	redirectTo(w, then)
 	return nil
 }
 
@@ -184,12 +184,12 @@ func cannotKeep(r *http.Request) bool {
 	return err != nil || !ip.IsLoopback()
 }
 
-// end signs out. A session that is over, or never was one, needs no end.
-func (c *Console) end(w http.ResponseWriter, r *http.Request) error {
+// signOut ends the session of a browser, and what it has as a guest. A session that is over, or never was one, needs no end.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	if err := c.FromHere(r); err != nil {
 		return err
 	}
-	if err := c.signOut(w, r); err != nil {
+	if err := c.endSessionOf(w, r); err != nil {
 		return err
 	}
 	if err := c.SignIn.EndGuest(r.Context(), c.guestOf(r)); err != nil {
@@ -197,11 +197,12 @@ func (c *Console) end(w http.ResponseWriter, r *http.Request) error {
 	}
 	forget(w, c.cookie(""))
 	forget(w, c.guestCookie(""))
-	see(w, c.root())
+	redirectTo(w, c.root())
 	return nil
 }
 
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
+// endSessionOf ends the session that a browser is signed in with.
+func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request) error {
 	session, err := c.sessionOf(r)
 	if err != nil {
 		return nil //nolint:nilerr // there is none

@@ -77,7 +77,7 @@ func settings(schema, config json.RawMessage) []setting {
 
 // read is what the form says of a field: null for its default. What was not edited stays as it was
 // given, which may be more than a form can say.
-func (s setting) read(typed string, wrong *faults) json.RawMessage {
+func (s setting) read(typed string, refused *faults) json.RawMessage {
 	switch {
 	case s.given != nil && typed == lineEnds.Replace(s.Given):
 		return s.given
@@ -90,7 +90,7 @@ func (s setting) read(typed string, wrong *faults) json.RawMessage {
 		return text
 	}
 	if !json.Valid([]byte(typed)) {
-		wrong.add("config."+s.Key, "Must be "+must+".")
+		refused.add("config."+s.Key, "Must be "+must+".")
 	}
 	return json.RawMessage(typed)
 }

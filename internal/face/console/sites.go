@@ -147,12 +147,12 @@ func describeSite(v *visit) (next, error) {
 }
 
 func switchSite(v *visit) (next, error) {
-	on, flash := v.line("on") == "on", "%s is off: its pages run no app."
-	if on {
+	enabled, flash := v.line("on") == "on", "%s is off: its pages run no app."
+	if enabled {
 		flash = "%s is on: its pages run its apps again."
 	}
 	return v.onSite(func(id int64) (string, error) {
-		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &on})
+		site, err := v.organization.UpdateSite(v.ctx(), id, client.SitePatch{Enabled: &enabled})
 		return sentence(flash, site.Name), err
 	})
 }

@@ -270,7 +270,7 @@ func became(names []string, what string) string {
 // any keeps them all, and one that was not edited stays as it is.
 func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 	patch := client.FileEdits{}
-	var wrong faults
+	var refused faults
 	for _, e := range edits {
 		if e.done(app) {
 			continue
@@ -278,9 +278,9 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		switch e.hash {
 		case fileOf(app, e.name).SHA256:
 		case "":
-			wrong.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
+			refused.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
 		default:
-			wrong.add(e.field(app), sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
+			refused.add(e.field(app), sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
 		}
 		switch {
 		case e.remove:
@@ -292,7 +292,7 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 			patch[e.name] = &e.text
 		}
 	}
-	return patch, wrong.err()
+	return patch, refused.err()
 }
 
 // done reports whether the app is as it is to be: the form was sent twice, or the file not edited.

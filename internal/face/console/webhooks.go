@@ -129,12 +129,12 @@ func describeWebhook(v *visit) (next, error) {
 }
 
 func switchWebhook(v *visit) (next, error) {
-	on, flash := v.line("on") == "on", "The webhook is off: nothing is sent to it."
-	if on {
+	enabled, flash := v.line("on") == "on", "The webhook is off: nothing is sent to it."
+	if enabled {
 		flash = "The webhook is on: it gets what happens from now on."
 	}
 	return v.onWebhook(flash, func(id int64) error {
-		_, err := v.organization.UpdateWebhook(v.ctx(), id, client.WebhookPatch{Enabled: &on})
+		_, err := v.organization.UpdateWebhook(v.ctx(), id, client.WebhookPatch{Enabled: &enabled})
 		return err
 	})
 }

@@ -111,8 +111,8 @@ func AppendError(b []byte, err error) []byte {
 func SetHeaders(w http.ResponseWriter, err error) int {
 	first := fault.Of(err)[0]
 	status := table[first.Kind].status
-	if challenge := challenge(first); challenge != "" {
-		w.Header().Set("WWW-Authenticate", challenge)
+	if text := challenge(first); text != "" {
+		w.Header().Set("WWW-Authenticate", text)
 	}
 	if first.RetryAfter > 0 {
 		w.Header().Set("Retry-After", seconds(first.RetryAfter))

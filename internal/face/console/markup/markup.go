@@ -29,10 +29,10 @@ type Page struct {
 func Fill(template string, with any) Page { return Page{template, with} }
 
 // Templates are what pages are made of.
-type Templates struct{ read func() read }
+type Templates struct{ parse func() parsed }
 
-// read is what the files of templates hold.
-type read struct {
+// parsed is what the files of templates hold.
+type parsed struct {
 	templates *template.Template
 	policy    string
 }
@@ -46,12 +46,12 @@ var files embed.FS
 // the style of all pages. Texts come as they were typed: the templates pass each through one of
 // these. They are read when the first page is shown.
 func New(own fs.FS, funcs template.FuncMap) Templates {
-	return Templates{sync.OnceValue(func() read {
+	return Templates{sync.OnceValue(func() parsed {
 		style := dense.Replace(strings.Join(strings.Fields(styleIn(files)+styleIn(own)), " "))
 		all := template.New("").Funcs(template.FuncMap{
 			"style": func() template.CSS { return template.CSS(style) }, "time": Time,
 		}).Funcs(funcs)
-		return read{template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html")), policy(style)}
+		return parsed{template.Must(template.Must(all.ParseFS(files, "templates/*.html")).ParseFS(own, "templates/*.html")), policy(style)}
 	})}
 }
 
@@ -70,7 +70,7 @@ var dense = strings.NewReplacer(`": "`, `": "`, ": ", ":", " { ", "{", "; } ", "
 // Render writes p as a whole HTML document.
 func (t Templates) Render(p Page) ([]byte, error) {
 	var body bytes.Buffer
-	if err := t.read().templates.ExecuteTemplate(&body, p.template, p.with); err != nil {
+	if err := t.parse().templates.ExecuteTemplate(&body, p.template, p.with); err != nil {
 		return nil, fmt.Errorf("page %s: %w", p.template, err)
 	}
 	return body.Bytes(), nil
@@ -88,7 +88,7 @@ func policy(style string) string {
 // engines, in addition to wire.Secret.
 func (t Templates) SetHeaders(h http.Header) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", t.read().policy)
+	h.Set("Content-Security-Policy", t.parse().policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
