@@ -9,8 +9,6 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // pattern is a regular expression that is compiled when it is first used: one that names
@@ -18,44 +16,6 @@ import (
 // child process.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
-}
-
-// Fold is s as searches compare it: NFKC, in lower case.
-func Fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
-
-// Separator is between texts that are stored as one to be searched. No search has it, so that none
-// finds the end of a text with the beginning of the next.
-const Separator = "\x01"
-
-// Searched is what is stored of texts to be searched.
-func Searched(texts ...string) string { return Fold(strings.Join(texts, Separator)) }
-
-// EscapeLike makes SQL's LIKE … ESCAPE '!' take a text as it is.
-func EscapeLike(s string) string {
-	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s)
-}
-
-// LikeAnyCase makes SQL's LIKE … ESCAPE '!' find a text in upper and lower case alike, which databases know by their locale: any
-// letter stands for each, so what it finds is to be looked at.
-func LikeAnyCase(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) {
-			return '_'
-		}
-		return r
-	}, EscapeLike(s))
-}
-
-// maxKey is how many bytes of a text an index is sure to take.
-const maxKey = 2000
-
-// Key is the beginning of Fold(s), for an index.
-func Key(s string) string {
-	folded := Fold(s)
-	if len(folded) <= maxKey {
-		return folded
-	}
-	return strings.ToValidUTF8(folded[:maxKey], "")
 }
 
 // Multiline is s for a paragraph: line breaks stay, as \n.

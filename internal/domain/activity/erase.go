@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/address"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/infra/db"
 )
 
@@ -70,7 +70,7 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 	for after, more := int64(0), true; more; {
 		part, err := db.All(ctx, tx, fields, `
 			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
-			after, "%"+plaintext.LikeAnyCase(email)+"%", tidyBatch)
+			after, "%"+search.LikeAnyCase(email)+"%", tidyBatch)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -122,7 +122,7 @@ func (f Filter) tables(args []any, now time.Time) (tables []string, all []any) {
 		condition += ` AND mail_state = ` + arg(f.Delivery)
 	}
 	if f.Search != "" {
-		condition += ` AND search LIKE ` + arg("%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%") + ` ESCAPE '!'`
+		condition += ` AND search LIKE ` + arg("%"+search.EscapeLike(search.Fold(f.Search))+"%") + ` ESCAPE '!'`
 	}
 	if f.Level != 0 {
 		condition += ` AND level = ` + arg(f.Level)

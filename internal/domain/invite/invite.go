@@ -7,7 +7,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 )
@@ -51,7 +51,7 @@ const (
 )
 
 // search is what an invite is searched by.
-func (i Invite) search() string { return plaintext.Searched(i.TargetEmail, i.FirstName) }
+func (i Invite) search() string { return search.Searched(i.TargetEmail, i.FirstName) }
 
 // Status is what became of an invite.
 type Status string

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -242,7 +242,7 @@ func (f MemberFilter) where(organizationID string) (condition string, args []any
 		condition += ` AND m.level = $` + strconv.Itoa(len(args))
 	}
 	if f.Search != "" {
-		args = append(args, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+		args = append(args, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
 		condition += ` AND (SELECT search FROM users WHERE id = m.user_id) LIKE $` + strconv.Itoa(len(args)) + ` ESCAPE '!'`
 	}
 	return condition, args

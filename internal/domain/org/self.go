@@ -7,8 +7,8 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
-	"foyer/internal/base/plaintext"
 	"foyer/internal/base/precondition"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -242,4 +242,4 @@ func (s Service) RecordSignIn(ctx context.Context, tx *db.Tx, by access.Caller, 
 }
 
 // search is what a member is searched by.
-func (u User) search() string { return plaintext.Searched(u.Email, u.FirstName+" "+u.LastName) }
+func (u User) search() string { return search.Searched(u.Email, u.FirstName+" "+u.LastName) }

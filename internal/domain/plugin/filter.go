@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -141,7 +141,7 @@ func (f Filter) where(args []any) (condition string, all []any) {
 		and(`plugin_type = ?`, f.Type)
 	}
 	if f.Search != "" {
-		and(`search LIKE ? ESCAPE '!'`, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+		and(`search LIKE ? ESCAPE '!'`, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
 	}
 	if f.SiteID != 0 {
 		and(`id IN (SELECT app_id FROM placements WHERE site_id = ? AND organization_id = $1)`, f.SiteID)

@@ -7,7 +7,7 @@ import (
 
 	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -37,7 +37,7 @@ var insertPlugin = `
 
 // insert stores a plugin, and returns its id.
 func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, plaintext.Key(p.Name), p.search())
+	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
 		args = append(args, f.value(&p))
 	}
@@ -60,7 +60,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 		}
 	}
 	if p.Name != before.Name {
-		set(`name_key`, plaintext.Key(p.Name))
+		set(`name_key`, search.Key(p.Name))
 	}
 	if p.Name != before.Name || p.Description != before.Description {
 		set(`search`, p.search())
@@ -128,7 +128,7 @@ const countUnused = `
 	SELECT COUNT(*) - COUNT(*) FILTER (WHERE id IN (SELECT DISTINCT app_id FROM placements WHERE app_owner = $1 AND enabled))` + idle
 
 // search is the text that the plugin is searched for by.
-func (p *Plugin) search() string { return plaintext.Searched(p.Name, p.Description) }
+func (p *Plugin) search() string { return search.Searched(p.Name, p.Description) }
 
 // flagVersion keeps what can be filtered for of the current version of a plugin. One that was saved can have the files of
 // one that was installed: keepSchema makes such.

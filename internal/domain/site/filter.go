@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
@@ -50,7 +50,7 @@ func (f Filter) from(organizationID string) (text string, args []any) {
 	text, args = ` FROM sites WHERE organization_id = $1`, []any{organizationID}
 	if f.Search != "" {
 		text += ` AND name_key LIKE $2 ESCAPE '!'`
-		args = append(args, "%"+plaintext.EscapeLike(plaintext.Fold(f.Search))+"%")
+		args = append(args, "%"+search.EscapeLike(search.Fold(f.Search))+"%")
 	}
 	return text, args
 }

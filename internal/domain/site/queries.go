@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/cache"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -30,13 +30,13 @@ func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at, name_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9, $11)`,
-		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step(), plaintext.Key(s.Name))
+		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step(), search.Key(s.Name))
 }
 
 func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
 	return db.Exec(ctx, tx, `
 		UPDATE sites SET name = $3, enabled = $4, origins = $5, updated_at = $6, name_key = $7 WHERE organization_id = $1 AND id = $2`,
-		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, plaintext.Key(s.Name))
+		s.OrganizationID, s.ID, s.Name, s.Enabled, list(s.Origins), s.UpdatedAt, search.Key(s.Name))
 }
 
 // updateApps writes what the manifests of sites list, a batch at most, as their next revisions.

@@ -10,7 +10,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/site"
@@ -112,7 +112,7 @@ const maxSearch = 400
 
 func readSearch(query url.Values) (string, error) {
 	text := query.Get("search")
-	if len(text) > maxSearch || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00"+plaintext.Separator) {
+	if len(text) > maxSearch || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00"+search.Separator) {
 		return "", fault.Field(fault.Invalid, "search", "Must be a text of at most %d bytes, without the characters U+0000 and U+0001.", maxSearch)
 	}
 	return text, nil

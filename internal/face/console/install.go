@@ -10,7 +10,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/page"
-	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/face/console/markup"
 )
 
@@ -80,7 +80,7 @@ func (v *visit) inCatalog(text string) func(context.Context, client.Range) (clie
 	return func(ctx context.Context, part client.Range) (found client.Page[client.CatalogApp], err error) {
 		all, err := v.organization.ListRepository(ctx, client.Range{Limit: page.MaxLimit})
 		apps := slices.DeleteFunc(all.Results, func(app client.CatalogApp) bool {
-			return !strings.Contains(plaintext.Fold(app.Name+"\n"+app.Description), plaintext.Fold(text))
+			return !strings.Contains(search.Fold(app.Name+"\n"+app.Description), search.Fold(text))
 		})
 		found.Count = len(apps)
 		found.Results = apps[min(part.Offset, len(apps)):min(part.Offset+part.Limit, len(apps))]

@@ -12,6 +12,7 @@ import (
 	"foyer/client"
 	"foyer/internal/base/page"
 	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
 )
@@ -121,9 +122,9 @@ func findInvites(v *visit, q string) (Group, error) {
 // findKeys finds those whose names have a text in them, or that begin so: among all that admins see, or one's own. The
 // API does not search them, and a page asks it four times at most.
 func findKeys(v *visit, q string) (Group, error) {
-	g, all, folded := Group{Kind: "Keys"}, page.Page{Limit: math.MaxInt32}, plaintext.Fold(q)
+	g, all, folded := Group{Kind: "Keys"}, page.Page{Limit: math.MaxInt32}, search.Fold(q)
 	add := func(key access.Key, note, path string) {
-		if !strings.HasPrefix(key.Prefix, q) && !strings.Contains(plaintext.Fold(key.Name), folded) {
+		if !strings.HasPrefix(key.Prefix, q) && !strings.Contains(search.Fold(key.Name), folded) {
 			return
 		}
 		if g.Count++; g.Count <= foundOfEach {
@@ -149,7 +150,7 @@ func findKeys(v *visit, q string) (Group, error) {
 // pages are those of the console, by what people call them.
 func (f Frame) pages(q string) Group {
 	home, root, in, offered, g := f.Home, f.Root, f.Around.In, f.Offer, Group{Kind: "Pages"}
-	q = plaintext.Fold(q)
+	q = search.Fold(q)
 	for _, p := range []struct {
 		name, path, words string
 		may               bool
@@ -174,8 +175,8 @@ func (f Frame) pages(q string) Group {
 		{"Sessions", root + "/sessions" + in, "sign out devices browsers", offered.SeeSessions},
 		{"Documentation", f.Docs(), "help api reference guides", true},
 	} {
-		words := strings.Fields(plaintext.Fold(p.name + " " + p.words))
-		if p.may && (strings.HasPrefix(plaintext.Fold(p.name), q) || slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, q) })) {
+		words := strings.Fields(search.Fold(p.name + " " + p.words))
+		if p.may && (strings.HasPrefix(search.Fold(p.name), q) || slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, q) })) {
 			g.Found = append(g.Found, Found{Name: p.name, Path: p.path})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"foyer/internal/base/plaintext"
+	"foyer/internal/base/search"
 	"foyer/internal/face/console/markup"
 )
 
@@ -26,7 +27,7 @@ const maxFound = 40
 func (g *Guides) search(w http.ResponseWriter, r *http.Request) {
 	query := plaintext.VisibleLine(strings.TrimSpace(r.URL.Query().Get("q")), 100)
 	page := Page{Prefix: g.prefix(), Organization: r.URL.Query().Get(in), Title: "Search", Query: query}
-	if words := strings.Fields(plaintext.Fold(query)); len(words) > 0 {
+	if words := strings.Fields(search.Fold(query)); len(words) > 0 {
 		page.Found = g.find(words, page.In())
 	}
 	g.Write(w, r, templates, http.StatusOK, markup.Fill("search.html", page))
@@ -136,7 +137,7 @@ func read(reference []byte) []entry {
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.Page+" "+a.ID, b.Page+" "+b.ID) })
 	for i, e := range all {
-		all[i].foldedTitle, all[i].folded = plaintext.Fold(e.Title), plaintext.Fold(e.Title+" "+e.Text)
+		all[i].foldedTitle, all[i].folded = search.Fold(e.Title), search.Fold(e.Title+" "+e.Text)
 	}
 	return all
 }
