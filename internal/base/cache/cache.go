@@ -4,7 +4,6 @@ package cache
 
 import (
 	"container/list"
-	"math/rand/v2"
 	"sync"
 )
 
@@ -41,11 +40,6 @@ func (c *Cache[K, V]) Get(key K, version int64) (value V, ok bool) {
 	}
 	return value, false
 }
-
-// Step is how much the version of something in a database counts up by, a random number: a
-// PostgreSQL that fails over may lose its last commits, and later changes must not get the
-// versions that servers remember of what was lost.
-func Step() int64 { return 1 + rand.Int64N(1<<24) }
 
 // Put keeps a value that was read after its version, unless it alone is more than Max.
 // The value must not be changed afterwards.

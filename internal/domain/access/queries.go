@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
@@ -72,7 +71,7 @@ func markUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) er
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.Step())
+	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, db.VersionStep())
 }
 
 func version(ctx context.Context, q db.Querier) (int64, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -101,7 +100,7 @@ func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url
 	}
 	before := p
 	p.LatestTag = latest
-	p.Revision += cache.Step()
+	p.Revision += db.VersionStep()
 	return p, o, update(ctx, tx, before, p)
 }
 

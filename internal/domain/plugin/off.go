@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
@@ -71,7 +70,7 @@ func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, ve
 			return err
 		}
 		p.UpdatedAt = s.DB.Now()
-		p.Revision += cache.Step()
+		p.Revision += db.VersionStep()
 		if err := updateDisabled(ctx, tx, p, to); err != nil {
 			return err
 		}

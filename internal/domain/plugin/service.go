@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -123,7 +122,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	now := s.DB.Now()
 	p := Plugin{
 		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		Revision: cache.Step(), Type: kind, CreatedAt: now, UpdatedAt: now,
+		Revision: db.VersionStep(), Type: kind, CreatedAt: now, UpdatedAt: now,
 	}
 	d.apply(&p)
 	p.share(false, now)
@@ -301,7 +300,7 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 			return err
 		}
 	}
-	p.Revision += cache.Step()
+	p.Revision += db.VersionStep()
 	p.UpdatedAt = s.DB.Now()
 	p.share(before.IsGlobal, p.UpdatedAt)
 	if err := update(ctx, tx, before, *p); err != nil {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"foyer/internal/base/cache"
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -30,7 +29,7 @@ func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at, name_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9, $11)`,
-		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.Step(), search.Key(s.Name))
+		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, db.VersionStep(), search.Key(s.Name))
 }
 
 func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
@@ -48,7 +47,7 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 	return db.Exec(ctx, tx, `
 		UPDATE sites SET revision = v.column3, apps = v.column4, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
 		FROM `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+` WHERE sites.organization_id = v.column1 AND sites.id = v.column2`,
-		append(args, cache.Step())...)
+		append(args, db.VersionStep())...)
 }
 
 // rows is a table v of n rows of arguments, from $1 on. Both engines call its columns column1,
