@@ -117,7 +117,7 @@ func (s Service) newLink(u org.User, mailed bool) (token string, l link) {
 
 func (s Service) url(token string) string { return s.BaseURL + "/signin/" + token }
 
-var errExpired = fault.New(fault.Expired, "The link is past its time: it works for 15 minutes. Ask for another one.")
+var errExpired = fault.New(fault.Expired, "The link has expired: it works for 15 minutes. Ask for another one.")
 
 // Open returns the address of whom a link signs in.
 func (s Service) Open(ctx context.Context, token string) (email string, err error) {

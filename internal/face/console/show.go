@@ -60,7 +60,7 @@ var labels = map[string]string{
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
 	"scope": "Kind", "activity": "What", "user": "By", "since": "From", "until": "To",
-	"scopes": "Scopes", "organization_id": "Opens", "days": "Days until it expires",
+	"scopes": "Scopes", "organization_id": "Organization", "days": "Days until it expires",
 }
 
 // hour is when something was last used, which is kept to the hour: not before it began.
