@@ -2,8 +2,10 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"foyer/internal/base/dryrun"
@@ -22,6 +24,7 @@ const peerLimit = 600
 func (a *API) protect(route Route) http.Handler {
 	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer a.answerPanic(w, r)
 		r = r.WithContext(purpose.With(r.Context(), scope))
 		caller, err := a.admit(w, r, route)
 		if err == nil {
@@ -164,6 +167,14 @@ func (a *API) ClientAddress(r *http.Request) string {
 // ClientNetwork is what a request counts as where a client may do something so often.
 func (a *API) ClientNetwork(r *http.Request) string {
 	return network(clientAddress(r, a.TrustedProxies))
+}
+
+// answerPanic answers for a handler that panics. Where the program asks itself, that may be on a goroutine on which nobody
+// else recovers, and which would end the program.
+func (a *API) answerPanic(w http.ResponseWriter, r *http.Request) {
+	if p := recover(); p != nil {
+		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
 }
 
 // fail answers with err.

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -36,9 +34,6 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 		id := requestID(r)
 		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
-			if p := recover(); p != nil {
-				a.fail(rec, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
-			}
 			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
 			seen(r, rec.Outcome)
 			switch {
@@ -49,6 +44,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 					slog.Int("status", rec.Status), slog.String("code", rec.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
+		defer a.answerPanic(rec, r)
 		next.ServeHTTP(rec, r)
 	})
 }
