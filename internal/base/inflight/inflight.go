@@ -6,15 +6,21 @@ package inflight
 import (
 	"context"
 	"io"
+	"math"
+	"strconv"
 	"sync"
 	"time"
 
+	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 )
 
 // Limit is how many bytes all requests may hold together. One user's hold two thirds of
 // that at most, so that there is room for others.
 type Limit struct {
+	// Turns are for work that takes much memory for a moment: one request has its turn at a time.
+	Turns *fair.Queue
+
 	total, perUser int
 
 	mu     sync.Mutex
@@ -28,7 +34,10 @@ func New(total int) *Limit {
 	if total == 0 {
 		return nil
 	}
-	return &Limit{total: total, perUser: total / 3 * 2, byUser: map[int64]int{}, shared: map[string]int{}}
+	return &Limit{
+		Turns: fair.New(1, math.MaxInt, "Too many large bodies are being read"),
+		total: total, perUser: total / 3 * 2, byUser: map[int64]int{}, shared: map[string]int{},
+	}
 }
 
 // Begin returns a request that holds nothing, of nobody yet; nil if there is no limit.
@@ -119,6 +128,17 @@ func (r *Request) Of(user int64) {
 	_ = r.limit.move(r.user, 0, -r.held, true)
 	r.user = user
 	_ = r.limit.move(r.user, 0, r.held, true)
+}
+
+// Enter waits for the request's turn; leave ends it. Of the users who wait, none holds up the others.
+func (r *Request) Enter(ctx context.Context) (leave func(), err error) {
+	if r == nil {
+		return func() {}, nil
+	}
+	r.mu.Lock()
+	user := r.user
+	r.mu.Unlock()
+	return r.limit.Turns.Enter(ctx, strconv.FormatInt(user, 10))
 }
 
 // Part returns a request of the same user for what is given back before r ends, with its own End.

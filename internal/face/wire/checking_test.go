@@ -13,12 +13,16 @@ import (
 	"time"
 
 	"foyer/internal/base/fair"
+	"foyer/internal/base/inflight"
 )
 
-// check has a body checked in its turn, which calls checked.
-func check(ctx context.Context, tenant string, size int, checked func()) error {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)
-	r.Header.Set("Authorization", "Bearer "+tenant)
+// check has a user's body checked in its turn, which calls checked. Nothing else, such as a key, says whose it is: the console
+// asks without one.
+func check(ctx context.Context, limit *inflight.Limit, user int64, size int, checked func()) error {
+	request := limit.Begin()
+	defer request.End()
+	request.Of(user)
+	r := httptest.NewRequestWithContext(inflight.With(ctx, request), http.MethodPost, "/", nil)
 	_, err := inTurn(r, make([]byte, size), func([]byte) (struct{}, error) {
 		checked()
 		return struct{}{}, nil
@@ -28,35 +32,39 @@ func check(ctx context.Context, tenant string, size int, checked func()) error {
 
 // A small body is checked at once, a large one before those of whoever has sent many.
 // Nobody waits for a client that has gone.
-func TestLargeBodiesTakeTurns(t *testing.T) { //nolint:paralleltest // it replaces what all bodies share
-	defer func(shared *fair.Queue) { checking = shared }(checking)
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		checking = fair.New(2, math.MaxInt, "Full")
+		const busyUser, busyToo, otherUser, goneUser = 1, 2, 3, 4
+		limit := inflight.New(1 << 30)
+		limit.Turns = fair.New(2, math.MaxInt, "Full")
 		var busy []func()
-		for _, whom := range []string{"busy", "too"} {
-			leave, err := checking.Enter(t.Context(), whom)
+		for _, whom := range []int64{busyUser, busyToo} {
+			request := limit.Begin()
+			request.Of(whom)
+			leave, err := request.Enter(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			busy = append(busy, leave)
 		}
 		time.Sleep(time.Second) // which both have used
-		var checked []string
+		var checked []int64
 		var all sync.WaitGroup
-		for _, whom := range []string{"busy", "other", "busy"} {
+		for _, whom := range []int64{busyUser, otherUser, busyUser} {
 			all.Go(func() {
-				if err := check(t.Context(), whom, small+1, func() { checked = append(checked, whom) }); err != nil {
+				if err := check(t.Context(), limit, whom, small+1, func() { checked = append(checked, whom) }); err != nil {
 					t.Error(err)
 				}
 			})
 			synctest.Wait()
 		}
-		if err := check(t.Context(), "busy", small, func() {}); err != nil {
+		if err := check(t.Context(), limit, busyUser, small, func() {}); err != nil {
 			t.Errorf("a small one: %v", err)
 		}
 		gone, leaves := context.WithCancel(t.Context())
 		all.Go(func() {
-			if err := check(gone, "gone", small+1, func() { t.Error("checked") }); !errors.Is(err, context.Canceled) {
+			if err := check(gone, limit, goneUser, small+1, func() { t.Error("checked") }); !errors.Is(err, context.Canceled) {
 				t.Errorf("of a client that has gone: %v", err)
 			}
 		})
@@ -65,11 +73,11 @@ func TestLargeBodiesTakeTurns(t *testing.T) { //nolint:paralleltest // it replac
 		synctest.Wait()
 		busy[0]()
 		all.Wait()
-		if want := []string{"other", "busy", "busy"}; !slices.Equal(checked, want) {
+		if want := []int64{otherUser, busyUser, busyUser}; !slices.Equal(checked, want) {
 			t.Errorf("checked %v, want %v", checked, want)
 		}
-		if busy[1](); checking.Inside() > 0 || checking.Waiting() > 0 {
-			t.Errorf("%d inside, %d wait", checking.Inside(), checking.Waiting())
+		if busy[1](); limit.Turns.Inside() > 0 || limit.Turns.Waiting() > 0 {
+			t.Errorf("%d inside, %d wait", limit.Turns.Inside(), limit.Turns.Waiting())
 		}
 	})
 }

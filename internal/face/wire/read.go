@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"mime"
 	"net/http"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/inflight"
 	"foyer/internal/base/patch"
@@ -164,18 +162,14 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 	return fault.New(fault.Unparsable, "The body ended before it was complete.")
 }
 
-// small is how many bytes a body may have to be checked at once, as most are.
+// small is how many bytes a body may have to be checked at once, as most are. To check a larger one may take ten times its
+// memory, for its names.
 const small = 64 << 10
 
-// checking has one place for larger bodies that are checked: that may take ten times their
-// memory, for their names.
-var checking = fair.New(1, math.MaxInt, "Too many large bodies are being read")
-
-// inTurn parses a body. Of those who send large ones, none holds up the others.
+// inTurn parses a body, a large one when it is the request's turn.
 func inTurn[T any](r *http.Request, body []byte, parse func([]byte) (T, error)) (parsed T, err error) {
 	if len(body) > small {
-		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		leave, err := checking.Enter(r.Context(), strings.TrimSpace(key))
+		leave, err := inflight.From(r.Context()).Enter(r.Context())
 		if err != nil { // the client has gone, or waited too long
 			return parsed, err
 		}
