@@ -141,7 +141,7 @@ func (q *Queue) of(name string) tenant {
 func (q *Queue) admit(c *caller) {
 	q.free--
 	if q.tenants[c.tenant] == nil {
-		q.tenants[c.tenant] = &tenant{at: time.Now()} //nolint:forbidigo // likewise
+		q.tenants[c.tenant] = &tenant{}
 	}
 	q.tenants[c.tenant].inside++
 	close(c.in)
@@ -151,7 +151,7 @@ func (q *Queue) leave(name string, used time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.free++
-	now := time.Now() //nolint:forbidigo // likewise
+	now := time.Now() //nolint:forbidigo // it measures how long ago slots were used
 	t := q.tenants[name]
 	t.inside--
 	t.used, t.at = t.lately(now)+used, now
