@@ -50,23 +50,34 @@ func (l *Limit) Begin() *Request {
 
 var errBusy = fault.Later(fault.Busy, 2*time.Second, "Too many large requests are under way; try again in a few seconds.")
 
-// move adds n bytes to what a user holds. Unless it must, it fails where that is too much. A
-// request that is alone may hold more: it would otherwise be refused for ever.
-func (l *Limit) move(user int64, own, n int, must bool) error {
+// add adds n bytes to what a user holds.
+func (l *Limit) add(user int64, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.moveLocked(user, own, n, must)
+	l.addLocked(user, n)
 }
 
-func (l *Limit) moveLocked(user int64, own, n int, must bool) error {
-	before := l.byUser[user]
-	if !must && (before+n > l.perUser && before > own || l.held+n > l.total && l.held > own) {
-		return errBusy
-	}
+func (l *Limit) addLocked(user int64, n int) {
 	l.held += n
-	if l.byUser[user] = before + n; before+n == 0 {
+	if l.byUser[user] += n; l.byUser[user] == 0 {
 		delete(l.byUser, user)
 	}
+}
+
+// tryAdd is add for a request that holds own bytes already. It fails where that is too much, unless the request is alone: it
+// would otherwise be refused for ever.
+func (l *Limit) tryAdd(user int64, own, n int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tryAddLocked(user, own, n)
+}
+
+func (l *Limit) tryAddLocked(user int64, own, n int) error {
+	before := l.byUser[user]
+	if before+n > l.perUser && before > own || l.held+n > l.total && l.held > own {
+		return errBusy
+	}
+	l.addLocked(user, n)
 	return nil
 }
 
@@ -93,12 +104,17 @@ type Request struct {
 const step = 16 << 10
 
 // Take holds n bytes more until the request ends, or fails with a fault of kind Busy.
-func (r *Request) Take(n int) error { return r.take(n, false) }
+func (r *Request) Take(n int) error {
+	return r.grow(n, func(more int) error { return r.limit.tryAdd(r.user, r.held+r.whole.holds(), more) })
+}
 
 // Add is Take for what cannot be refused any more, since a change is made.
-func (r *Request) Add(n int) { _ = r.take(n, true) }
+func (r *Request) Add(n int) {
+	_ = r.grow(n, func(more int) error { r.limit.add(r.user, more); return nil })
+}
 
-func (r *Request) take(n int, must bool) error {
+// grow has hold take what n bytes more need, in steps.
+func (r *Request) grow(n int, hold func(more int) error) error {
 	if r == nil {
 		return nil
 	}
@@ -109,7 +125,7 @@ func (r *Request) take(n int, must bool) error {
 	}
 	if more := r.used + n - r.held; more > 0 {
 		more = (more + step - 1) / step * step
-		if err := r.limit.move(r.user, r.held+r.whole.holds(), more, must); err != nil {
+		if err := hold(more); err != nil {
 			return err
 		}
 		r.held += more
@@ -125,9 +141,9 @@ func (r *Request) Of(user int64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.limit.move(r.user, 0, -r.held, true)
+	r.limit.add(r.user, -r.held)
 	r.user = user
-	_ = r.limit.move(r.user, 0, r.held, true)
+	r.limit.add(r.user, r.held)
 }
 
 // Enter waits for the request's turn; leave ends it. Of the users who wait, none holds up the others.
@@ -168,7 +184,7 @@ func (r *Request) End() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.limit.move(r.user, 0, -r.held, true)
+	r.limit.add(r.user, -r.held)
 	r.held, r.used, r.ended = 0, 0, true
 }
 
@@ -182,7 +198,7 @@ func (r *Request) Share(key string, n int) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shared[key] == 0 {
-		if err := l.moveLocked(0, 0, n, false); err != nil {
+		if err := l.tryAddLocked(0, 0, n); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +208,7 @@ func (r *Request) Share(key string, n int) (release func(), err error) {
 		defer l.mu.Unlock()
 		if l.shared[key]--; l.shared[key] == 0 {
 			delete(l.shared, key)
-			_ = l.moveLocked(0, 0, -n, true)
+			l.addLocked(0, -n)
 		}
 	}, nil
 }
