@@ -39,26 +39,31 @@ type Domain struct {
 
 // Open opens the database that the settings name, and brings its schema up to date.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
-	return open(ctx, c, log, false)
-}
-
-func open(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (*Domain, error) {
-	if err := checkNotLost(c); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
-	}
-	d, err := db.Open(ctx, c.Database)
+	d, secret, err := openDatabase(ctx, c, log, false)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
+		return nil, err
 	}
-	secret, err := ensureSecret(ctx, c, d, log, serves)
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	domain, err := newDomain(c, secret, d, log)
+	domain, err := newDomain(c, secret, c.Base(c.Listen), d, log)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return domain, nil
+}
+
+// openDatabase opens the database that the settings name, brings its schema up to date, and finds its secret.
+func openDatabase(ctx context.Context, c config.Config, log *slog.Logger, serves bool) (*db.DB, string, error) {
+	if err := checkNotLost(c); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
+	}
+	d, err := db.Open(ctx, c.Database)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", c.DatabaseSetting(), err)
+	}
+	secret, err := ensureSecret(ctx, c, d, log, serves)
+	if err != nil {
+		return nil, "", errors.Join(err, d.Close())
+	}
+	return d, secret, nil
 }
 
 // checkNotLost refuses to begin anew where a secret says that there was a database: a disk
@@ -102,16 +107,16 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 
 // newDomain needs no secret, since most commands do not: config.CheckServer refuses
 // a server without one.
-func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Domain, error) {
-	links, err := invite.NewLinks(secret, c.Base(c.Listen))
+func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logger) (*Domain, error) {
+	links, err := invite.NewLinks(secret, baseURL)
 	if err != nil {
 		return nil, err
 	}
 	apps := Apps(c, secret, d, log)
 	sites := site.Service{DB: d, Manifests: site.NewManifests(d), Box: seal.Box{Secret: secret, Purpose: "foyer try pages v1"}}
-	sites.Manifests.BaseURL = c.Base(c.Listen)
-	apps.Follow = sites.FollowApp
+	sites.Manifests.BaseURL = baseURL
 	apps.Shown, sites.Shown = api.AppendPlugin, api.AppendSite(sites)
+	apps.Follow = sites.FollowApp // last: it has a copy of sites
 	keys, jobs := access.NewKeys(d), job.New(d)
 	keys.KeepAddresses = c.ActivityAddresses
 	orgs := org.Service{DB: d, Keys: keys, MaxInviteTTL: c.InviteTTL, Follow: sites.FollowOrganization, Shown: api.AppendMember}
@@ -125,11 +130,11 @@ func newDomain(c config.Config, secret string, d *db.DB, log *slog.Logger) (*Dom
 	}
 	orgs.Withdraw = invites.Withdraw
 	signIn := signin.Service{
-		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: c.Base(c.Listen), Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
-		Box: seal.Box{Secret: secret, Purpose: "foyer sign-in v1"},
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, Invites: invites, BaseURL: baseURL, Mails: c.SignsInBy(config.ByMail), Domains: c.OIDC.Domains,
+		Box: seal.Box{Secret: secret, Purpose: "foyer sign-in v1"}, Provider: provider(c, d.Now, baseURL),
 	}
 	addresses := addresschange.Service{
-		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: c.Base(c.Listen), Mails: c.SMTP != "", MailLimit: c.MailLimit,
+		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: baseURL, Mails: c.SMTP != "", MailLimit: c.MailLimit,
 		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)

@@ -63,11 +63,11 @@ func (s Server) Run(ctx context.Context) (err error) {
 	for _, name := range s.Config.Unknown {
 		s.Log.WarnContext(ctx, "no setting has this name", "variable", name)
 	}
-	d, err := open(ctx, s.Config, s.Log, true)
+	d, secret, err := openDatabase(ctx, s.Config, s.Log, true)
 	if err == nil {
-		d.DB.Tracer = s.Tracer
+		d.Tracer = s.Tracer
 		defer func() { err = errors.Join(err, d.Close()) }()
-		err = s.run(ctx, d)
+		err = s.run(ctx, d, secret)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) { // told to stop while it started
 		s.Log.InfoContext(ctx, "stopped", "reached", err.Error())
@@ -76,23 +76,24 @@ func (s Server) Run(ctx context.Context) (err error) {
 	return err
 }
 
-func (s Server) run(ctx context.Context, d *Domain) error {
-	s.compareClocks(ctx, d.DB)
-	s.tellHeld(ctx, d.DB)
+func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
+	s.compareClocks(ctx, database)
+	s.tellHeld(ctx, database)
 	ln, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("FOYER_LISTEN: %w", err)
 	}
 	defer ln.Close()
+	baseURL := s.Config.Base(ln.Addr().String())
+	d, err := newDomain(s.Config, secret, baseURL, database, s.Log)
+	if err != nil {
+		return err
+	}
 	if s.Config.CatalogIsFile() { // an address may be down for a while; a wrong file stays wrong
 		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
 			return config.Wrong(fmt.Errorf("FOYER_CATALOG: %w", err))
 		}
 	}
-	baseURL := s.Config.Base(ln.Addr().String())
-	d.Invites.Links, d.SignIn.BaseURL, d.Addresses.BaseURL = d.Invites.Links.At(baseURL), baseURL, baseURL
-	d.Sites.Manifests.BaseURL = baseURL
-	d.SignIn.Provider = s.provider(d.DB.Now, baseURL)
 	var background sync.WaitGroup
 	defer background.Wait()
 	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -138,11 +139,11 @@ func collectLess() {
 const garbage = 400 // of what is in use, in percent
 
 // provider is the identity provider by which people sign in; nil: none.
-func (s Server) provider(now func() time.Time, baseURL string) *oidc.Provider {
-	if !s.Config.SignsInBy(config.ByProvider) {
+func provider(c config.Config, now func() time.Time, baseURL string) *oidc.Provider {
+	if !c.SignsInBy(config.ByProvider) {
 		return nil
 	}
-	given := s.Config.OIDC
+	given := c.OIDC
 	return oidc.New(oidc.Settings{
 		Issuer: given.Issuer, ClientID: given.ClientID, ClientSecret: given.ClientSecret, Scopes: given.Scopes, Redirect: baseURL + console.CallbackPath,
 	}, now)

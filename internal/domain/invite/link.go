@@ -36,9 +36,6 @@ func NewLinks(secret, baseURL string) (Links, error) {
 	return Links{key: key, baseURL: baseURL}, err
 }
 
-// At returns the links that start with another base url.
-func (l Links) At(baseURL string) Links { return Links{key: l.key, baseURL: baseURL} }
-
 // way is how a link reaches the person invited.
 type way byte
 
