@@ -59,7 +59,8 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 	if isGiven {
 		key = ""
 	}
-	return s.welcome(made, owner, key, baseURL, s.demo(ctx, d, made, owner))
+	tryURL := s.demo(ctx, d, made, owner)
+	return s.welcome(made, owner, key, baseURL, tryURL)
 }
 
 // firstKey is the key that was given, or a new one. The file of one may be gone where there were

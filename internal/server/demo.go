@@ -11,10 +11,10 @@ import (
 	"foyer/internal/domain/site"
 )
 
-// demo is the source of the app that the first start makes.
+// demoFiles are the source of the app that the first start makes.
 //
 //go:embed demo
-var demo embed.FS
+var demoFiles embed.FS
 
 // makeDemo makes a site with an app, and returns the address of its try page.
 func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Membership) (string, error) {
@@ -25,7 +25,7 @@ func makeDemo(ctx context.Context, d *Domain, o org.Organization, owner org.Memb
 	}
 	var edits []plugin.Edit
 	for _, name := range []string{"site.ts", "plugin.json"} {
-		text, err := demo.ReadFile("demo/" + name)
+		text, err := demoFiles.ReadFile("demo/" + name)
 		if err != nil {
 			return "", err
 		}
