@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -79,7 +80,11 @@ func (a *API) tagOf(object any) wire.Tag {
 	case access.Session:
 		return sessionTag(o)
 	}
-	return wire.TagOf(a.appendObject(nil, object, access.Caller{}))
+	text := a.appendObject(nil, object, access.Caller{})
+	if text == nil && object != nil { // nil: a route without an ETag, see objectOf
+		panic(fmt.Sprintf("%T has no ETag: appendObject does not know it", object)) // all of its states would have the same
+	}
+	return wire.TagOf(text)
 }
 
 // objectOf finds the object that a request is going to change, unless its caller may not; nil:
