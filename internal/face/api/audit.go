@@ -65,7 +65,7 @@ func notEmpty(q url.Values, names ...string) error {
 
 func auditFilter(q url.Values) (f activity.Filter, err error) {
 	var faults fault.List
-	faults.Add(notEmpty(q, "scope", "activity", "user", "item_id", "key_id", "after", "since", "until"))
+	faults.Add(notEmpty(q, "scope", "activity", "user", "item_id", "key_id", "after"))
 	if text := q.Get("scope"); text != "" {
 		scope, err := activity.ParseScope("scope", text)
 		faults.Add(err)
@@ -117,13 +117,12 @@ func number(field, what, text string) (int64, error) {
 }
 
 func moment(q url.Values, field string) (time.Time, error) {
-	text := q.Get(field)
-	if text == "" {
+	if !q.Has(field) {
 		return time.Time{}, nil
 	}
-	at, ok := readTime(text)
+	at, ok := readTime(q.Get(field))
 	if !ok {
-		return time.Time{}, fault.Field(fault.Invalid, field, "Must be a time like 2030-01-31T12:00:00Z.")
+		return time.Time{}, fault.Field(fault.Invalid, field, "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
 	}
 	return at, nil
 }

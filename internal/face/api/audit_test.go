@@ -116,6 +116,8 @@ func TestAuditOfWrongFilters(t *testing.T) {
 				t.Errorf("%s: %d %s", query, got.status, got.body)
 			}
 		}
+		r.want("GET", "/activity?until=2026-11-23T09:30:00+01:00", "", 400,
+			faultBody("validation_error", "invalid_input", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %2B for a +.", `"until"`))
 	})
 }
 

@@ -129,7 +129,7 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 }
 
 func (a *API) listHealth(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	since, err := healthSince(r)
+	since, err := moment(r.URL.Query(), "since")
 	if err != nil {
 		return andOfPage(r, err)
 	}
@@ -152,18 +152,8 @@ func healthFilter(r *http.Request) (of int64, since time.Time, err error) {
 			return 0, since, fault.Field(fault.Invalid, "site", "Must be the id of a site, a whole number.")
 		}
 	}
-	since, err = healthSince(r)
+	since, err = moment(q, "since")
 	return of, since, err
-}
-
-func healthSince(r *http.Request) (since time.Time, err error) {
-	if q := r.URL.Query(); q.Has("since") {
-		var ok bool
-		if since, ok = readTime(q.Get("since")); !ok {
-			return since, fault.Field(fault.Invalid, "since", "Must be a time like 2026-11-23T09:30:00Z (RFC 3339); write %%2B for a +.")
-		}
-	}
-	return since, nil
 }
 
 // appendHealth appends how an app fares.
