@@ -3,10 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,17 +38,8 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller)
 	return wire.WritePage(w, r, a.BaseURL, p, found, appendAudit)
 }
 
-// accepts reports whether a request names a media type as one that it takes: q=0 is that it does not.
-func accepts(r *http.Request, mediaType string) bool {
-	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		name, params, err := mime.ParseMediaType(part)
-		q, errQ := strconv.ParseFloat(params["q"], 64)
-		if err == nil && name == mediaType && (errQ != nil || q > 0) {
-			return true
-		}
-	}
-	return false
-}
+// accepts reports whether a client takes a media type.
+func accepts(r *http.Request, mediaType string) bool { return wire.Accepts(r, "Accept", mediaType) }
 
 // notEmpty refuses filters without a value.
 func notEmpty(q url.Values, names ...string) error {

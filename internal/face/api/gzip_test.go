@@ -26,7 +26,7 @@ func TestGzip(t *testing.T) {
 				r.t.Fatal(err)
 			}
 			req.Header.Set("Authorization", "Bearer "+r.key)
-			req.Header.Set("Accept-Encoding", accepted)
+			req.Header["Accept-Encoding"] = strings.Split(accepted, "\n")
 			if got, err = http.DefaultTransport.RoundTrip(req); err != nil {
 				r.t.Fatal(err)
 			}
@@ -47,6 +47,7 @@ func TestGzip(t *testing.T) {
 		for _, c := range []struct{ path, accepted, coding, vary string }{
 			{"/pipeline_frontend_apps", "gzip", "gzip", "Accept-Encoding"},
 			{"/pipeline_frontend_apps", "br, gzip;q=0.5", "gzip", "Accept-Encoding"},
+			{"/pipeline_frontend_apps", "br\ngzip", "gzip", "Accept-Encoding"},
 			{"/pipeline_frontend_apps", "gzip;q=0", "", "Accept-Encoding"},
 			{"/pipeline_frontend_apps", "identity", "", "Accept-Encoding"},
 			{apps + id, "gzip", "", ""},

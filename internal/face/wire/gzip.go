@@ -3,8 +3,8 @@ package wire
 import (
 	"bytes"
 	"compress/gzip"
+	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,19 +12,20 @@ import (
 // minGzip is how many bytes an answer has at least to be worth compressing.
 const minGzip = 1 << 10
 
-// AcceptsGzip reports whether a client names gzip and does not refuse it (RFC 9110
-// section 12.5.3).
-func AcceptsGzip(r *http.Request) bool {
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(coding, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			_, weight, _ = strings.Cut(weight, "=")
-			q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-			return err != nil || q > 0
+// Accepts reports whether a header that is a list with weights (RFC 9110 section 12.4.2), on one line or several, names a
+// value and does not refuse it by q=0.
+func Accepts(r *http.Request, header, value string) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values(header), ","), ",") {
+		name, params, err := mime.ParseMediaType(part)
+		if err == nil && name == value && (params["q"] == "" || strings.Trim(params["q"], "0.") != "") {
+			return true
 		}
 	}
 	return false
 }
+
+// AcceptsGzip reports whether a client takes gzip.
+func AcceptsGzip(r *http.Request) bool { return Accepts(r, "Accept-Encoding", "gzip") }
 
 // compressors are writers at the level that costs least: answers are made for one request.
 var compressors = sync.Pool{New: func() any {
