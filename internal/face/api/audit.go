@@ -166,14 +166,15 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 		}
 		return sendLines(w, lines)
 	})
-	switch {
-	case err != nil && begun:
+	if err != nil && !begun {
+		return err
+	}
+	if !begun { // there are none
+		beginLines(w)
+	}
+	if err != nil {
 		a.Report(w, r, err)
 		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client has gone
-	case err == nil && !begun:
-		beginLines(w)
-	default:
-		return err
 	}
 	return nil
 }
