@@ -57,7 +57,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	if err := claim.Done(ctx, answer); err != nil {
 		a.Report(w, r, err)
 	}
-	if answer.Body == "" && to.Body.Len() == 0 {
+	if to.Body.Len() == 0 {
 		w.WriteHeader(to.Status)
 		return nil
 	}
