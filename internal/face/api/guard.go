@@ -19,8 +19,9 @@ import (
 // peerLimit is how many requests a minute an address may make without a valid key.
 const peerLimit = 600
 
-// protect lets a request through to its handler if the caller may make it. Connections to
-// the database are shared by scopes: what reads apps leaves some to what reads members.
+// protect answers a route: it admits the caller (admit), reads what is asked beside the operation (ask), replays or claims
+// an Idempotency-Key (once), checks If-Match (expect), and calls the handler. Connections to the database are shared by
+// scopes: what reads apps leaves some to what reads members.
 func (a *API) protect(route Route) http.Handler {
 	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,19 +73,16 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access
 	if err != nil {
 		return access.Caller{}, err
 	}
-	if rec, ok := w.(*recorder); ok {
-		if key, ok := bearer(r); ok {
-			rec.key = access.Prefix(key)
-		}
+	rec := recorderOf(w)
+	if key, ok := bearer(r); ok {
+		rec.key = access.Prefix(key)
 	}
 	inflight.From(r.Context()).Of(identity.UserID)
 	if err := a.byUser.take(w, identity.UserID, a.Keys.Now()); err != nil {
 		return access.Caller{}, err
 	}
 	caller, err := a.allow(r, route, identity)
-	if rec, ok := w.(*recorder); ok {
-		rec.organization = caller.Organization.ID
-	}
+	rec.organization = caller.Organization.ID
 	caller.RequestID, caller.Address = RequestID(w), a.keptAddress(r)
 	return caller, err
 }
@@ -182,9 +180,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wire.DropIfDisconnected(w, r, err) {
 		return
 	}
-	if rec, ok := w.(*recorder); ok {
-		rec.Code = wire.Code(err)
-	}
+	recorderOf(w).Code = wire.Code(err)
 	a.Report(w, r, err)
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }
@@ -199,9 +195,5 @@ func (a *API) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.IsOurs(first) {
 		level = slog.LevelError
 	}
-	var by asker
-	if rec, ok := w.(*recorder); ok {
-		by = rec.asker
-	}
-	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), by), slog.String("error", first.Cause.Error()))...)
+	a.Log.LogAttrs(r.Context(), level, "request failed", append(a.about(r, RequestID(w), recorderOf(w).asker), slog.String("error", first.Cause.Error()))...)
 }

@@ -174,6 +174,14 @@ type recorder struct {
 	asker
 }
 
+// recorderOf is the recorder of an answer; one that nobody reads if it has none, as inside of the program.
+func recorderOf(w http.ResponseWriter) *recorder {
+	if rec, ok := w.(*recorder); ok {
+		return rec
+	}
+	return &recorder{}
+}
+
 // Unwrap is for http.ResponseController: it flushes, and changes deadlines.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
