@@ -245,10 +245,11 @@ func (c *Config) checkSignIn() error {
 	if c.OIDC.Issuer != "" && (c.OIDC.ClientID == "" || c.OIDC.ClientSecret == "") {
 		errs = append(errs, errors.New("FOYER_OIDC_ISSUER: needs FOYER_OIDC_CLIENT_ID and FOYER_OIDC_CLIENT_SECRET, as the identity provider shows them"))
 	}
-	for way, needs := range map[string]string{ByProvider: "FOYER_OIDC_ISSUER", ByMail: "FOYER_SMTP"} {
-		if slices.Contains(c.SignIn, way) && !c.SignsInBy(way) {
-			errs = append(errs, fmt.Errorf("FOYER_SIGNIN: %s needs %s", way, needs))
-		}
+	if slices.Contains(c.SignIn, ByProvider) && c.OIDC.Issuer == "" {
+		errs = append(errs, errors.New("FOYER_SIGNIN: oidc needs FOYER_OIDC_ISSUER"))
+	}
+	if slices.Contains(c.SignIn, ByMail) && c.SMTP == "" {
+		errs = append(errs, errors.New("FOYER_SIGNIN: mail needs FOYER_SMTP"))
 	}
 	return errors.Join(errs...)
 }

@@ -295,6 +295,20 @@ func TestAllWrongSettingsAreNamedAtOnce(t *testing.T) {
 	}
 }
 
+// The lines are in the same order each time.
+func TestWrongWaysToSignInAreInOrder(t *testing.T) {
+	t.Parallel()
+	c, err := Load([]string{"FOYER_SIGNIN=oidc,mail"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if err := c.CheckServer(); err == nil || err.Error() != "FOYER_SIGNIN: oidc needs FOYER_OIDC_ISSUER\nFOYER_SIGNIN: mail needs FOYER_SMTP" {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestSecretFile(t *testing.T) {
 	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "empty")
