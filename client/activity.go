@@ -6,16 +6,16 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
 // Activity is one change of an app.
 type Activity struct {
 	ID int64 `json:"id"`
-	// Activity is installed, updated, source_updated, upgraded or uninstalled.
+	// Activity is installed, updated, source_updated, upgraded, uninstalled, disabled, enabled, withdrawn, restored or
+	// update_available.
 	Activity string         `json:"activity"`
-	User     ActivityUser   `json:"user"`
+	User     ActivityUser   `json:"user"` // zero: the operator, or the server itself
 	Scope    string         `json:"scope"`
 	ItemID   string         `json:"item_id"` // the id of the app
 	Detail   ActivityDetail `json:"detail"`
@@ -51,14 +51,9 @@ type ActivityFilter struct {
 	User  string // an e-mail address; empty: by everybody
 }
 
-func (f ActivityFilter) query() url.Values {
-	query := url.Values{}
-	if f.AppID != 0 {
-		query.Set("app", strconv.FormatInt(f.AppID, 10))
-	}
-	if f.User != "" {
-		query.Set("user", f.User)
-	}
+func (f ActivityFilter) addTo(query url.Values) url.Values {
+	setID(query, "app", f.AppID)
+	set(query, "user", f.User)
 	return query
 }
 
@@ -66,10 +61,10 @@ const activity = apps + "/activity"
 
 // ListActivity reads one page of activity, newest first.
 func (o *Organization) ListActivity(ctx context.Context, f ActivityFilter, r Range) (AppPage[Activity], error) {
-	return ask[AppPage[Activity]](ctx, o.at, http.MethodGet, activity, r.addTo(f.query()), nil)
+	return ask[AppPage[Activity]](ctx, o.at, http.MethodGet, activity, f.addTo(r.addTo(url.Values{})), nil)
 }
 
 // AllActivity reads the activity on the organization's apps, newest first.
 func (o *Organization) AllActivity(ctx context.Context, f ActivityFilter) iter.Seq2[Activity, error] {
-	return all[Activity](ctx, o.at, activity, f.query())
+	return all[Activity](ctx, o.at, activity, f.addTo(url.Values{}))
 }

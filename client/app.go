@@ -147,9 +147,7 @@ func (f AppFilter) addTo(query url.Values) url.Values {
 	}
 	set(query, "update", f.Update)
 	set(query, "state", f.State)
-	if f.Site != 0 {
-		set(query, "site", strconv.FormatInt(f.Site, 10))
-	}
+	setID(query, "site", f.Site)
 	if f.IDs != nil {
 		var ids []string
 		for _, id := range f.IDs {
@@ -165,6 +163,20 @@ func (f AppFilter) addTo(query url.Values) url.Values {
 func set(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)
+	}
+}
+
+// setID sets a parameter, unless the number is 0.
+func setID(query url.Values, name string, id int64) {
+	if id != 0 {
+		query.Set(name, strconv.FormatInt(id, 10))
+	}
+}
+
+// setTime sets a parameter, unless the time is zero.
+func setTime(query url.Values, name string, at time.Time) {
+	if !at.IsZero() {
+		query.Set(name, at.UTC().Format(time.RFC3339Nano))
 	}
 }
 

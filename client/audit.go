@@ -9,7 +9,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -47,23 +46,15 @@ type AuditFilter struct {
 	After    int64     // with a higher number
 }
 
-func (f AuditFilter) query() url.Values {
-	query := url.Values{}
-	for name, text := range map[string]string{"scope": f.Scope, "activity": f.Activity, "user": f.User, "item_id": f.ItemID} {
-		if text != "" {
-			query.Set(name, text)
-		}
-	}
-	for name, n := range map[string]int64{"key_id": f.KeyID, "after": f.After} {
-		if n != 0 {
-			query.Set(name, strconv.FormatInt(n, 10))
-		}
-	}
-	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !at.IsZero() {
-			query.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
+func (f AuditFilter) addTo(query url.Values) url.Values {
+	set(query, "scope", f.Scope)
+	set(query, "activity", f.Activity)
+	set(query, "user", f.User)
+	set(query, "item_id", f.ItemID)
+	setID(query, "key_id", f.KeyID)
+	setID(query, "after", f.After)
+	setTime(query, "since", f.Since)
+	setTime(query, "until", f.Until)
 	return query
 }
 
@@ -71,7 +62,7 @@ const audit = "/activity"
 
 // ListAudit reads one page of what was done in the organization, newest first.
 func (o *Organization) ListAudit(ctx context.Context, f AuditFilter, r Range) (Page[AuditEntry], error) {
-	return ask[Page[AuditEntry]](ctx, o.at, http.MethodGet, audit, r.addTo(f.query()), nil)
+	return ask[Page[AuditEntry]](ctx, o.at, http.MethodGet, audit, f.addTo(r.addTo(url.Values{})), nil)
 }
 
 // StreamAudit reads all that was done in the organization in one request, in the order of the
@@ -86,7 +77,7 @@ func (o *Organization) StreamAudit(ctx context.Context, f AuditFilter) iter.Seq2
 }
 
 func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield func(AuditEntry) bool) error {
-	request, err := o.at.request(ctx, http.MethodGet, audit, f.query(), nil)
+	request, err := o.at.request(ctx, http.MethodGet, audit, f.addTo(url.Values{}), nil)
 	if err != nil {
 		return err
 	}

@@ -49,9 +49,7 @@ func (o *Organization) AllMembers(ctx context.Context, f MemberFilter) iter.Seq2
 }
 
 func (f MemberFilter) addTo(query url.Values) url.Values {
-	if f.Search != "" {
-		query.Set("search", f.Search)
-	}
+	set(query, "search", f.Search)
 	if f.Level != 0 {
 		query.Set("level", strconv.Itoa(int(f.Level)))
 	}

@@ -260,9 +260,7 @@ func (o *Organization) AllSitesOfApp(ctx context.Context, appID int64) iter.Seq2
 // a time; the zero time is a day ago.
 func (o *Organization) GetHealth(ctx context.Context, appID, siteID int64, since time.Time) (Health, error) {
 	query := from(since)
-	if siteID != 0 {
-		query.Set("site", strconv.FormatInt(siteID, 10))
-	}
+	setID(query, "site", siteID)
 	return ask[Health](ctx, o.at, http.MethodGet, appPath(appID)+"/health", query, nil)
 }
 
@@ -280,8 +278,6 @@ func (o *Organization) AllHealth(ctx context.Context, id int64, since time.Time)
 // from asks for what came since a time; the zero time asks for nothing.
 func from(since time.Time) url.Values {
 	query := url.Values{}
-	if !since.IsZero() {
-		query.Set("since", since.UTC().Format(time.RFC3339))
-	}
+	setTime(query, "since", since)
 	return query
 }
