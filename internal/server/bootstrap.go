@@ -34,7 +34,7 @@ func (s Server) bootstrap(ctx context.Context, d *Domain, baseURL string) error 
 		keySetting = "KEY_FILE"
 	}
 	email := cmp.Or(given.Email, org.NobodysEmail)
-	had, err := keys.Find(ctx, key) // since a start before all organizations were deleted
+	had, err := keys.Find(ctx, key) // of an earlier first start, after which all organizations were deleted
 	if err != nil {
 		return err
 	}
