@@ -24,15 +24,15 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, stops...)
 	ctx, cancel := context.WithCancel(context.Background())
-	var by os.Signal
+	received := make(chan os.Signal, 1)
 	go func() {
-		by = <-signals
+		received <- <-signals
 		signal.Reset(stops...) // so that a second signal ends foyer at once
 		cancel()
 	}()
 	code := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	if code == cli.Interrupted {
-		die(by)
+		die(<-received)
 	}
 	os.Exit(code)
 }
