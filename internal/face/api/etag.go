@@ -123,7 +123,7 @@ func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, erro
 // transaction that stores the change ask the same.
 func (a *API) expect(r *http.Request, route Route, c access.Caller) (*http.Request, error) {
 	condition := r.Header["If-Match"]
-	if condition == nil || route.may == nil || route.reads() {
+	if condition == nil || route.isPublic() || route.reads() {
 		return r, nil
 	}
 	object, err := a.objectOf(r, route, c)

@@ -30,7 +30,7 @@ func (a *API) protect(route Route) http.Handler {
 		caller, err := a.admit(w, r, route)
 		if err == nil {
 			err = a.do(w, r, route, known, caller)                    //nolint:contextcheck // r has it
-			if route.may == nil && err != nil && !fault.IsOurs(err) { // what is right is not counted
+			if route.isPublic() && err != nil && !fault.IsOurs(err) { // what is right is not counted
 				err = cmp.Or(a.LimitPeer(w, r), err)
 			}
 		}
@@ -63,7 +63,7 @@ func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, call
 
 // admit returns the caller of a request. It checks in the order of docs/api.md: key, rate, scope, organization, access.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (access.Caller, error) {
-	if route.may == nil {
+	if route.isPublic() {
 		return access.Caller{RequestID: RequestID(w), Address: a.keptAddress(r)}, a.CheckPeer(w, r)
 	}
 	identity, err := a.identify(r)

@@ -86,14 +86,14 @@ func (l *limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	return b
 }
 
-// slots counts the streams that each user has.
-type slots struct {
+// streamCount counts the streams that each user has.
+type streamCount struct {
 	mu    sync.Mutex
 	taken map[int64]int
 }
 
 // enter reports whether the user may have another one, which they then have until leave.
-func (s *slots) enter(userID int64) bool {
+func (s *streamCount) enter(userID int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[userID] == maxStreams {
@@ -103,7 +103,7 @@ func (s *slots) enter(userID int64) bool {
 	return true
 }
 
-func (s *slots) leave(userID int64) {
+func (s *streamCount) leave(userID int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[userID]--; s.taken[userID] == 0 {

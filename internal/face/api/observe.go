@@ -31,7 +31,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 		defer holds.End()
 		r = r.WithContext(inflight.With(ctx, holds))
 		rec := &recorder{ResponseWriter: w, Outcome: Outcome{Status: http.StatusOK}, Holder: wire.NewHolder(r)}
-		id := requestID(r)
+		id := newRequestID(r)
 		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
 			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
@@ -137,9 +137,9 @@ func loggedMethod(r *http.Request) string {
 // RequestID names the request that w answers.
 func RequestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
-// requestID is the id that came along if it is fit to be logged, or one that is not likely
+// newRequestID is the id that came along if it is fit to be logged, or one that is not likely
 // to come again.
-func requestID(r *http.Request) string {
+func newRequestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	if fitID(id) {
 		return id

@@ -42,7 +42,7 @@ type API struct {
 
 	byUser    *limiter[int64]
 	byAddress *limiter[string] // requests without a valid key
-	streams   *slots
+	streams   *streamCount
 	byPage    *limiter[reporter]
 	untrusted *atomic.Bool // that a proxy is not trusted was logged
 }
@@ -59,12 +59,15 @@ type Route struct {
 	do     handler
 }
 
+// isPublic reports whether a route needs no key.
+func (r Route) isPublic() bool { return r.may == nil }
+
 // reads reports whether a route changes nothing.
 func (r Route) reads() bool { return r.Method == http.MethodGet }
 
 // isOnce reports whether a request is carried out once for each Idempotency-Key.
 func (r Route) isOnce() bool {
-	return r.may != nil && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
+	return !r.isPublic() && (r.Method == http.MethodPost || r.Method == http.MethodPatch)
 }
 
 func anyMember(access.Caller) error { return nil }
@@ -205,7 +208,7 @@ func (a *API) eventRoutes() []Route {
 func (a *API) Handler(more func(*wire.Mux)) http.Handler {
 	a.untrusted = new(atomic.Bool)
 	a.byUser, a.byAddress = newLimiter[int64](a.RateLimit), newLimiter[string](peerLimit)
-	a.streams = &slots{taken: map[int64]int{}}
+	a.streams = &streamCount{taken: map[int64]int{}}
 	a.byPage = newLimiter[reporter](beaconLimit)
 	to := wire.NewMux()
 	paths := map[string]wire.Methods{}
