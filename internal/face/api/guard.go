@@ -42,7 +42,7 @@ func (a *API) protect(route Route) http.Handler {
 
 // do lets a route's handler answer an admitted caller.
 func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func() operation, caller access.Caller) error {
-	r, err := ask(w, r, route, known)
+	r, err := prepare(w, r, route, known)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func itemOf(object any) string {
 	return ""
 }
 
-// fingerprint tells requests apart, by what their operations ignore, too.
+// fingerprint tells requests apart, by what their operations ignore, too: prepare has trimmed the query.
 func fingerprint(r *http.Request, body []byte) string {
 	query := r.URL.RawQuery
 	if _, sent, ok := strings.Cut(r.RequestURI, "?"); ok {

@@ -62,9 +62,9 @@ func (o operation) known(query string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool { return unknown[pair] }), "&")
 }
 
-// ask reads what a request asks for beside its operation, and leaves out parameters that the
-// operation does not know.
-func ask(w http.ResponseWriter, r *http.Request, route Route, known func() operation) (*http.Request, error) {
+// prepare reads what a request asks for beside its operation, and returns it without the parameters that the operation
+// does not know.
+func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() operation) (*http.Request, error) {
 	if strict(r.Header["Prefer"]) {
 		o := known()
 		w.Header().Set("Preference-Applied", "handling=strict")
@@ -87,7 +87,10 @@ func ask(w http.ResponseWriter, r *http.Request, route Route, known func() opera
 	if r, err = dryRun(w, r, route, query); err != nil {
 		return nil, err
 	}
-	r.URL.RawQuery = o.known(r.URL.RawQuery)
+	trimmed := *r.URL
+	trimmed.RawQuery = o.known(r.URL.RawQuery)
+	r = r.WithContext(r.Context()) // a copy: a handler should not change the request that came
+	r.URL = &trimmed
 	return r, nil
 }
 
