@@ -19,9 +19,9 @@ import (
 // peerLimit is how many requests a minute an address may make without a valid key.
 const peerLimit = 600
 
-// protect answers a route: it admits the caller (admit), reads what is asked beside the operation (ask), replays or claims
-// an Idempotency-Key (once), checks If-Match (expect), and calls the handler. Connections to the database are shared by
-// scopes: what reads apps leaves some to what reads members.
+// protect answers a route: it admits the caller (admit), reads what is asked beside the operation (prepare), replays or
+// claims an Idempotency-Key (once), checks If-Match (expect), and calls the handler. Connections to the database are shared
+// by scopes: what reads apps leaves some to what reads members.
 func (a *API) protect(route Route) http.Handler {
 	scope, known := route.Scope.String(), operationOf(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

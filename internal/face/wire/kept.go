@@ -51,7 +51,7 @@ func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ServeHTTP answers GET and HEAD.
+// ServeHTTP does not look at the method: it is for paths that have only GET (see Get).
 func (k Kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := k.Write(w, r); err != nil {
 		_ = WriteError(w, err)

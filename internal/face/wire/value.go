@@ -79,16 +79,16 @@ func (v value) items() iter.Seq2[int, value] {
 }
 
 // inside is what an array or object holds, for next to cut up.
-func (v value) inside() value { return v[1 : len(v)-1].fromValue() }
+func (v value) inside() value { return v[1 : len(v)-1].trimStart() }
 
 // next cuts off the first of several values; the rest is empty if it was the last.
 func (v value) next() (first, rest value) {
 	end := v.end()
-	return v[:end], v[end:].fromValue()
+	return v[:end], v[end:].trimStart()
 }
 
-// fromValue drops what stands before the first value in v.
-func (v value) fromValue() value {
+// trimStart drops what stands before the first value in v.
+func (v value) trimStart() value {
 	for i := range len(v) {
 		if strings.IndexByte(separators, v[i]) < 0 {
 			return v[i:]

@@ -261,7 +261,7 @@ function watch() {
 	addEventListener("pagehide", () => beacon().catch(() => {}));
 	addEventListener("pageshow", (event) => event.persisted && refresh());
 	document.addEventListener("visibilitychange", () => document.hidden || refresh());
-	setInterval(refresh, 280_000); // with the seconds above, within 5 minutes of a change
+	setInterval(refresh, 280_000); // plus the 10 s for which a cache may have the manifest: within 5 minutes of a change
 }
 
 async function main() {
