@@ -25,7 +25,7 @@ type Generator struct {
 	document map[string]any
 }
 
-// NewGenerator reads a YAML document. What is made depends on the seed, and on what is known.
+// NewGenerator reads a YAML document. What is made depends on the seed, on what is known and, for dates, on the clock.
 func NewGenerator(tb testing.TB, document []byte, seed uint64) *Generator {
 	tb.Helper()
 	text, err := openapi.JSON(document)
