@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -165,4 +167,20 @@ func TestStop(t *testing.T) {
 	if strings.Contains(s.log.String(), "did not end in time") {
 		t.Error(s.log.String())
 	}
+}
+
+// Nothing is left waiting for the stop of a server that could not serve.
+func TestServeOnAClosedListener(t *testing.T) {
+	t.Parallel()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	synctest.Test(t, func(t *testing.T) {
+		err := Server{Log: slog.New(slog.DiscardHandler)}.serve(context.WithoutCancel(t.Context()), ln, http.NotFoundHandler())
+		if !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
 }

@@ -258,13 +258,13 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
 	}
 	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
+	forget := context.AfterFunc(ctx, func() {
 		time.Sleep(s.Leave)
 		graceCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		stopped <- srv.Shutdown(graceCtx)
-	}()
+	})
+	defer forget()
 	// It ends what did not end in time, before the database closes.
 	defer srv.Close()
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
