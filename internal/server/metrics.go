@@ -97,7 +97,7 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 	return m
 }
 
-func (m *metrics) seen(r *http.Request, o api.Outcome) {
+func (m *metrics) observe(r *http.Request, o api.Outcome) {
 	m.requests.WithLabelValues(method(r), r.Pattern, strconv.Itoa(o.Status)).Observe(o.Took.Seconds())
 	if o.Code != "" {
 		m.refusals.WithLabelValues(o.Code).Inc()

@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.mailed(invite.Deferred)
-		m.seen(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), api.Outcome{Status: 429, Code: "throttled"})
+		m.observe(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), api.Outcome{Status: 429, Code: "throttled"})
 		w := httptest.NewRecorder()
 		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 		for _, want := range []string{

@@ -186,16 +186,16 @@ func (s Server) handler(ctx context.Context, d *Domain, baseURL string, m *metri
 		Host: host, Invites: d.Invites, Ways: invite.Ways{Mail: members.ByMail, Provider: members.Provider != "", Key: members.ByKey}, Provider: members.Provider, Keep: members.Keep,
 		SignedIn: members.SignedIn, AcceptAsGuest: d.SignIn.AcceptAsGuest,
 	}
-	note := m.seen
+	observe := m.observe
 	if s.Tracer != nil {
-		note = seen(m.seen)
+		observe = withSpan(m.observe)
 	}
 	return traced(s.Tracer, a.Observe(a.Handler(func(to *wire.Mux) {
 		s.pages(ctx, to, d.DB)
 		pages.Register(to)
 		members.Register(to)
 		(&guide.Guides{Host: host, Document: api.OpenAPIDocument(), Reference: api.OpenAPIPage(), Organization: members.Organization}).Register(to)
-	}), note))
+	}), observe))
 }
 
 // pages adds what is served beside the API.
@@ -319,20 +319,20 @@ func (s Server) flush(ctx context.Context, notes ...func(context.Context) error)
 	for {
 		select {
 		case <-tick.C:
-			s.write(ctx, notes)
+			s.flushOnce(ctx, notes)
 		case <-ctx.Done():
-			s.write(context.WithoutCancel(ctx), notes)
+			s.flushOnce(context.WithoutCancel(ctx), notes)
 			return
 		}
 	}
 }
 
-// write has one time for all notes: a stop waits for them.
-func (s Server) write(ctx context.Context, notes []func(context.Context) error) {
+// flushOnce has one time for all notes: a stop waits for them.
+func (s Server) flushOnce(ctx context.Context, notes []func(context.Context) error) {
 	limited, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
-	for _, write := range notes {
-		if err := write(limited); err != nil && ctx.Err() == nil { // else it is tried at the end
+	for _, flush := range notes {
+		if err := flush(limited); err != nil && ctx.Err() == nil { // else it is tried at the end
 			s.Log.ErrorContext(ctx, "note what was used", "error", err.Error())
 		}
 	}

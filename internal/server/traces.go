@@ -16,7 +16,7 @@ func Tracer(version string) (*trace.Tracer, error) {
 }
 
 // traced records a span for each request. What a request is called is known when it was answered,
-// which is told by seen.
+// which withSpan tells.
 func traced(t *trace.Tracer, h http.Handler) http.Handler {
 	if t == nil {
 		return h
@@ -32,8 +32,8 @@ func traced(t *trace.Tracer, h http.Handler) http.Handler {
 	})
 }
 
-// seen notes what came of a request in its span: its route, not its path, which may hold a token.
-func seen(next func(*http.Request, api.Outcome)) func(*http.Request, api.Outcome) {
+// withSpan notes what came of a request in its span: its route, not its path, which may hold a token.
+func withSpan(next func(*http.Request, api.Outcome)) func(*http.Request, api.Outcome) {
 	return func(r *http.Request, o api.Outcome) {
 		next(r, o)
 		span := trace.From(r.Context())
