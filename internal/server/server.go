@@ -96,22 +96,22 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
-	flushCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	m := newMetrics(flushCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
+	lateCtx, stopLate := context.WithCancel(context.WithoutCancel(ctx)) // done after the last request, with what requests feed
+	defer stopLate()
+	m := newMetrics(lateCtx, s.Version, d.DB, d.Jobs, d.Plugins.Children)
 	if s.Config.MetricsListen != "" {
-		if err := s.serveMetrics(flushCtx, m, &background); err != nil {
+		if err := s.serveMetrics(lateCtx, m, &background); err != nil {
 			return err
 		}
 	}
 	if err := s.bootstrap(ctx, d, baseURL); err != nil {
 		return err
 	}
-	background.Go(func() { s.flush(flushCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
-	background.Go(func() { d.Plugins.Catalog.Run(flushCtx) })
-	background.Go(func() { s.watch(flushCtx, d.DB) })
+	background.Go(func() { s.flush(lateCtx, d.Keys.FlushUse, d.Plugins.Bundles.FlushUse, d.Sites.Manifests.Counts.Flush) })
+	background.Go(func() { d.Plugins.Catalog.Run(lateCtx) })
+	background.Go(func() { s.watch(lateCtx, d.DB) })
 	if s.Tracer != nil {
-		background.Go(func() { s.Tracer.Run(flushCtx, s.Log) })
+		background.Go(func() { s.Tracer.Run(lateCtx, s.Log) })
 	}
 	workCtx, stopWork := context.WithCancel(ctx) // jobs under way end while requests in flight do
 	defer stopWork()
