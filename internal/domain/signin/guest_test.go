@@ -1,6 +1,8 @@
 package signin_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"foyer/internal/base/fault"
@@ -80,6 +82,14 @@ func TestGuestSignsOut(t *testing.T) {
 		in, err := r.ByProvider(t.Context(), person("2", "eve@x.example"), access.SessionDraft{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.EndGuest(gone, in.Guest); !errors.Is(err, context.Canceled) {
+			t.Errorf("who has hung up: %v", err)
+		}
+		if _, err := r.Guest(t.Context(), in.Guest); err != nil {
+			t.Errorf("afterwards: %v", err)
 		}
 		for _, sealed := range []string{in.Guest, in.Guest, "nobody"} {
 			if err := r.EndGuest(t.Context(), sealed); err != nil {
