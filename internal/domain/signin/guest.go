@@ -83,9 +83,13 @@ func (s Service) EndGuest(ctx context.Context, sealed string) error {
 	if err != nil {
 		return err
 	}
-	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		return insertState(ctx, tx, digest.SHA256(sealed), g.Until)
 	})
+	if errors.Is(err, db.ErrUnique) {
+		return nil // signed out by another request at the same time
+	}
+	return err
 }
 
 // GuestInvites returns who a sealed guest is, and the invites that they can answer, the newest first.

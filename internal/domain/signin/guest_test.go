@@ -3,6 +3,7 @@ package signin_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"foyer/internal/base/fault"
@@ -104,6 +105,32 @@ func TestGuestSignsOut(t *testing.T) {
 		}
 		if err := r.DeclineAsGuest(t.Context(), in.Guest, i.ID, access.SessionDraft{}); !fault.Is(err, fault.NotAuthenticated) {
 			t.Errorf("declines: %v", err)
+		}
+	})
+}
+
+// A second click on "Sign out" finds nothing left to do.
+func TestGuestSignsOutTwiceAtOnce(t *testing.T) {
+	each(t, func(r *rig) {
+		host := access.Caller{UserID: r.join("ada@x.example", false, false).ID, Scope: access.All, Level: access.Owner, Organization: r.org.Organization}
+		if _, err := r.Invites.Create(t.Context(), host, invite.Draft{TargetEmail: patch.Of("eve@x.example")}); err != nil {
+			t.Fatal(err)
+		}
+		in, err := r.ByProvider(t.Context(), person("2", "eve@x.example"), access.SessionDraft{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := r.EndGuest(t.Context(), in.Guest); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := r.Guest(t.Context(), in.Guest); !fault.Is(err, fault.NotAuthenticated) {
+			t.Errorf("afterwards: %v", err)
 		}
 	})
 }
