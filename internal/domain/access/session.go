@@ -106,6 +106,15 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 	if len(d.UserAgent) > maxUserAgent {
 		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
 	}
+	old, err := superfluous(ctx, tx, d.UserID, maxSessions-1)
+	if err != nil {
+		return "", err
+	}
+	if len(old) > 0 { // before the key is locked, as Change does: or a revocation and this would wait for each other
+		if err := countChange(ctx, tx); err != nil {
+			return "", err
+		}
+	}
 	token = newSession()
 	id, err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now())
 	if errors.Is(err, db.ErrReference) {
@@ -122,11 +131,7 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 	if err := k.recordSession(ctx, tx, by, made, activity.SignedIn, activity.Changed("method", nil, d.Method)); err != nil {
 		return "", err
 	}
-	old, err := superfluous(ctx, tx, d.UserID, maxSessions)
-	if err == nil && len(old) > 0 {
-		err = errors.Join(countChange(ctx, tx), k.end(ctx, tx, by, old))
-	}
-	return token, err
+	return token, k.end(ctx, tx, by, old)
 }
 
 var errNoSession = fault.New(fault.NotAuthenticated, "Your session is over: sign in again.")

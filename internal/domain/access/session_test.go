@@ -189,6 +189,42 @@ func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	})
 }
 
+// Signing in ends the session used longest ago, which is a change, as revoking is: the two take their locks in one order.
+func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		k := NewKeys(dbtest.Open(t, url))
+		userID, ids := withKeys(t, k, 0)
+		for range maxSessions {
+			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		}
+		begun := make(chan error, 1)
+		begin := sync.OnceFunc(func() {
+			go func() {
+				_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
+				begun <- err
+			}()
+		})
+		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			key, err := findKey(ctx, tx, ids[0])
+			if err != nil {
+				return err
+			}
+			begin()
+			if err := waitForAnother(t, k.DB, url, begun); err != nil {
+				return err
+			}
+			return k.revoke(ctx, tx, Caller{}, key)
+		})
+		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
+			t.Errorf("%v, %v", err, refused)
+		}
+		if n, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1}); err != nil || n.Count != maxSessions {
+			t.Errorf("%d sessions, %v", n.Count, err)
+		}
+	})
+}
+
 func TestEndSessionsOnTwoServers(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
