@@ -237,7 +237,9 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if err != nil {
 			return err
 		}
-		if err := w.mayPreview(ctx, site, a, p.version); err != nil {
+		if err := w.mayPreview(ctx, site, a, p.version); fault.IsOurs(err) {
+			return err
+		} else if err != nil {
 			return access.ErrNotFound
 		}
 		one, err := findListed(ctx, q, p)

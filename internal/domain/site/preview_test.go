@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
@@ -221,6 +222,23 @@ func TestPreviewEnds(t *testing.T) {
 		later = later.Add(time.Second)
 		if err := r.Tidy(ctx); err != nil || r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_previews`) != "0" {
 			r.Errorf("it is still there, %v", err)
+		}
+	})
+}
+
+// A preview is over if it may not go on, not if nobody can say so: what fails is ours.
+func TestPreviewWhileTheDatabaseFails(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		token := r.preview(s, p, PreviewDraft{URL: patch.Of("https://shop.example/")})
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `ALTER TABLE plugin_versions RENAME TO away`)
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.PreviewManifest(r.Context(), s.Token, token); !fault.IsOurs(err) {
+			r.Errorf("%v", err)
 		}
 	})
 }
