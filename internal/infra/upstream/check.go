@@ -92,8 +92,8 @@ func (s *Source) ask(ctx context.Context, r Remote) result {
 // the same, but that may have been cleared since, or be newer by now.
 func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result {
 	return c.update(r.identity(), func(known *result) {
-		if err == nil && known.learned.Before(at) {
-			known.newest, known.learned = newest, at
+		if err == nil {
+			known.learn(newest, at)
 		}
 		known.err = err
 		if !fault.Is(err, fault.Internal) { // else the upstream was not asked
@@ -105,9 +105,14 @@ func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result
 // learn takes note of an answer that Check did not ask for. Its next call still
 // asks, because something may have been published since, but falls back on it.
 func (c *checks) learn(r Remote, newest Version, at time.Time) {
-	c.update(r.identity(), func(known *result) {
+	c.update(r.identity(), func(known *result) { known.learn(newest, at) })
+}
+
+// learn takes an answer, unless a later one is known: of two who ask at once, either may be answered first.
+func (known *result) learn(newest Version, at time.Time) {
+	if !at.Before(known.learned) {
 		known.newest, known.learned = newest, at
-	})
+	}
 }
 
 func (c *checks) update(id string, change func(*result)) result {

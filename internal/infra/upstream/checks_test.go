@@ -20,3 +20,22 @@ func TestAskedAfterClearing(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", v, err, newest)
 	}
 }
+
+// Of two who ask at once, the first to have asked may be answered last.
+func TestAnswersInAnyOrder(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r, newest := Remote{URL: "https://example.org/a"}, Version{Tag: "v2.0.0", Commit: "c"}
+	earlier := Version{Tag: "v1.0.0", Commit: "b"}
+	for name, late := range map[string]func(c *checks){
+		"of an install": func(c *checks) { c.learn(r, earlier, at.Add(-time.Second)) },
+		"of a check":    func(c *checks) { c.asked(r, earlier, at.Add(-time.Second), nil) },
+	} {
+		c := newChecks(func() time.Time { return at })
+		c.learn(r, newest, at)
+		late(c)
+		if known, _ := c.recent(r.identity()); known.newest != newest || !known.learned.Equal(at) {
+			t.Errorf("after the late answer %s: %+v", name, known)
+		}
+	}
+}
