@@ -66,11 +66,11 @@ func newMetrics(ctx context.Context, version string, d *db.DB, jobs *job.Queue, 
 			return float64(n), err
 		}),
 		asked(ctx, "foyer_mails_waiting", "Mails that are not delivered yet, on all servers, being tried again or not; NaN likewise.", func(ctx context.Context) (float64, error) {
-			n, _, err := jobs.WaitingOf(ctx, mailJobs...)
+			n, err := jobs.WaitingOf(ctx, mailJobs...)
 			return float64(n), err
 		}),
 		asked(ctx, "foyer_mails_waiting_oldest_seconds", "How old the oldest of them is; NaN likewise.", func(ctx context.Context) (float64, error) {
-			_, oldest, err := jobs.WaitingOf(ctx, mailJobs...)
+			oldest, err := jobs.OldestOf(ctx, mailJobs...)
 			return oldest.Seconds(), err
 		}),
 		gauge("foyer_mails_under_way", "Mails that this server is handing over.", func() int {

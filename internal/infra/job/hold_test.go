@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"testing"
+	"time"
 
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -36,6 +37,34 @@ func TestHold(t *testing.T) {
 		})
 		if j, found := take(t, q); err != nil || !found || j.Item != "a" {
 			t.Errorf("%+v, %v", j, err)
+		}
+	})
+}
+
+// Those that wait are counted by their kinds, held or not.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := New(d)
+		c := stopped(d)
+		if n, err := q.WaitingOf(t.Context(), "slow", "count"); n != 0 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if age, err := q.OldestOf(t.Context(), "slow", "count"); age != 0 || err != nil {
+			t.Errorf("%v, %v", age, err)
+		}
+		for _, kind := range []string{"tidy", "slow", "count"} {
+			put(t, q, kind, "x")
+			c.move(time.Hour)
+		}
+		if err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return Hold(ctx, tx, "slow") }); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := q.WaitingOf(t.Context(), "slow", "count"); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if age, err := q.OldestOf(t.Context(), "slow", "count"); age != 2*time.Hour || err != nil {
+			t.Errorf("%v, %v", age, err)
 		}
 	})
 }

@@ -117,13 +117,21 @@ func wake(waiting chan struct{}) {
 // Waiting counts the jobs that are not done.
 func (q *Queue) Waiting(ctx context.Context) (int, error) { return count(ctx, q.db) }
 
-// WaitingOf counts those of some kinds, on all servers, and says how old the oldest is.
-func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (n int, oldest time.Duration, err error) {
-	since, err := created(ctx, q.db, kinds)
-	if len(since) > 0 {
-		oldest = q.db.Now().Sub(since[0])
+// WaitingOf counts those of some kinds, on all servers.
+func (q *Queue) WaitingOf(ctx context.Context, kinds ...string) (int, error) {
+	return countOf(ctx, q.db, kinds)
+}
+
+// OldestOf is how old the oldest of them is; 0: there is none.
+func (q *Queue) OldestOf(ctx context.Context, kinds ...string) (time.Duration, error) {
+	at, err := oldestOf(ctx, q.db, kinds)
+	switch {
+	case errors.Is(err, db.ErrNoRow):
+		return 0, nil
+	case err != nil:
+		return 0, err
 	}
-	return len(since), oldest, err
+	return q.db.Now().Sub(at), nil
 }
 
 // Run does jobs until ctx is done, then finishes those under way.

@@ -54,18 +54,19 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 // Hold keeps all jobs of some kinds from being done, until Resume: those of a restored backup may
 // have been done since it was made.
 func Hold(ctx context.Context, tx *db.Tx, kinds ...string) error {
-	for _, kind := range kinds {
-		if err := db.Exec(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE kind = $2`, true, kind); err != nil {
-			return err
-		}
-	}
-	return nil
+	condition, args := among([]any{true}, kinds)
+	return db.Exec(ctx, tx, `UPDATE jobs SET is_held = $1 WHERE `+condition, args...)
 }
 
-// created lists when the jobs of some kinds were made, the oldest first.
-func created(ctx context.Context, q db.Querier, kinds []string) ([]time.Time, error) {
+func countOf(ctx context.Context, q db.Querier, kinds []string) (int, error) {
 	condition, args := among(nil, kinds)
-	return db.All(ctx, q, db.Value[time.Time], `SELECT created_at FROM jobs WHERE `+condition+` ORDER BY created_at`, args...)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM jobs WHERE `+condition, args...)
+}
+
+// oldestOf is when the oldest job of some kinds was made; ErrNoRow: there is none.
+func oldestOf(ctx context.Context, q db.Querier, kinds []string) (time.Time, error) {
+	condition, args := among(nil, kinds)
+	return db.One(ctx, q, db.Value[time.Time], `SELECT created_at FROM jobs WHERE `+condition+` ORDER BY created_at LIMIT 1`, args...)
 }
 
 // Held counts the jobs that are held.
