@@ -88,12 +88,12 @@ type Queue struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	underWay map[int64]try // by the jobs' ids
+	underWay map[Job]time.Time // the tries of this server, since when
 }
 
 // New returns the queue of a database.
 func New(d *db.DB) *Queue {
-	return &Queue{db: d, wake: make(chan struct{}, 1), underWay: map[int64]try{}}
+	return &Queue{db: d, wake: make(chan struct{}, 1), underWay: map[Job]time.Time{}}
 }
 
 // Put adds a job, to be done once tx has been committed, unless the same one is waiting

@@ -32,22 +32,16 @@ func (w worker) doBeside(ctx context.Context, slow *sync.WaitGroup, j Job) {
 	}
 }
 
-// try is one that is under way.
-type try struct {
-	kind  string
-	since time.Time
-}
-
 // UnderWay is how many jobs of some kinds this server does now, and for how long it has done the
 // oldest.
 func (q *Queue) UnderWay(kinds ...string) (n int, oldest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.db.Now()
-	for _, t := range q.underWay {
-		if slices.Contains(kinds, t.kind) {
+	for j, since := range q.underWay {
+		if slices.Contains(kinds, j.Kind) {
 			n++
-			oldest = max(oldest, now.Sub(t.since))
+			oldest = max(oldest, now.Sub(since))
 		}
 	}
 	return n, oldest
@@ -56,11 +50,11 @@ func (q *Queue) UnderWay(kinds ...string) (n int, oldest time.Duration) {
 func (q *Queue) begin(j Job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.underWay[j.ID] = try{j.Kind, q.db.Now()}
+	q.underWay[j] = q.db.Now()
 }
 
 func (q *Queue) ended(j Job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.underWay, j.ID)
+	delete(q.underWay, j)
 }

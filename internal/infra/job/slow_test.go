@@ -56,3 +56,26 @@ func TestSlowJobsHoldUpNobody(t *testing.T) {
 		}
 	})
 }
+
+// A try that has lost its lease may end after the next one has begun, which is under way until it ends itself.
+func TestUnderWayAfterALostLease(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c, q := stopped(d), New(d)
+		put(t, q, "slow", "x")
+		lost, _ := take(t, q)
+		q.begin(lost)
+		c.move(time.Hour)
+		next, _ := take(t, q)
+		q.begin(next)
+		c.move(time.Minute)
+		q.ended(lost)
+		if n, oldest := q.UnderWay("slow"); n != 1 || oldest != time.Minute {
+			t.Errorf("%d are under way, the oldest for %v", n, oldest)
+		}
+		q.ended(next)
+		if n, _ := q.UnderWay("slow"); n != 0 {
+			t.Errorf("%d are under way at the end", n)
+		}
+	})
+}
