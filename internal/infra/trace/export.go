@@ -139,21 +139,27 @@ func (t *Tracer) Run(ctx context.Context, log *slog.Logger) {
 	var batch []*Span
 	flush := func() {
 		if err := t.send(sending, batch); err != nil {
-			log.WarnContext(ctx, "send traces", "error", err.Error(), "spans", len(batch), "dropped", t.dropped.Swap(0))
+			log.WarnContext(ctx, "send traces", "error", err.Error(), "spans", len(batch))
+		}
+		if n := t.dropped.Swap(0); n > 0 {
+			log.WarnContext(ctx, "spans dropped: more ended than the collector takes", "spans", n)
 		}
 		batch = nil
+	}
+	add := func(s *Span) {
+		if batch = append(batch, s); len(batch) == atOnce {
+			flush()
+		}
 	}
 	for {
 		select {
 		case s := <-t.spans:
-			if batch = append(batch, s); len(batch) == atOnce {
-				flush()
-			}
+			add(s)
 		case <-tick.C:
 			flush()
 		case <-ctx.Done():
 			for len(t.spans) > 0 {
-				batch = append(batch, <-t.spans)
+				add(<-t.spans)
 			}
 			flush()
 			return

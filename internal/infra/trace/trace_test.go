@@ -1,10 +1,13 @@
 package trace_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +115,38 @@ func TestStopWithSilentCollector(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("it goes on")
+	}
+}
+
+// No request has more spans than a collector may take, nor has the last one; what was dropped before is said.
+func TestRequestsAreSmall(t *testing.T) {
+	t.Parallel()
+	var requests []int // the spans in each
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		requests = append(requests, bytes.Count(body, []byte(`"spanId"`)))
+	}))
+	defer collector.Close()
+	tracer, err := from("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + collector.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		_, span := tracer.Continue(t.Context(), "", "x", trace.Server)
+		span.End()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var log strings.Builder
+	tracer.Run(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+	if want := []int{512, 512, 512, 512}; !slices.Equal(requests, want) {
+		t.Errorf("%v, want %v", requests, want)
+	}
+	if said := log.String(); strings.Count(said, "spans dropped") != 1 || !strings.Contains(said, "spans=952") {
+		t.Errorf("the log: %s", said)
 	}
 }
 
