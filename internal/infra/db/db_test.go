@@ -306,17 +306,19 @@ func TestLongReadEndsWithItsContext(t *testing.T) {
 			_, err := db.One(ctx, q, db.Value[int], endless)
 			return err
 		}
-		for range 2 * 20 { // more often than there are connections
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			for what, err := range map[string]error{
-				"query": count(ctx, d),
-				"view":  d.View(ctx, func(_ context.Context, q db.Querier) error { return count(ctx, q) }),
-			} {
-				if !errors.Is(err, context.DeadlineExceeded) {
+		for what, read := range map[string]func(context.Context) error{
+			"query": func(ctx context.Context) error { return count(ctx, d) },
+			"view": func(ctx context.Context) error {
+				return d.View(ctx, func(ctx context.Context, q db.Querier) error { return count(ctx, q) })
+			},
+		} {
+			for range 2 * 20 { // more often than there are connections
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: %v; want context.DeadlineExceeded", what, err)
 				}
+				cancel()
 			}
-			cancel()
 		}
 		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT 1`); err != nil || n != 1 {
 			t.Errorf("afterwards: %d, %v", n, err)
