@@ -15,16 +15,19 @@ import (
 // be renewed: or both would send the mail.
 func TestLostLeaseEndsTheTry(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(c *clock, q *Queue, closeDB func() error) error{
-		"taken": func(c *clock, q *Queue, _ func() error) error {
+	for name, c := range map[string]struct {
+		lease time.Duration
+		lose  func(c *clock, q *Queue, closeDB func() error) error
+	}{
+		"taken": {time.Minute, func(c *clock, q *Queue, _ func() error) error { // longer than the test: it must not end for that
 			for { // until it is taken before it is renewed again
 				c.move(time.Hour)
 				if _, found, err := q.take(context.Background(), []string{"slow"}); err != nil || found {
 					return err
 				}
 			}
-		},
-		"not renewed": func(_ *clock, _ *Queue, closeDB func() error) error { return closeDB() },
+		}},
+		"not renewed": {500 * time.Millisecond, func(_ *clock, _ *Queue, closeDB func() error) error { return closeDB() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,13 +38,13 @@ func TestLostLeaseEndsTheTry(t *testing.T) {
 				}
 				closeDB := sync.OnceValue(d.Close)
 				t.Cleanup(func() { _ = closeDB() })
-				c, q := stopped(d), New(d)
+				clock, q := stopped(d), New(d)
 				put(t, q, "slow", "x")
 				j, _ := take(t, q)
 				w := q.does(nil)
-				w.renew, w.lease = 50*time.Millisecond, 500*time.Millisecond
+				w.renew, w.lease = 50*time.Millisecond, c.lease
 				ended := w.attempt(t.Context(), func(ctx context.Context, _ Job) error {
-					if err := lose(c, q, closeDB); err != nil {
+					if err := c.lose(clock, q, closeDB); err != nil {
 						t.Error(err)
 					}
 					select {
