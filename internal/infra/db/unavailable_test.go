@@ -58,7 +58,7 @@ func TestSilentCommit(t *testing.T) {
 	t.Parallel()
 	u, hosts := dbtest.Relayed(t, 1)
 	d := dbtest.Open(t, u)
-	d.SetPatience(200 * time.Millisecond)
+	d.SetPatience(2 * time.Second)
 	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 		_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`)
 		hosts[0].Silent.Store(true)
