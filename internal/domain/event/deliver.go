@@ -99,7 +99,7 @@ func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, c
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.timeout, timeLimit))
 	defer cancel()
 	ev, err := s.eventOf(ctx, w, d)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errNotKept) {
 		return 0, errorExpired, nil
 	}
 	if err != nil {

@@ -52,7 +52,7 @@ func (s Service) After(ctx context.Context, c access.Caller, after int64, limit,
 	return events, after, more, nil
 }
 
-// find returns one event of an organization. ErrNotFound: it is no longer kept.
+// find returns one event of an organization, or errNotKept.
 func find(ctx context.Context, q db.Querier, organizationID string, sequence int64) (Event, error) {
 	entries, _, err := activity.WithData(ctx, q, organizationID, sequence-1, 1, page.MaxBytes)
 	if err != nil {
@@ -63,7 +63,7 @@ func find(ctx context.Context, q db.Querier, organizationID string, sequence int
 			return ev, nil
 		}
 	}
-	return Event{}, errGone
+	return Event{}, errNotKept
 }
 
-var errGone = errors.New("the event is no longer kept")
+var errNotKept = errors.New("the event is no longer kept")

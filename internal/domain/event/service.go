@@ -276,7 +276,7 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 		if err := w.sends(); err != nil {
 			return err
 		}
-		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errGone) {
+		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errNotKept) {
 			return access.ErrNotFound
 		} else if err != nil {
 			return err
