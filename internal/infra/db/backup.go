@@ -60,7 +60,7 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 	if err != nil && !isDamaged(err) { // either disk may be full
 		err = fmt.Errorf("copy to %s: %w", path, err)
 	}
-	return errors.Join(damaged(source, err), c.Close())
+	return errors.Join(withPathIfDamaged(source, err), c.Close())
 }
 
 // Restore replaces a SQLite database, which must not be in use, with a copy made by
@@ -98,7 +98,7 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 		return fmt.Errorf("%s: %w", target, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := prepared(ctx, partial, prepare); err != nil {
+	if err := openAndPrepare(ctx, partial, prepare); err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
 	// A journal left behind would be taken for the new database's own.
@@ -110,8 +110,8 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	return install(partial, target)
 }
 
-// prepared opens a copy, and closes it with all that is changed in the one file.
-func prepared(ctx context.Context, path string, prepare func(context.Context, *Tx) error) error {
+// openAndPrepare opens a copy, and closes it with all that is changed in the one file.
+func openAndPrepare(ctx context.Context, path string, prepare func(context.Context, *Tx) error) error {
 	d, err := Open(ctx, "sqlite:"+path)
 	if err != nil {
 		return err

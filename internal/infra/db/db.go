@@ -149,7 +149,7 @@ func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 		return nil
 	}
 	err := d.inTx(ctx, fn)
-	d.note(err)
+	d.noteOutcome(err)
 	return err
 }
 

@@ -61,8 +61,8 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	if violated := violated(err); violated != nil {
-		return fmt.Errorf("%w: %w", violated, err)
+	if v := violated(err); v != nil {
+		return fmt.Errorf("%w: %w", v, err)
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && !errors.Is(err, errLate) {
 		err = fmt.Errorf("%w: %w", errLate, err)

@@ -28,11 +28,11 @@ func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
 	done, unknown := d.Migrations(ctx)
 	if unknown != nil { // the database is empty, or nothing works
-		err := d.script(ctx, create)
+		err := d.execInTx(ctx, create)
 		if err != nil {
 			// Two servers that start at once on an empty PostgreSQL database collide
 			// here, in spite of IF NOT EXISTS. By now the table is there.
-			err = d.script(ctx, create)
+			err = d.execInTx(ctx, create)
 		}
 		if err == nil {
 			done, err = d.Migrations(ctx)
@@ -127,7 +127,7 @@ func statements(script string) []string {
 
 var comments = regexp.MustCompile(`(?m)^--.*\n`)
 
-func (d *DB) script(ctx context.Context, statement string) error {
+func (d *DB) execInTx(ctx context.Context, statement string) error {
 	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
 		return Exec(ctx, tx, statement)
 	})

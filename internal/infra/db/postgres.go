@@ -14,12 +14,12 @@ import (
 // forUpdate makes a SELECT lock its rows.
 const forUpdate = " FOR UPDATE"
 
-// querier is a connection, or a transaction.
-type querier interface {
+// pgxQuerier is a connection, or a transaction.
+type pgxQuerier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
 
-func queryOn(ctx context.Context, on querier, query string, args []any, row func(scan scanner) error) error {
+func queryOn(ctx context.Context, on pgxQuerier, query string, args []any, row func(scan scanner) error) error {
 	rows, err := on.Query(ctx, query, args...)
 	if err != nil {
 		return err

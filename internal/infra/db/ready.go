@@ -49,8 +49,8 @@ type failure struct {
 	err error
 }
 
-// note remembers whether the database keeps changes.
-func (d *DB) note(err error) {
+// noteOutcome remembers whether the database keeps changes.
+func (d *DB) noteOutcome(err error) {
 	switch {
 	case err == nil:
 		d.failed.Store(nil)

@@ -50,24 +50,24 @@ type waiter struct {
 }
 
 func newSlots(connections, shards int) *slots {
-	p := &slots{free: connections, held: map[use]int{}}
+	s := &slots{free: connections, held: map[use]int{}}
 	for shard := range shards {
-		p.shards = append(p.shards, shard)
+		s.shards = append(s.shards, shard)
 	}
-	return p
+	return s
 }
 
 // enter waits for a slot, until a time at most.
-func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
-	p.mu.Lock()
+func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, error) {
+	s.mu.Lock()
 	what := use{purpose.Of(ctx), inTx}
-	if p.may(what) {
-		defer p.mu.Unlock()
-		return p.take(what), nil
+	if s.may(what) {
+		defer s.mu.Unlock()
+		return s.take(what), nil
 	}
 	w := &waiter{what, make(chan slot, 1), time.Now()}
-	p.waiting = append(p.waiting, w)
-	p.mu.Unlock()
+	s.waiting = append(s.waiting, w)
+	s.mu.Unlock()
 	ctx, cancel := context.WithDeadlineCause(ctx, until, errNoConnection)
 	defer cancel()
 	select {
@@ -75,10 +75,10 @@ func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 		return got, nil
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, w); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.waiting, w); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
 		return slot{}, context.Cause(ctx)
 	}
 	return <-w.in, nil // just now
@@ -86,71 +86,71 @@ func (p *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 
 // may reports whether a use may have a slot now. The caller of this and the
 // following holds mu.
-func (p *slots) may(s use) bool {
-	held := p.held[s]
-	return p.free > 0 && (held == 0 || held < p.free) && (!s.inTx || len(p.shards) > 0)
+func (s *slots) may(u use) bool {
+	held := s.held[u]
+	return s.free > 0 && (held == 0 || held < s.free) && (!u.inTx || len(s.shards) > 0)
 }
 
-func (p *slots) take(s use) slot {
-	taken := slot{use: s}
-	if s.inTx {
-		last := len(p.shards) - 1
-		taken.shard, p.shards = p.shards[last], p.shards[:last]
+func (s *slots) take(u use) slot {
+	taken := slot{use: u}
+	if u.inTx {
+		last := len(s.shards) - 1
+		taken.shard, s.shards = s.shards[last], s.shards[:last]
 	}
-	p.free--
-	p.held[s]++
+	s.free--
+	s.held[u]++
 	return taken
 }
 
 // admit gives slots to those waiting who may have one.
-func (p *slots) admit() {
-	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
-		if !p.may(w.use) {
+func (s *slots) admit() {
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
+		if !s.may(w.use) {
 			return false
 		}
-		w.in <- p.take(w.use)
-		p.waited += time.Since(w.since)
+		w.in <- s.take(w.use)
+		s.waited += time.Since(w.since)
 		return true
 	})
 }
 
-func (p *slots) waits() (now int, all time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.waiting), p.waited
+func (s *slots) waits() (now int, all time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting), s.waited
 }
 
 // leave gives a slot back.
-func (p *slots) leave(given slot) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.giveBack(given)
-	p.admit()
+func (s *slots) leave(given slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveBack(given)
+	s.admit()
 }
 
-func (p *slots) giveBack(given slot) {
+func (s *slots) giveBack(given slot) {
 	if given.inTx {
-		p.shards = append(p.shards, given.shard)
+		s.shards = append(s.shards, given.shard)
 	}
-	p.free++
-	if p.held[given.use]--; p.held[given.use] == 0 {
-		delete(p.held, given.use)
+	s.free++
+	if s.held[given.use]--; s.held[given.use] == 0 {
+		delete(s.held, given.use)
 	}
 }
 
 // crowded gives back a slot for which PostgreSQL has no connection. For a while there are
 // only as many slots as there are connections; idle ones wait in the pool.
-func (p *slots) crowded(given slot, idle int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.giveBack(given)
-	shut := max(p.free-idle, 0)
-	p.free -= shut
-	p.admit()
+func (s *slots) crowded(given slot, idle int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveBack(given)
+	shut := max(s.free-idle, 0)
+	s.free -= shut
+	s.admit()
 	time.AfterFunc(crowdedFor, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.free += shut
-		p.admit()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free += shut
+		s.admit()
 	})
 }

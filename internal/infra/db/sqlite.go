@@ -107,8 +107,8 @@ func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) 
 	return c, nil
 }
 
-// damaged adds the file to an error that says it is damaged.
-func damaged(path string, err error) error {
+// withPathIfDamaged adds the file to an error that says it is damaged.
+func withPathIfDamaged(path string, err error) error {
 	if isDamaged(err) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -139,7 +139,7 @@ func (r *readers) query(ctx context.Context, query string, args []any, row func(
 		return err
 	}
 	defer r.leave(c)
-	return damaged(r.file.path, c.query(ctx, query, args, row))
+	return withPathIfDamaged(r.file.path, c.query(ctx, query, args, row))
 }
 
 // enter waits for a slot, and returns a connection.

@@ -16,11 +16,11 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 		return err
 	}
 	within := context.WithValue(ctx, inside{}, true)
-	counted := func(q Querier) error { return fn(within, moment{q, d}) }
+	traced := func(q Querier) error { return fn(within, snapshot{q, d}) }
 	if d.sqlite != nil {
-		return classify(d.sqlite.readers.view(ctx, counted))
+		return classify(d.sqlite.readers.view(ctx, traced))
 	}
-	return classify(d.postgres.view(ctx, counted))
+	return classify(d.postgres.view(ctx, traced))
 }
 
 // Page reads a page of a list and how long the list is, as of one moment: a change in between
@@ -45,15 +45,15 @@ func Page[T any](ctx context.Context, q Querier, p page.Page, count func(Querier
 	return found, err
 }
 
-// moment is the database as a View sees it.
-type moment struct {
+// snapshot is the database as a View sees it: its statements are counted and traced.
+type snapshot struct {
 	Querier
 	db *DB
 }
 
-func (m moment) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
-	span := m.db.countStatement(ctx, query)
-	err := m.Querier.query(ctx, query, args, row)
+func (s snapshot) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	span := s.db.countStatement(ctx, query)
+	err := s.Querier.query(ctx, query, args, row)
 	ended(span, err)
 	return err
 }
@@ -64,7 +64,7 @@ func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
 		return err
 	}
 	defer r.leave(c)
-	return damaged(r.file.path, c.view(fn))
+	return withPathIfDamaged(r.file.path, c.view(fn))
 }
 
 func (c *conn) view(fn func(q Querier) error) (err error) {

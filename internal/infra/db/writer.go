@@ -65,7 +65,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 
 // do has the writer run fn, and returns once that is on disk or undone.
 func (w *writer) do(ctx context.Context, fn func() error) error {
-	return damaged(w.file.path, w.queue.Do(ctx, &unit{fn: fn}))
+	return withPathIfDamaged(w.file.path, w.queue.Do(ctx, &unit{fn: fn}))
 }
 
 func (w *writer) close() error {
