@@ -38,10 +38,12 @@ type Claim struct {
 	answer  func(object any) Answer
 }
 
-var (
-	errOtherRequest = fault.New(fault.IdempotencyMismatch, "The Idempotency-Key was sent with another request before: take a new one for each.")
-	errInProgress   = "The request with this Idempotency-Key is still under way."
-)
+var errOtherRequest = fault.New(fault.IdempotencyMismatch, "The Idempotency-Key was sent with another request before: take a new one for each.")
+
+// inProgress refuses a request while another one with its Idempotency-Key is being carried out.
+func inProgress(retryAfter time.Duration) error {
+	return fault.Later(fault.IdempotencyInProgress, retryAfter, "The request with this Idempotency-Key is still under way.")
+}
 
 // Claim returns the right to carry out a request and, if it was carried out already, the answer.
 // answer is how an object is answered, for KeepAnswer.
@@ -56,25 +58,27 @@ func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, an
 		}
 		r, err := findRequest(ctx, tx, claim)
 		if errors.Is(err, db.ErrNoRow) { // given up just now
-			return fault.Later(fault.IdempotencyInProgress, time.Second, "%s", errInProgress)
+			return inProgress(time.Second)
+		}
+		if err != nil {
+			return err
 		}
 		expired := now.Sub(r.createdAt) > keepAnswers
 		switch {
-		case err != nil:
-			return err
 		case !expired && r.fingerprint != fingerprint:
 			return errOtherRequest
 		case !expired && r.Status != 0:
 			kept = &r.Answer
 			return nil
 		case r.leaseEnds.After(now):
-			return fault.Later(fault.IdempotencyInProgress, min(r.leaseEnds.Sub(now), time.Second), "%s", errInProgress)
+			return inProgress(min(r.leaseEnds.Sub(now), time.Second))
 		}
 		claim.attempt = r.attempt + 1
-		if !expired {
-			now = r.createdAt
+		createdAt := r.createdAt
+		if expired { // the row is taken for a new request
+			createdAt = now
 		}
-		return takeRequest(ctx, tx, claim, fingerprint, now, k.DB.Now())
+		return takeRequest(ctx, tx, claim, fingerprint, createdAt, now)
 	})
 	return claim, kept, err
 }
@@ -135,7 +139,7 @@ func KeepSecret(ctx context.Context, tx *db.Tx) error {
 func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
 	n, err := updateAnswer(ctx, tx, c, a)
 	if err == nil && n == 0 {
-		return fault.Later(fault.IdempotencyInProgress, time.Second, "%s", errInProgress)
+		return inProgress(time.Second)
 	}
 	return err
 }
