@@ -335,10 +335,13 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 	i.Issue++
 	i.Mail = s.newMail(true)
 	i.EmailAttempted = false
+	in, err := s.orgs().Find(ctx, tx, i.OrganizationID)
+	if err != nil {
+		return Invite{}, err
+	}
 	i.UpdatedAt = s.DB.Now()
-	i.ExpiresAt = i.UpdatedAt.Add(s.TTL)
-	o, err := s.opened(ctx, tx, i, mailed)
-	i.ExpiresAt = i.UpdatedAt.Add(s.ttl(o.Organization))
+	i.ExpiresAt = i.UpdatedAt.Add(s.ttl(in))
+	_, err = s.opened(ctx, tx, i, mailed)
 	return i, err
 }
 
