@@ -7,7 +7,6 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
-	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 )
@@ -193,8 +192,11 @@ func (s Service) accept(
 	}
 	var a Accepted
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		o, err := s.use(ctx, tx, token)
+		o, err := s.open(ctx, tx, token)
 		if err != nil {
+			return err
+		}
+		if err := s.useUp(ctx, tx, o); err != nil {
 			return err
 		}
 		draft.IsEmailVerified = o.way == mailed
@@ -209,15 +211,6 @@ func (s Service) accept(
 		return Accepted{}, err
 	}
 	return a, nil
-}
-
-// use uses an invite up: only one transaction gets it.
-func (s Service) use(ctx context.Context, tx *db.Tx, token string) (Opened, error) {
-	o, err := s.open(ctx, tx, token)
-	if err != nil {
-		return Opened{}, err
-	}
-	return o, s.useUp(ctx, tx, o)
 }
 
 // scopeOf is what a new member's first key can do: all that the level can use.
@@ -235,10 +228,10 @@ func scopeOf(level access.Level, in org.Organization) access.Scope {
 func (s Service) Decline(ctx context.Context, token string, by access.Caller) (Opened, error) {
 	var o Opened
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if o, err = s.use(ctx, tx, token); err != nil {
+		if o, err = s.open(ctx, tx, token); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, by, o.Invite, activity.Declined, s.DB.Now())
+		return s.decline(ctx, tx, by, o)
 	})
 	return o, err
 }

@@ -41,8 +41,11 @@ func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Opened]{}, err
 	}
 	all, err := s.ToAddress(ctx, s.DB, u.Email)
+	if err != nil {
+		return page.Found[Opened]{}, err
+	}
 	from := min(p.Offset, len(all))
-	return page.Found[Opened]{Count: len(all), Items: all[from:min(from+p.Limit, len(all))]}, err
+	return page.Found[Opened]{Count: len(all), Items: all[from:min(from+p.Limit, len(all))]}, nil
 }
 
 // AcceptMine makes the caller a member by an invite to their own address. An address that is
@@ -193,11 +196,14 @@ func (s Service) accepted(ctx context.Context, tx *db.Tx, by access.Caller, o Op
 // useUp removes an invite that is answered: only one transaction does.
 func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
 	n, err := removeIssue(ctx, tx, o.Invite)
-	if err == nil && n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return access.ErrNotFound
 	}
 	addCount(tx, o.OrganizationID, -1)
-	return err
+	return nil
 }
 
 func (s Service) decline(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
