@@ -65,10 +65,10 @@ func (p *Pool) Run(ctx context.Context, tenant, task string, in io.Reader) ([]by
 	}
 	defer leave()
 	answer, err := p.run(ctx, task, in)
-	if err := inflight.From(ctx).Take(2 * len(answer)); err != nil { // it is copied when it is understood
+	if err != nil {
 		return nil, err
 	}
-	return answer, err
+	return answer, inflight.From(ctx).Take(2 * len(answer)) // it is copied when it is understood
 }
 
 func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, error) {
@@ -91,7 +91,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
 
-	var exit *exec.ExitError
+	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case answer.over:
 		return nil, &KilledError{Reason: fmt.Sprintf("it answered more than %d MB", maxAnswer>>20)}
@@ -103,7 +103,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 		return nil, &KilledError{Reason: fmt.Sprintf("it took longer than %v", maxWall)}
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case !errors.As(err, &exit):
+	case !exited:
 		return nil, fmt.Errorf("run %s in a child: %w", task, err)
 	case exit.ExitCode() == exitTaskFailed:
 		text, _, _ := strings.Cut(complaint.kept.String(), endOfError)
