@@ -29,7 +29,7 @@ func insertRevisions(ctx context.Context, tx *db.Tx, revisions []begun, at time.
 	}
 	return db.Exec(ctx, tx, `
 		INSERT INTO site_revisions (site_id, revision, versions, apps, placements, user_id, request_id, created_at)
-		SELECT * FROM `+rows(len(revisions), "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TIMESTAMPTZ"), args...)
+		SELECT * FROM `+rows(len(revisions), "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TIMESTAMPTZ")+` AS v`, args...)
 }
 
 // versionsOf is which versions of which apps a manifest lists, as a revision has them.

@@ -46,9 +46,10 @@ func updateOutcomes(ctx context.Context, tx *db.Tx, placements []Placement) erro
 		args = append(args, p.SiteID, p.AppID, p.Running, p.kept, p.Held, p.Values, p.bytes())
 	}
 	return db.Exec(ctx, tx, `
-		UPDATE placements SET running = v.column3, kept = v.column4, held = v.column5, site_values = v.column6, config_size = v.column7
-		FROM `+rows(len(placements), "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT")+`
-		WHERE placements.site_id = v.column1 AND placements.app_id = v.column2`, args...)
+		WITH v (site_id, app_id, running, kept, held, site_values, config_size) AS
+			`+rows(len(placements), "BIGINT", "BIGINT", "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT")+`
+		UPDATE placements SET running = v.running, kept = v.kept, held = v.held, site_values = v.site_values, config_size = v.config_size
+		FROM v WHERE placements.site_id = v.site_id AND placements.app_id = v.app_id`, args...)
 }
 
 func removePlacement(ctx context.Context, tx *db.Tx, s Site, appID int64) error {

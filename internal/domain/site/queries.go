@@ -45,13 +45,13 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 		args = append(args, s.OrganizationID, s.ID, s.Revision, s.apps)
 	}
 	return db.Exec(ctx, tx, `
-		UPDATE sites SET revision = v.column3, apps = v.column4, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
-		FROM `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+` WHERE sites.organization_id = v.column1 AND sites.id = v.column2`,
+		WITH v (organization_id, id, revision, apps) AS `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+`
+		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
+		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`,
 		append(args, db.VersionStep())...)
 }
 
-// rows is a table v of n rows of arguments, from $1 on. Both engines call its columns column1,
-// column2 and so on.
+// rows is n rows of arguments, from $1 on: what a WITH names, or a table.
 func rows(n int, types ...string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -61,7 +61,7 @@ func rows(n int, types ...string) string {
 		}
 		all[i] = "(" + strings.Join(row, ", ") + ")"
 	}
-	return "(VALUES " + strings.Join(all, ", ") + ") AS v"
+	return "(VALUES " + strings.Join(all, ", ") + ")"
 }
 
 func removeSite(ctx context.Context, tx *db.Tx, organizationID string, id int64) error {
