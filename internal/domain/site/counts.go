@@ -125,7 +125,8 @@ func (c *Counts) minuteOf(siteID int64, now time.Time) *minute {
 	}
 	if m.at != at {
 		next := minute{at: at, sample: 1, most: m.most, mostAt: m.mostAt}
-		for ; m.at == at-1 && m.views > quiet*int64(next.sample) && next.sample < maxSample; next.sample *= reportedOf {
+		for m.at == at-1 && m.views > quiet*int64(next.sample) && next.sample < maxSample {
+			next.sample *= reportedOf
 		}
 		if next.sample >= m.most || at-m.mostAt > 60 {
 			next.most, next.mostAt = next.sample, at
@@ -372,6 +373,6 @@ const (
 func (c *Counts) tidy(ctx context.Context) error {
 	now := c.DB.Now()
 	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return tidyCounts(ctx, tx, now.Add(-keepMinutes).Unix()/3600*60, now.Add(-keepHours))
+		return tidyCounts(ctx, tx, now.Add(-keepMinutes).Truncate(time.Hour), now.Add(-keepHours))
 	})
 }

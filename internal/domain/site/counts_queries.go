@@ -62,9 +62,10 @@ func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time
 		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
 }
 
-// tidyCounts makes hours of the minutes before one: a count that is at the first minute of its hour
-// is that hour's, so doing it again changes nothing.
-func tidyCounts(ctx context.Context, tx *db.Tx, minute int64, before time.Time) error {
+// tidyCounts makes hours of the minutes before a whole hour, and removes what was counted before a time. A count that is
+// at the first minute of its hour is that hour's, so doing it again changes nothing.
+func tidyCounts(ctx context.Context, tx *db.Tx, wholeHour, before time.Time) error {
+	minute := wholeHour.Unix() / 60
 	err := db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
 		SELECT app_id, site_id, organization_id, version, minute - minute % 60, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
