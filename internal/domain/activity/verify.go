@@ -92,7 +92,10 @@ func stray(ctx context.Context, d *db.DB, organizationID string) (string, error)
 	if errors.Is(err, db.ErrNoRow) {
 		return "", nil
 	}
-	return fmt.Sprintf("the entry with the id %d was put in: it has no number", id), err
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the entry with the id %d was put in: it has no number", id), nil
 }
 
 // walk is how far Verify is.

@@ -104,10 +104,9 @@ func listUsers(ctx context.Context, q db.Querier) ([]User, error) {
 
 // blankUser leaves nothing of a user but their ids.
 func blankUser(ctx context.Context, tx *db.Tx, id int64, email string, at time.Time) error {
-	err := db.Exec(ctx, tx, `
+	return db.Exec(ctx, tx, `
 		UPDATE users SET email = $2, first_name = '', last_name = '', search = '', is_email_verified = FALSE, erased_at = $3
 		WHERE id = $1`, id, email, at)
-	return err
 }
 
 // standing is what is known about how a user came to be.
