@@ -266,11 +266,16 @@ func (q *Queue) take(ctx context.Context, kinds []string) (j Job, found bool, er
 func (w worker) do(stop context.Context, j Job) {
 	ctx, leave := outlive(stop, lease)
 	defer leave()
-	kind := w.kinds[j.Kind]
-	failed := w.attempt(stop, kind.Do, j)
+	failed := w.attempt(stop, w.kinds[j.Kind].Do, j)
+	w.record(ctx, j, failed)
+}
+
+// record ends a job whose try has failed so, or not, or has it tried again: it goes on until that is committed, for as
+// long as the lease holds.
+func (w worker) record(ctx context.Context, j Job, failed error) {
 	ctx, cancel := context.WithTimeout(ctx, lease)
 	defer cancel()
-	now := w.db.Now()
+	kind, now := w.kinds[j.Kind], w.db.Now()
 	next, again := j.next(kind, failed, now)
 	if failed != nil {
 		w.log.WarnContext(ctx, "job failed", "kind", j.Kind, "item", j.Item, "attempt", j.Attempt, "again", again, "error", failed.Error())
