@@ -173,15 +173,16 @@ func findDelivery(ctx context.Context, q db.Querier, w Webhook, id int64, lock s
 		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $2 AND id = $3`+lock, w.ID, w.OrganizationID, id)
 }
 
+// ofWebhook names the organization by the webhook: so counting reads an index alone, which does not have it.
+const ofWebhook = ` FROM webhook_deliveries WHERE webhook_id = (SELECT id FROM webhooks WHERE organization_id = $1 AND id = $2)`
+
 func listDeliveries(ctx context.Context, q db.Querier, w Webhook, p page.Page) ([]Delivery, error) {
-	return db.All(ctx, q, (*Delivery).fields, `
-		SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND organization_id = $4
-		ORDER BY id DESC LIMIT $2 OFFSET $3`, w.ID, p.Limit, p.Offset, w.OrganizationID)
+	return db.All(ctx, q, (*Delivery).fields, `SELECT `+deliveryColumns+ofWebhook+` ORDER BY id DESC LIMIT $3 OFFSET $4`,
+		w.OrganizationID, w.ID, p.Limit, p.Offset)
 }
 
 func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) {
-	return db.One(ctx, q, db.Value[int], `
-		SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = (SELECT id FROM webhooks WHERE organization_id = $1 AND id = $2)`, w.OrganizationID, w.ID)
+	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofWebhook, w.OrganizationID, w.ID)
 }
 
 // forget removes a batch of deliveries that were made before a time.
