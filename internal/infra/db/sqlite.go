@@ -64,8 +64,8 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
 
 // Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
-// they were before would otherwise stay in the log until it is written over. Readers may keep
-// it from that; then the next ones end it.
+// they were before would otherwise stay in the log until it is written over. While somebody reads, pages
+// stay there: the next checkpoint that finds no reader removes them.
 func (d *DB) Purge(ctx context.Context) error {
 	if d.sqlite == nil {
 		return nil
@@ -74,7 +74,7 @@ func (d *DB) Purge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.Set([]string{"wal_checkpoint(TRUNCATE)"}), c.Close())
+	return errors.Join(c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), c.Close())
 }
 
 // errForeign means that a file is another program's database.

@@ -39,7 +39,7 @@ func Open(path string, pragmas ...string) (*Conn, error) {
 // Set runs pragmas, such as "synchronous=FULL".
 func (c *Conn) Set(pragmas []string) error {
 	for _, pragma := range pragmas {
-		if err := c.once("PRAGMA " + pragma); err != nil {
+		if err := c.Exec("PRAGMA " + pragma); err != nil {
 			return err
 		}
 	}
@@ -127,8 +127,8 @@ func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
 	return s, nil
 }
 
-// once runs a statement that will not be needed again.
-func (c *Conn) once(query string) error {
+// Exec runs a statement that will not be needed again.
+func (c *Conn) Exec(query string) error {
 	s, err := c.prepare(query, 0)
 	if err != nil {
 		return err
