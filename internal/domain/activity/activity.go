@@ -34,8 +34,7 @@ var scopes = []Scope{Plugin, Site, Invite, Membership, Key, Organization, Sessio
 // Verb is what was done.
 type Verb string
 
-// What can be done: to apps, then to invites, members, keys, organizations and sites, then to
-// sessions.
+// What can be done: to apps; to invites, members, keys, organizations, webhooks and sites; to what each says; to sessions.
 const (
 	Installed     Verb = "installed"
 	Updated       Verb = "updated"
@@ -47,14 +46,14 @@ const (
 	Withdrawn     Verb = "withdrawn"
 	Restored      Verb = "restored" // of sites, too
 
-	Created  Verb = "created"
-	Resent   Verb = "resent"
-	Declined Verb = "declined"
-	Deleted  Verb = "deleted"
-	Added    Verb = "added"
-	Removed  Verb = "removed"
-	Revoked  Verb = "revoked"
-	Preview  Verb = "previewed"
+	Created   Verb = "created"
+	Resent    Verb = "resent"
+	Declined  Verb = "declined"
+	Deleted   Verb = "deleted"
+	Added     Verb = "added"
+	Removed   Verb = "removed"
+	Revoked   Verb = "revoked"
+	Previewed Verb = "previewed"
 
 	Accepted Verb = "accepted"         // of invites
 	Expired  Verb = "expired"          // likewise
@@ -71,7 +70,7 @@ const (
 
 var verbs = []Verb{
 	Installed, Updated, SourceUpdated, Upgraded, Uninstalled, Disabled, Enabled, Withdrawn, Restored,
-	Created, Resent, Declined, Deleted, Added, Removed, Revoked, Preview,
+	Created, Resent, Declined, Deleted, Added, Removed, Revoked, Previewed,
 	SignedIn, SignedOut, Ended, SignInFailed,
 	Accepted, Expired, Failed, Outdated, Rotated, Tested,
 }

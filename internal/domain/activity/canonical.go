@@ -121,8 +121,8 @@ func appendText(b []byte, s string) []byte {
 // saltSize is the length of each salt: of any other, what is hashed with it could begin later or earlier.
 const saltSize = 26
 
-// digest is that of an entry: of a person's address, in its name or its changes, or of their names,
-// and of its data.
+// digest hashes, with a new random salt, what of an entry may have to be erased: its name or its changes, if they have a
+// person's address or names, and its data.
 func digest(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })

@@ -25,7 +25,8 @@ type Service struct {
 	DB     *db.DB
 	Client *egress.Client // sends
 	Box    seal.Box       // seals secrets
-	Shown  func([]byte, Webhook) []byte
+	// Shown appends a webhook as the API shows it, for events.
+	Shown func([]byte, Webhook) []byte
 
 	timeout time.Duration // of a try; 0: timeLimit
 }

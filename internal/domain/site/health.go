@@ -39,7 +39,7 @@ type Error struct {
 	LastAt  time.Time
 }
 
-// Since when Health tells, if nothing is said.
+// defaultHealth is how far back Health looks if no time is given.
 const defaultHealth = 24 * time.Hour
 
 // Health returns how an app fares on the organization's sites, or on one of them, since a time;

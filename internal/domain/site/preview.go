@@ -107,7 +107,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	if err := access.KeepSecret(ctx, tx); err != nil {
 		return Preview{}, err
 	}
-	return Preview{URL: page.String(), ExpiresAt: p.expires}, s.record(ctx, tx, c, site, activity.Preview, []activity.Change{
+	return Preview{URL: page.String(), ExpiresAt: p.expires}, s.record(ctx, tx, c, site, activity.Previewed, []activity.Change{
 		activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
 	})
 }

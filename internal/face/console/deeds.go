@@ -46,7 +46,7 @@ var deeds = map[kind]string{
 	{activity.Site, activity.Added}:           "put an app on the site %s",
 	{activity.Site, activity.Removed}:         "took an app off the site %s",
 	{activity.Site, activity.Restored}:        "restored the site %s",
-	{activity.Site, activity.Preview}:         "previewed an app on the site %s",
+	{activity.Site, activity.Previewed}:       "previewed an app on the site %s",
 	{activity.Invite, activity.Created}:       "invited %s",
 	{activity.Invite, activity.Resent}:        "invited %s again",
 	{activity.Invite, activity.Deleted}:       "withdrew the invite of %s",
