@@ -108,7 +108,7 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 		return Preview{}, err
 	}
 	return Preview{URL: page.String(), ExpiresAt: p.expires}, s.record(ctx, tx, c, site, activity.Previewed, []activity.Change{
-		activity.Changed("app", appID, appID), activity.Changed("version", p.version, p.version),
+		activity.Changed("app", nil, appID), activity.Changed("version", nil, p.version),
 	})
 }
 

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/org"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
@@ -54,6 +56,10 @@ func TestPreview(t *testing.T) {
 		token := r.preview(s, q, PreviewDraft{URL: at, Config: given("a", `"x"`)})
 		if got := r.previews(s, token); got != `p@2{} q@1{"a":"x"}` {
 			r.Errorf("what is not placed: %s", got)
+		}
+		shown := fmt.Sprintf(`[{"action":"changed","field":"app","before":null,"after":%d},{"action":"changed","field":"version","before":null,"after":1}]`, q.ID)
+		if last, err := activity.Last(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Verb: activity.Preview}); err != nil || last.Changes != shown {
+			r.Errorf("the activity has %s, %v", last.Changes, err)
 		}
 		r.wants("others see nothing of it", s, "p@2{}")
 		if got := r.previews(r.site(r.caller, "another"), token); got != "not found" {
