@@ -31,7 +31,7 @@ type AuditEntry struct {
 	// are nil for the first seconds.
 	Number *int64  `json:"number"`
 	Hash   *string `json:"hash"`
-	Erased bool    `json:"erased"` // the name, a person's address, has been erased
+	Erased bool    `json:"erased"` // the name, a person's address, has been erased, or the event's data
 }
 
 // AuditFilter chooses what was done. Its zero value chooses all.

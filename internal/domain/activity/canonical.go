@@ -14,6 +14,7 @@ type chained struct {
 	Stored
 	digests
 	userID, keyID, sessionID string // in digits; "": NULL
+	dataErased               bool
 }
 
 // digests are what the chain has of an entry's texts that may be erased: SHA-256 of a salt and the

@@ -112,6 +112,7 @@ type Head struct {
 
 	dropped     int64 // the last entry that is no longer kept; 0: all are
 	droppedHash string
+	dataDropped int64 // the last entry that has lost its data to its age
 }
 
 // beginning is the hash before the first entry.
@@ -131,7 +132,7 @@ func HeadOf(ctx context.Context, d *db.DB, organizationID string) (Head, error) 
 
 func findHead(ctx context.Context, q db.Querier, organizationID string) (Head, error) {
 	h, err := db.One(ctx, q, (*Head).fields, `
-		SELECT organization_id, number, hash, at, dropped, dropped_hash FROM activity_chains WHERE organization_id = $1`, organizationID)
+		SELECT organization_id, number, hash, at, dropped, dropped_hash, data_dropped FROM activity_chains WHERE organization_id = $1`, organizationID)
 	if errors.Is(err, db.ErrNoRow) {
 		return Head{OrganizationID: organizationID, Hash: beginning, droppedHash: beginning}, nil
 	}
@@ -139,7 +140,7 @@ func findHead(ctx context.Context, q db.Querier, organizationID string) (Head, e
 }
 
 func (h *Head) fields() []any {
-	return []any{&h.OrganizationID, &h.Number, &h.Hash, &h.At, &h.dropped, &h.droppedHash}
+	return []any{&h.OrganizationID, &h.Number, &h.Hash, &h.At, &h.dropped, &h.droppedHash, &h.dataDropped}
 }
 
 func setHead(ctx context.Context, tx *db.Tx, h Head) error {

@@ -68,28 +68,31 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 			return err
 		}
 		more = true
-		if err := forget(ctx, tx, organizationID, last); err != nil {
-			return err
-		}
-		return db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last)
+		return forget(ctx, tx, organizationID, last)
 	})
 	return more, err
 }
 
 // noData removes the data of entries, of which the chain has the hash, and the salt where nothing
 // else is hashed with it.
-const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END WHERE data IS NOT NULL AND `
+const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = '' AND changes_hash = '' THEN '' ELSE salt END, data_erased = `
+
+// erasedData does so before their time.
+const erasedData = noData + `TRUE WHERE data IS NOT NULL AND `
 
 // forget removes the data of the entries up to a number that have not lost theirs. The organization is
 // hidden, as in where.
 func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
-	return db.Exec(ctx, tx, noData+`organization_id || '' = $1 AND id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
-		AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last)
+	return errors.Join(
+		db.Exec(ctx, tx, noData+`FALSE WHERE (data IS NOT NULL OR data_erased) AND organization_id || '' = $1
+			AND id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2
+			AND number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1))`, organizationID, last),
+		db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = $2 WHERE organization_id = $1`, organizationID, last))
 }
 
 // EraseEvents removes the data of all entries of an organization. Its chain holds.
 func EraseEvents(ctx context.Context, tx *db.Tx, organizationID string) error {
-	return db.Exec(ctx, tx, noData+`organization_id = $1`, organizationID)
+	return db.Exec(ctx, tx, erasedData+`organization_id = $1`, organizationID)
 }
 
 // lastBefore is the number of the last of the next entries that were made before a time; 0: there

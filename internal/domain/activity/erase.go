@@ -56,7 +56,8 @@ func Erase(ctx context.Context, tx *db.Tx, p Person) error {
 // erase removes what some entries have of a person.
 func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
 	return db.Exec(ctx, tx, `
-		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END, data = NULL
+		UPDATE activity SET name = '', salt = '', changes = CASE WHEN changes_hash = '' THEN changes ELSE '`+noChanges+`' END,
+			data = NULL, data_erased = data_erased OR data IS NOT NULL
 		WHERE salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
 }
 
@@ -80,7 +81,7 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 			if !Shows(h.data, email) {
 				continue
 			}
-			if err := db.Exec(ctx, tx, noData+`id = $1`, h.id); err != nil {
+			if err := db.Exec(ctx, tx, erasedData+`id = $1`, h.id); err != nil {
 				return err
 			}
 		}

@@ -20,12 +20,12 @@ type Stored struct {
 	Changes string
 	Number  int64  // in the organization's chain, from 1; 0: not given yet
 	Hash    string // in hexadecimal; "": not given yet
-	Erased  bool   // the name has been erased
+	Erased  bool   // the name has been erased, or the data
 }
 
 const columns = `a.id, a.organization_id, a.scope, a.item_id, a.activity, COALESCE(a.user_id, 0), COALESCE(u.email, ''), COALESCE(u.first_name, ''),
 	COALESCE(a.key_id, 0), COALESCE(a.session_id, 0), a.address, a.name, a.changes, a.request_id, a.created_at,
-	a.name_hash || a.changes_hash <> '' AND a.salt = ''`
+	a.name_hash || a.changes_hash <> '' AND a.salt = '' OR a.data_erased`
 
 func (s *Stored) fields() []any {
 	return []any{

@@ -75,10 +75,10 @@ func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wro
 
 // numbered returns the next entries of a chain after a number.
 func numbered(ctx context.Context, q db.Querier, organizationID string, after int64) (entries []chained, more bool, err error) {
-	fields := func(c *chained) []any { return append(c.fields(), &c.Number, &c.Hash, db.Null(&c.Data)) }
+	fields := func(c *chained) []any { return append(c.fields(), &c.Number, &c.Hash, db.Null(&c.Data), &c.dataErased) }
 	weight := func(c chained) int { return len(c.Changes) + len(c.Data) }
 	entries, more, err = db.Some(ctx, q, fields, weight, partBytes, `
-		SELECT `+chainedColumns+`, n.number, n.hash, a.data FROM `+byNumber.entries()+`
+		SELECT `+chainedColumns+`, n.number, n.hash, a.data, a.data_erased FROM `+byNumber.entries()+`
 		WHERE n.organization_id = $1 AND n.number > $2 ORDER BY n.number LIMIT $3`, organizationID, after, verifyPart)
 	return entries, more || len(entries) == verifyPart, err
 }
@@ -122,7 +122,7 @@ func (w *walk) step(e *chained) string {
 		return fmt.Sprintf("entry %d (id %d) was put in", e.Number, e.ID)
 	case e.Number > w.last+1:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
-	case e.hashAfter(w.hash) != e.Hash || !e.fits():
+	case e.hashAfter(w.hash) != e.Hash || !e.fits(w.head.dataDropped):
 		return fmt.Sprintf("entry %d (id %d) was changed or put in", e.Number, e.ID)
 	case e.Number == w.kept.Number && e.Hash != w.kept.Hash:
 		return fmt.Sprintf("entry %d (id %d) is not the one whose hash was kept: it, or one before it, was changed, removed or put in", e.Number, e.ID)
@@ -136,7 +136,18 @@ func (w *walk) step(e *chained) string {
 }
 
 // fits reports whether what can be erased is as it was made, or erased.
-func (c *chained) fits() bool {
+func (c *chained) fits(dataDropped int64) bool { return c.keepsData(dataDropped) && c.textsFit() }
+
+// keepsData reports whether data is missing only where it was erased, or dropped with that of all entries
+// up to a number.
+func (c *chained) keepsData(dropped int64) bool {
+	if c.Data != "" {
+		return !c.dataErased
+	}
+	return c.dataErased == (c.dataHash != "" && c.Number > dropped)
+}
+
+func (c *chained) textsFit() bool {
 	if c.salt == "" {
 		return (c.nameHash == "" || c.Name == "") && (c.changesHash == "" || c.Changes == noChanges) && c.Data == ""
 	}

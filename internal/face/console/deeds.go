@@ -97,7 +97,7 @@ func (f Frame) Line(e client.AuditEntry) Line {
 	case text == "":
 		text = strings.ReplaceAll(e.Activity, "_", " ") + " " + things[done.scope] + " %s"
 	}
-	if e.Erased {
+	if e.Erased && thing == "" {
 		thing = "somebody (erased)"
 	}
 	var has bool

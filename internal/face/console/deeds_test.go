@@ -24,6 +24,7 @@ func TestLines(t *testing.T) {
 		"BY signed in":                                {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
 		"Somebody failed to sign in as eve@x.example": {Scope: "Session", Activity: "sign_in_failed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"BY removed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "removed", Erased: true, KeyID: &key},
+		"BY deleted the app Banner":                   {Scope: "Plugin", Activity: "uninstalled", Detail: client.ActivityDetail{Name: "Banner"}, Erased: true},
 		"BY sign in failed webhook 3":                 {Scope: "Webhook", Activity: "sign_in_failed", ItemID: "3"},
 	} {
 		e.User = ada

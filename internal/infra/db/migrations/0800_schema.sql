@@ -462,7 +462,8 @@ CREATE TABLE activity (
 	changes_hash    TEXT NOT NULL DEFAULT '',
 	salt            TEXT NOT NULL DEFAULT '',
 	data            {{json}}, -- of an event: the object as the API showed it after the change; NULL: there is none, or it is no longer listed
-	data_hash       TEXT NOT NULL DEFAULT '' -- SHA-256 of salt and data; '': it is of no event
+	data_hash       TEXT NOT NULL DEFAULT '', -- SHA-256 of salt and data; '': it is of no event
+	data_erased     BOOLEAN NOT NULL DEFAULT FALSE -- data went before its time, with a person or the organization
 );
 -- Whose entries, by which key, and of what, is told from the index of all.
 CREATE INDEX activity_scope ON activity (organization_id, scope, created_at, id, user_id, key_id, item_id);

@@ -1,0 +1,65 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/page"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// Data that is missing was erased, which the entry shows, or was dropped with all that is older.
+func TestVerifyMissesData(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		const last = 12
+		record(t, d, ours, last)
+		numberAll(t, d)
+		do := func(what string, change func(context.Context, *db.Tx) error) {
+			t.Helper()
+			if err := d.InTx(t.Context(), change); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		wants := func(what, want string, erased int) {
+			t.Helper()
+			if v := verify(t, d, ours, Kept{}); !strings.HasPrefix(v.Wrong, want) || want == "" && v.Wrong != "" {
+				t.Errorf("%s: %q, want %q", what, v.Wrong, want)
+			}
+			found, err := List(t.Context(), d, Filter{OrganizationID: ours}, page.First)
+			n := 0
+			for _, e := range found.Items {
+				if e.Erased {
+					n++
+				}
+			}
+			if err != nil || n != erased {
+				t.Errorf("%s: %d entries show erased, not %d, %v", what, n, erased, err)
+			}
+		}
+		do("drop", func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, 2) })
+		wants("dropped", "", 0)
+		for i := 2; i < last; i++ {
+			if dataOf(i) == "" {
+				continue
+			}
+			is := fmt.Sprintf(` WHERE id = (SELECT activity_id FROM activity_numbers WHERE number = %d)`, i+1)
+			do("remove", func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE activity SET data = NULL`+is)
+			})
+			wants("removed", fmt.Sprintf("entry %d ", i+1), 0)
+			do("put back", func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE activity SET data = $1`+is, dataOf(i))
+			})
+		}
+		record(t, d, ours, 3) // two of which have data, and no number yet
+		do("erase", func(ctx context.Context, tx *db.Tx) error { return EraseEvents(ctx, tx, ours) })
+		numberAll(t, d)
+		wants("erased", "", 9)
+		do("drop what is erased", func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, last+3) })
+		wants("erased and dropped", "", 0)
+	})
+}
