@@ -88,6 +88,7 @@ type sitePreview struct {
 	Pin    int64    `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
 	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app; may be given several times."`
 
+	ifMatch
 	once
 }
 

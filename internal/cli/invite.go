@@ -141,6 +141,7 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 
 type inviteResend struct {
 	anInvite
+	ifMatch
 	once
 	dryRun
 }
@@ -160,6 +161,7 @@ func (c inviteResend) Run(ctx context.Context, o *client.Organization, out *term
 
 type inviteLink struct {
 	anInvite
+	ifMatch
 	once
 }
 

@@ -165,6 +165,15 @@ func TestIfMatchOfPeople(t *testing.T) {
 		if got := r.send(r.key, "DELETE", path, "", "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
 			r.t.Errorf("DELETE an invite: %d %s", got.status, got.body)
 		}
+		site, app := r.site("shop"), r.built("null")
+		r.placed(site, `{"app_id":`+app+`}`)
+		for path, body := range map[string]string{
+			path + "/resend": "", path + "/link": "", "/sites/" + site + "/apps/" + app + "/preview": `{"url":"https://shop.example/"}`,
+		} {
+			if got := r.send(r.key, "POST", path, body, "If-Match", `"x"`); got.status != http.StatusPreconditionFailed {
+				r.t.Errorf("POST %s: %d %s", path, got.status, got.body)
+			}
+		}
 		if got := r.send(r.key, "DELETE", path, "", "If-Match", made.header.Get("Etag")); got.status != http.StatusNoContent {
 			r.t.Errorf("DELETE an invite as it is: %d %s", got.status, got.body)
 		}
@@ -201,13 +210,22 @@ func TestWritersWithOneETag(t *testing.T) {
 		r.race(site, "POST", site+"/restore", `{"revision":1,"x":%d}`)
 		r.race(app, "DELETE", app, ``)
 		r.race(site, "DELETE", site, ``)
+		made := r.send(r.key, "POST", invites, `{"target_email":"raced@x.example"}`)
+		r.raceWith(made.header.Get("Etag"), "POST", invites+between(made.body, `{"id":"`, `"`)+"/resend", ``)
+		member := "/members/" + r.join(r.org, "raced@acme.example", access.Member).User.UUID
+		r.race(member, "PATCH", member, `{"level":8,"x":%d}`)
+		r.race(member, "DELETE", member, ``)
 	})
 }
 
 // race has eight change an object, each in another way, that all have read: one may.
 func (r *rig) race(object, method, path, body string) {
 	r.t.Helper()
-	tag := r.etag(object)
+	r.raceWith(r.etag(object), method, path, body)
+}
+
+func (r *rig) raceWith(tag, method, path, body string) {
+	r.t.Helper()
 	var changed, refused atomic.Int32
 	var writers sync.WaitGroup
 	for i := range 8 {

@@ -230,6 +230,10 @@ func TestAnswersHaveCauses(t *testing.T) {
 		if _, notFound := answers[404]; notFound != (strings.Contains(o.Path, "{") && o.ID != "sendBeacon") { // nobody reads its answer
 			t.Errorf("%s: 404 is %t", o.ID, notFound)
 		}
+		_, authenticated := answers[401]
+		if _, stale := answers[412]; o.Method != "GET" && stale != authenticated { // what has no ETag fits no If-Match
+			t.Errorf("%s: 412 is %t", o.ID, stale)
+		}
 		signup := strings.HasSuffix(o.Path, "/{token}")
 		personal := strings.Contains(o.Path, "/sessions")
 		if _, refused := answers[403]; refused && o.Method == "GET" && o.Scope == "" && !signup && !personal {
