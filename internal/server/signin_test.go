@@ -82,6 +82,16 @@ func TestSignInByMail(t *testing.T) {
 		if n := len(mails.Mails()); n != 1 {
 			t.Errorf("%d mails", n)
 		}
+		var links [2]string
+		for i := range links {
+			if err := anybody.RequestSignIn(t.Context(), "ada@x.example"); err != nil {
+				t.Fatal(err)
+			}
+			links[i] = mailed(t, mails, 2+i)
+		}
+		if got := v.get(links[0]); got.status != 200 {
+			t.Errorf("an earlier link: %d %s", got.status, got.body)
+		}
 		if all := s.log.String(); strings.Contains(all, strings.TrimPrefix(path, "/signin/")) || strings.Contains(all, "fos_") {
 			t.Error("the log has a link or a session")
 		}

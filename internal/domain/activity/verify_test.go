@@ -11,6 +11,21 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
+// No entry has a change whose before and after are equal.
+func TestEqualChangesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		changes := []Change{Changed("level", 1, 8), Changed("ids", []int64{1, 2}, []int64{1, 2}), Changed("name", "a", "a")}
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return Record(ctx, tx, Entry{OrganizationID: ours, Scope: Plugin, Verb: Updated, Changes: changes}, d.Now())
+		})
+		last, failed := Last(t.Context(), d, Filter{OrganizationID: ours})
+		if want := `[{"action":"changed","field":"level","before":1,"after":8}]`; err != nil || failed != nil || last.Changes != want || len(changes) != 3 {
+			t.Errorf("%s, %v, %v", last.Changes, err, failed)
+		}
+	})
+}
+
 // Data that is missing was erased, which the entry shows, or was dropped with all that is older.
 func TestVerifyMissesData(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,9 @@ func TestSchedule(t *testing.T) {
 		if took := r.DB.Now().Sub(began); d.State != Failed || d.Attempts != 10 || took < 70*time.Hour || took > 80*time.Hour {
 			r.Errorf("%+v after %s", d, took)
 		}
+		if timeLimit != 15*time.Second {
+			r.Errorf("each may take %s", timeLimit)
+		}
 	})
 }
 

@@ -52,6 +52,10 @@ func TestEraseAccepted(t *testing.T) {
 			}
 			return found.Count
 		}
+		r.later(29 * 24 * time.Hour)
+		if err := r.invites.Tidy(r.Context()); err != nil || kept() != 1 {
+			r.Errorf("%d are left after 29 days, %v", kept(), err)
+		}
 		for i, id := range []int64{a.User.ID + 1, a.User.ID} {
 			err := r.invites.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 				return r.invites.EraseUser(ctx, tx, activity.Person{UserID: id, Emails: []string{"ada@new.example"}})

@@ -198,6 +198,14 @@ func TestResend(t *testing.T) {
 		if id := r.smtp.Mails()[0].Header(r, "Message-ID"); id != "<"+i.ID+".2@foyer.example>" {
 			r.Error(id)
 		}
+		before, ttl := r.orgs, int64(72*time.Hour/time.Second)
+		before.MaxInviteTTL = 72 * time.Hour // of a server that has less now
+		if _, err := before.Set(r.Context(), r.owner, r.owner.Organization.ID, org.Settings{InviteTTL: &ttl}); err != nil {
+			r.Fatal(err)
+		}
+		if i, err := r.invites.Resend(r.Context(), r.owner, i.ID); err != nil || !i.ExpiresAt.Equal(r.db.Now().Add(r.invites.TTL)) {
+			r.Errorf("lives longer than the server lets: %s, %v", i.ExpiresAt, err)
+		}
 	})
 }
 

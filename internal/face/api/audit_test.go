@@ -281,17 +281,22 @@ func TestAuditStreamsEnd(t *testing.T) {
 		if res, _ := r.slowStream(r.key); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" { //nolint:bodyclose // likewise
 			t.Errorf("a fifth stream: %d", res.StatusCode)
 		}
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		_, lowered := r.slowStream(r.newKey(admin, "*")) //nolint:bodyclose // likewise
 		if err := r.keys.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
+		r.wantStatus(r.key, "PATCH", "/members/"+admin.User.UUID, `{"level":1}`, 200)
 		ahead.Store(int64(3 * time.Second))
-		rest, err := io.ReadAll(first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := strings.Split(strings.TrimSpace(string(rest)), "\n")
-		if last := all[len(all)-1]; !strings.Contains(last, `"code":"authentication_failed"`) || len(all) >= 40 {
-			t.Errorf("%d lines, then %.300s", len(all), last)
+		for code, stream := range map[string]*bufio.Reader{"authentication_failed": first, "permission_denied": lowered} {
+			rest, err := io.ReadAll(stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Split(strings.TrimSpace(string(rest)), "\n")
+			if last := all[len(all)-1]; !strings.Contains(last, `"code":"`+code+`"`) || len(all) >= 40 {
+				t.Errorf("%d lines, then %.300s, not %s", len(all), last, code)
+			}
 		}
 	})
 }

@@ -217,6 +217,7 @@ func TestFindMembers(t *testing.T) {
 		link := between(r.wantStatus(r.key, "POST", invites+between(made, `"id":"`, `"`)+"/link", "", 200).body, `/invite/`, `"`)
 		accepted := r.wantStatus("", "POST", "/api/signup/"+link, `{"last_name":"100%_!"}`, 201).body
 		uuid, key := between(accepted, `"uuid":"`, `"`), between(accepted, `"api_key":"`, `"`)
+		r.join(r.other, "adele@x.example", access.Member)
 		for query, want := range map[string]int{
 			"": 2, "?search=": 2, "?search=ADELE@": 1, "?search=" + url.QueryEscape("äDELE 100"): 1, "?search=" + url.QueryEscape("0%_!"): 1,
 			"?search=" + url.QueryEscape("%"): 1, "?search=_!": 1, "?search=nobody": 0, "?level=1": 1, "?level=owner": 1, "?level=admin": 0, "?level=member&search=adele": 1,
@@ -239,6 +240,10 @@ func TestFindMembers(t *testing.T) {
 			if !strings.Contains(shown, want) {
 				r.t.Errorf("no %s in %s", want, shown)
 			}
+		}
+		elsewhere := r.wantStatus(r.otherKey, "GET", "/api/organizations/"+r.other.ID+"/members/"+uuid, "", 200).body
+		if !strings.Contains(elsewhere, `"last_active_at":null`) {
+			r.t.Errorf("active where they did nothing: %s", elsewhere)
 		}
 		r.wantStatus(r.key, "GET", "/members/01890000-0000-7000-8000-000000000001", "", 404)
 	})
