@@ -62,6 +62,7 @@ measure: # what takes too long, or needs too much, for each run of the tests; Fi
 	go test -count 1 -run '^TestSignInTakesTheSameTime$$' -v ./internal/face/api -requested 1000
 	go test -count 1 -run '^TestLists$$' -v -parallel 1 -timeout 1h ./internal/server -lists
 	go test -count 1 -run '^TestGeneratedRequests$$' -v -timeout 1h ./internal/face/api -generated 100000
+	DRILL=long go test -tags drill -count 1 -run '^(TestWebhooks|TestTwins|TestKilledBeforeTheAnswer)$$' -v -timeout 2h ./test/drill
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
