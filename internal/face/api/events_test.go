@@ -260,6 +260,10 @@ func TestEventsThatWereThere(t *testing.T) {
 		}
 		stream := r.eventStream(r.url, secret, 0)
 		stream.until("event: app.created")
+		admin := r.join(r.org, "lowered@acme.example", access.Admin)
+		lowered := r.eventStream(r.url, r.newKey(admin, "*"), 0)
+		lowered.until("event: app.created")
+		r.wantStatus(r.key, "PATCH", "/members/"+admin.User.UUID, `{"level":1}`, 200)
 		if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
 			r.t.Fatal(err)
 		}
@@ -270,6 +274,10 @@ func TestEventsThatWereThere(t *testing.T) {
 		}
 		if data := stream.until("data: "); !strings.Contains(data, `"code":"authentication_failed"`) || seen >= events {
 			r.t.Errorf("%d events, then %.300s", seen, data)
+		}
+		lowered.until("event: error")
+		if data := lowered.until("data: "); !strings.Contains(data, `"code":"permission_denied"`) {
+			r.t.Errorf("of whom was lowered: %.300s", data)
 		}
 	})
 }
