@@ -58,7 +58,7 @@ func TestPreview(t *testing.T) {
 			r.Errorf("what is not placed: %s", got)
 		}
 		shown := fmt.Sprintf(`[{"action":"changed","field":"app","before":null,"after":%d},{"action":"changed","field":"version","before":null,"after":1}]`, q.ID)
-		if last, err := activity.Last(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Verb: activity.Preview}); err != nil || last.Changes != shown {
+		if last, err := activity.Last(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Verb: activity.Previewed}); err != nil || last.Changes != shown {
 			r.Errorf("the activity has %s, %v", last.Changes, err)
 		}
 		r.wants("others see nothing of it", s, "p@2{}")
