@@ -240,7 +240,7 @@ func (s Service) Rotate(ctx context.Context, c access.Caller, id int64) (Webhook
 // SendTest sends a webhook an event that tells of nothing but itself.
 func (s Service) SendTest(ctx context.Context, c access.Caller, id int64) (Webhook, error) {
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		if err := w.sends(); err != nil {
+		if err := w.whyNotSent(); err != nil {
 			return err
 		}
 		if err := access.KeepAnswer(ctx, tx, *w); err != nil {
@@ -274,7 +274,7 @@ func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID 
 		if d, err = findDelivery(ctx, tx, *w, deliveryID, tx.ForUpdate); err != nil {
 			return access.OrNotFound(err)
 		}
-		if err := w.sends(); err != nil {
+		if err := w.whyNotSent(); err != nil {
 			return err
 		}
 		if _, err := find(ctx, tx, w.OrganizationID, d.Sequence); errors.Is(err, errNotKept) {

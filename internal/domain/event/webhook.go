@@ -46,8 +46,8 @@ func (w *Webhook) fails() bool { return !w.failingSince.IsZero() }
 // HeldReason is why nothing is sent to a webhook that is held.
 const HeldReason = "Held since a backup was restored: the command foyer admin resume lets all webhooks go on."
 
-// sends is why nothing is sent to the webhook; nil: something is.
-func (w *Webhook) sends() error {
+// whyNotSent is why nothing is sent to the webhook; nil: something is.
+func (w *Webhook) whyNotSent() error {
 	switch {
 	case w.Held:
 		return fault.New(fault.Invalid, HeldReason)

@@ -209,14 +209,14 @@ func (w *world) mayPreview(ctx context.Context, site Site, a plugin.Runnable, nu
 	if err != nil {
 		return err
 	}
-	why := sees(site.OrganizationID, a)
+	why := whyNotSeen(site.OrganizationID, a)
 	switch {
 	case !site.Enabled:
 		return fault.New(fault.Invalid, "The site is off.")
 	case why != "":
 		return fault.New(fault.Invalid, "%s", why)
-	case v.usable(number) != "":
-		return fault.Field(fault.Invalid, "version", "%s", v.usable(number))
+	case v.whyUnusable(number) != "":
+		return fault.Field(fault.Invalid, "version", "%s", v.whyUnusable(number))
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func (w *world) schema(ctx context.Context, p Placement) (schema, error) {
 	return v.schema, nil
 }
 
-// sees is why an organization cannot run an app at all; "": it can.
-func sees(organizationID string, a plugin.Runnable) string {
+// whyNotSeen is why an organization cannot run an app at all; "": it can.
+func whyNotSeen(organizationID string, a plugin.Runnable) string {
 	foreign := a.OrganizationID != organizationID
 	switch {
 	case a.ID == 0:
@@ -95,8 +95,8 @@ func sees(organizationID string, a plugin.Runnable) string {
 	return ""
 }
 
-// usable is why a version of an app can never run; "": it can, if its values are right.
-func (v *version) usable(number int64) string {
+// whyUnusable is why a version of an app can never run; "": it can, if its values are right.
+func (v *version) whyUnusable(number int64) string {
 	switch {
 	case v == nil && number == 0:
 		return "The app has no bundle."
@@ -138,7 +138,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	if !p.Enabled || !s.Enabled || s.access < readable {
 		return nil
 	}
-	if p.Held = cmp.Or(sees(s.OrganizationID, a), v.usable(wanted)); p.Held != "" {
+	if p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), v.whyUnusable(wanted)); p.Held != "" {
 		return nil
 	}
 	faults := v.schema.unfit(given, others)
@@ -151,7 +151,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	if err != nil {
 		return err
 	}
-	if last.usable(p.kept) == "" && a.Shows(s.OrganizationID, last.Version) && len(last.schema.unfit(given, others)) == 0 {
+	if last.whyUnusable(p.kept) == "" && a.Shows(s.OrganizationID, last.Version) && len(last.schema.unfit(given, others)) == 0 {
 		p.Running, p.Values = p.kept, last.schema.shown(given)
 	}
 	return nil
