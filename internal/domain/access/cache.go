@@ -193,7 +193,7 @@ func (id *Identity) Caller() Caller {
 
 // load looks a credential up in the database.
 func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
-	generation := k.Version()
+	version := k.Version()
 	found, err := grants(ctx, k.DB, c)
 	if err != nil {
 		return nil, err
@@ -204,13 +204,13 @@ func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	key := found[0].key
 	id := &Identity{
 		KeyID: key.ID, SessionID: found[0].sessionID, UserID: key.UserID, Person: found[0].person, Scope: key.Scope, boundTo: key.OrganizationID,
-		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c, version: generation,
+		expiresAt: key.ExpiresAt, began: key.CreatedAt, credential: c, version: version,
 	}
 	id.usedAt.Store(key.LastUsedAt.UnixMicro())
 	if found[0].org.ID != "" {
 		id.grants, id.activeHour = found, make([]atomic.Int64, len(found))
 	}
-	k.cache.known.Put(c, generation, id)
+	k.cache.known.Put(c, version, id)
 	return id, nil
 }
 
@@ -228,14 +228,14 @@ func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) erro
 		return fn(ctx, tx)
 	})
 	if err == nil || fault.Is(err, fault.Internal) { // an error of our own: the change may have been committed
-		k.cache.generation.Add(1)
+		k.cache.version.Add(1)
 	}
 	return err
 }
 
 // Version changes with each change to keys, memberships, organizations or users that
 // this server has heard of. What is read after asking for it holds until it changes.
-func (k *Keys) Version() int64 { return k.cache.generation.Load() }
+func (k *Keys) Version() int64 { return k.cache.version.Load() }
 
 // holds reports whether what was in memory at a version is what the database says, but for what another server
 // has changed in the last MaxAge.
@@ -267,13 +267,13 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	defer c.asking.Store(false)
 	ctx, cancel := context.WithTimeout(purpose.With(ctx, "keys"), maxAsk)
 	defer cancel()
-	v, err := version(ctx, k.DB)
+	v, err := storedVersion(ctx, k.DB)
 	if err != nil {
 		return err
 	}
-	if c.version != v {
-		c.version = v
-		c.generation.Add(1)
+	if c.stored != v {
+		c.stored = v
+		c.version.Add(1)
 	}
 	c.checkedAt.Store(now.UnixMicro())
 	return nil
@@ -283,16 +283,16 @@ type cached struct {
 	flight    flight.Group[struct{}] // of recheck, shared by all who must wait for it
 	asking    atomic.Bool            // a recheck is under way
 	checkedAt atomic.Int64
-	version   int64 // guarded by flight
+	stored    int64 // access_version as it was last read; guarded by flight
 
-	generation atomic.Int64 // the version of what is in known: nothing read before a change is used after it
-	known      cache.Cache[credential, *Identity]
-	changing   atomic.Int64 // transactions under way that change who may do what
+	version  atomic.Int64 // the version of what is in known: nothing read before a change is used after it
+	known    cache.Cache[credential, *Identity]
+	changing atomic.Int64 // transactions under way that change who may do what
 
-	uses        lastuse.Notes // of keys
-	sessionUses lastuse.Notes
-	memberUses  lastuse.Notes // of users, in organizations
-	keyUses     lastuse.Notes // of keys, in organizations
+	keyUses             lastuse.Notes // of keys
+	sessionUses         lastuse.Notes
+	memberUses          lastuse.Notes // of users, in organizations
+	keyOrganizationUses lastuse.Notes // of keys, in organizations
 }
 
 // noteUse remembers the use of a key, to the hour, and of a session, to 5 minutes.
@@ -307,7 +307,7 @@ func (c *cached) noteUse(id *Identity, now time.Time) {
 	if id.usedHour.Swap(hour) == hour {
 		return
 	}
-	c.uses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
+	c.keyUses.Note(lastuse.Used{ID: id.KeyID}, now.Truncate(time.Hour))
 }
 
 // noteActive remembers, to the hour, that a member has used a grant, and with which key. What operators do as a
@@ -320,7 +320,7 @@ func (c *cached) noteActive(id *Identity, i int, now time.Time) {
 	if id.activeHour[i].Swap(hour) != hour {
 		c.memberUses.Note(lastuse.Used{ID: id.UserID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
 		if id.KeyID != 0 && id.boundTo == "" {
-			c.keyUses.Note(lastuse.Used{ID: id.KeyID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
+			c.keyOrganizationUses.Note(lastuse.Used{ID: id.KeyID, OrganizationID: id.grants[i].org.ID}, now.Truncate(time.Hour))
 		}
 	}
 }

@@ -135,8 +135,8 @@ func (k *Keys) Revoke(ctx context.Context, id int64) error {
 // FlushUse writes down when keys and sessions were used, and members active, last. Requests only note it, so that
 // reading costs no write.
 func (k *Keys) FlushUse(ctx context.Context) error {
-	return errors.Join(k.cache.uses.Flush(ctx, k.DB, markUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed),
-		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive), k.cache.keyUses.Flush(ctx, k.DB, markKeyUsed))
+	return errors.Join(k.cache.keyUses.Flush(ctx, k.DB, markKeyUsed), k.cache.sessionUses.Flush(ctx, k.DB, markSessionUsed),
+		k.cache.memberUses.Flush(ctx, k.DB, markMemberActive), k.cache.keyOrganizationUses.Flush(ctx, k.DB, markKeyUsedIn))
 }
 
 // keepExpired is how long expired keys stay listed, unless their user makes another.

@@ -65,7 +65,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 		d.Now = func() time.Time { return at }
 		made := make(chan error, 1)
 		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if err := markUsed(t.Context(), tx, lastuse.Used{ID: ids[0]}, at); err != nil {
+			if err := markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[0]}, at); err != nil {
 				return err
 			}
 			if _, err := db.One(t.Context(), tx, db.Value[int], `SELECT 1`); err != nil { // it is marked by then
@@ -81,7 +81,7 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 					return err
 				}
 			}
-			return markUsed(t.Context(), tx, lastuse.Used{ID: ids[1]}, at)
+			return markKeyUsed(t.Context(), tx, lastuse.Used{ID: ids[1]}, at)
 		})
 		if failed := <-made; err != nil || failed != nil {
 			t.Errorf("%v, %v", err, failed)

@@ -10,8 +10,8 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// markKeyUsed does nothing for a key that has been revoked since.
-func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
+// markKeyUsedIn does nothing for a key that has been revoked since.
+func markKeyUsedIn(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO key_uses (key_id, organization_id, last_used_at)
 		SELECT k.id, o.id, CAST($3 AS TIMESTAMPTZ) FROM keys k, organizations o WHERE k.id = $1 AND o.id = $2

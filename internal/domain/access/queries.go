@@ -65,7 +65,7 @@ func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
 	return db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
 }
 
-func markUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
+func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, key.ID, at)
 }
@@ -74,7 +74,7 @@ func countChange(ctx context.Context, tx *db.Tx) error {
 	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, db.VersionStep())
 }
 
-func version(ctx context.Context, q db.Querier) (int64, error) {
+func storedVersion(ctx context.Context, q db.Querier) (int64, error) {
 	return db.One(ctx, q, db.Value[int64], `SELECT version FROM access_version WHERE id = 1`)
 }
 

@@ -167,7 +167,7 @@ func TestVerifyNamesTheFirst(t *testing.T) {
 				return db.Exec(ctx, tx, query, args...)
 			})
 		}
-		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, last/2) })
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return clearData(ctx, tx, ours, last/2) })
 		if err != nil {
 			t.Fatal(err)
 		}

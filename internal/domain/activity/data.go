@@ -68,7 +68,7 @@ func dropData(ctx context.Context, d *db.DB, organizationID string, before time.
 			return err
 		}
 		more = true
-		return forget(ctx, tx, organizationID, last)
+		return clearData(ctx, tx, organizationID, last)
 	})
 	return more, err
 }
@@ -80,9 +80,9 @@ const noData = `UPDATE activity SET data = NULL, salt = CASE WHEN name_hash = ''
 // erasedData does so before their time.
 const erasedData = noData + `TRUE WHERE data IS NOT NULL AND `
 
-// forget removes the data of the entries up to a number that have not lost theirs. The organization is
+// clearData removes the data of the entries up to a number that have not lost theirs. The organization is
 // hidden, as in where.
-func forget(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
+func clearData(ctx context.Context, tx *db.Tx, organizationID string, last int64) error {
 	return errors.Join(
 		db.Exec(ctx, tx, noData+`FALSE WHERE (data IS NOT NULL OR data_erased) AND organization_id || '' = $1
 			AND id IN (SELECT activity_id FROM activity_numbers WHERE organization_id = $1 AND number <= $2

@@ -55,7 +55,7 @@ func TestVerifyMissesData(t *testing.T) {
 				t.Errorf("%s: %d entries show erased, not %d, %v", what, n, erased, err)
 			}
 		}
-		do("drop", func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, 2) })
+		do("drop", func(ctx context.Context, tx *db.Tx) error { return clearData(ctx, tx, ours, 2) })
 		wants("dropped", "", 0)
 		for i := 2; i < last; i++ {
 			if dataOf(i) == "" {
@@ -74,7 +74,7 @@ func TestVerifyMissesData(t *testing.T) {
 		do("erase", func(ctx context.Context, tx *db.Tx) error { return EraseEvents(ctx, tx, ours) })
 		numberAll(t, d)
 		wants("erased", "", 9)
-		do("drop what is erased", func(ctx context.Context, tx *db.Tx) error { return forget(ctx, tx, ours, last+3) })
+		do("drop what is erased", func(ctx context.Context, tx *db.Tx) error { return clearData(ctx, tx, ours, last+3) })
 		wants("erased and dropped", "", 0)
 	})
 }

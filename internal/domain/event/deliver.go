@@ -58,7 +58,7 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 		return nil
 	}
 	w.Enabled, w.DisabledReason, w.UpdatedAt = false, reason, now
-	if err := drop(ctx, tx, *w, now); err != nil {
+	if err := failPending(ctx, tx, *w, now); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, access.Caller{}, *w, activity.Disabled, []activity.Change{activity.Changed("reason", nil, reason)})
@@ -180,7 +180,7 @@ func (s Service) Tidy(ctx context.Context) error {
 	before := s.DB.Now().Add(-keptFor)
 	for n := int64(tidyBatch); n == tidyBatch; {
 		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-			n, err = forget(ctx, tx, before, tidyBatch)
+			n, err = deleteOld(ctx, tx, before, tidyBatch)
 			return err
 		})
 		if err != nil {

@@ -161,8 +161,8 @@ func dueDeliveries(ctx context.Context, q db.Querier, w Webhook, now time.Time, 
 		ORDER BY due_at, id LIMIT $3`, w.ID, now, limit, w.OrganizationID, now.Add(maxPause))
 }
 
-// drop ends what was still to be sent to a webhook.
-func drop(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
+// failPending ends what was still to be sent to a webhook.
+func failPending(ctx context.Context, tx *db.Tx, w Webhook, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE webhook_deliveries SET state = 'failed', error = CASE WHEN tried_at IS NULL THEN 'off' ELSE error END, tried_at = COALESCE(tried_at, $2), due_at = NULL
 		WHERE webhook_id = $1 AND organization_id = $3 AND due_at IS NOT NULL`, w.ID, at, w.OrganizationID)
@@ -185,8 +185,8 @@ func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) 
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofWebhook, w.OrganizationID, w.ID)
 }
 
-// forget removes a batch of deliveries that were made before a time.
-func forget(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+// deleteOld removes a batch of deliveries that were made before a time.
+func deleteOld(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
 	return db.Changed(ctx, tx, `
 		DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.SkipLocked+`)`,
 		before, limit)

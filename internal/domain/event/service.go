@@ -181,7 +181,7 @@ func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) (err error
 	if w.position, err = position(ctx, tx, w.OrganizationID); err != nil || w.Enabled {
 		return err
 	}
-	return drop(ctx, tx, *w, s.DB.Now())
+	return failPending(ctx, tx, *w, s.DB.Now())
 }
 
 func difference(a, b Webhook) (changes []activity.Change) {

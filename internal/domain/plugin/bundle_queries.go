@@ -28,7 +28,7 @@ func findContent(ctx context.Context, q db.Querier, sum string) (string, error) 
 	return db.One(ctx, q, db.Value[string], `SELECT content FROM contents WHERE sha256 = $1`, sum)
 }
 
-func noteUse(ctx context.Context, tx *db.Tx, plugin lastuse.Used, at time.Time) error {
+func markUsed(ctx context.Context, tx *db.Tx, plugin lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE plugins SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, plugin.ID, at)
 }

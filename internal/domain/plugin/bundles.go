@@ -132,8 +132,8 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 	return r, nil
 }
 
-// forget makes the next requests ask the database: a plugin has changed.
-func (b *Bundles) forget() { b.generation.Add(1) }
+// invalidate makes the next requests ask the database: a plugin has changed.
+func (b *Bundles) invalidate() { b.generation.Add(1) }
 
 // script returns a bundle, compressed once for all requests.
 func (b *Bundles) script(ctx context.Context, r ref) (*Script, error) {
@@ -164,5 +164,5 @@ func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 
 // FlushUse writes down which plugins' bundles were asked for.
 func (b *Bundles) FlushUse(ctx context.Context) error {
-	return b.uses.pending.Flush(ctx, b.DB, noteUse)
+	return b.uses.pending.Flush(ctx, b.DB, markUsed)
 }

@@ -115,7 +115,7 @@ func TestOtherSecret(t *testing.T) {
 }
 
 // An upgrade that asks stores what it has learned of the newest tag, also when it goes
-// to a version that is held; one that does not ask has learned nothing.
+// to a version that is stored; one that does not ask has learned nothing.
 func TestUpgradeLearns(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)

@@ -30,7 +30,7 @@ func (s Service) SetCredentials(ctx context.Context, c access.Caller, id int64, 
 	var p Plugin
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		c := c
-		if p, c, err = s.ownToChange(ctx, tx, c, id); err != nil {
+		if p, c, err = s.lockOwnMatching(ctx, tx, c, id); err != nil {
 			return err
 		}
 		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)

@@ -14,7 +14,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	if err := MayManage(c); err != nil {
 		return err
 	}
-	defer s.Bundles.forget()
+	defer s.Bundles.invalidate()
 	erase := func(ctx context.Context, tx *db.Tx) error { return s.erase(ctx, tx, c, id) }
 	err := s.DB.InTx(ctx, erase)
 	if errors.Is(err, errRaced) {
@@ -29,7 +29,7 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err != nil {
 		return err
 	}
-	p, c, err := s.ownToChange(ctx, tx, c, id)
+	p, c, err := s.lockOwnMatching(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}

@@ -46,23 +46,23 @@ func (s Service) Disable(ctx context.Context, c access.Caller, id int64, reason 
 	if err != nil {
 		return Plugin{}, err
 	}
-	return s.turn(ctx, c, id, Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}, activity.Disabled)
+	return s.setDisabled(ctx, c, id, Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}, activity.Disabled)
 }
 
 // Enable lets a plugin that was disabled run again.
 func (s Service) Enable(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
-	return s.turn(ctx, c, id, Off{}, activity.Enabled)
+	return s.setDisabled(ctx, c, id, Off{}, activity.Enabled)
 }
 
-// turn makes a plugin disabled or not.
-func (s Service) turn(ctx context.Context, c access.Caller, id int64, to Off, verb activity.Verb) (p Plugin, err error) {
+// setDisabled makes a plugin disabled or not.
+func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to Off, verb activity.Verb) (p Plugin, err error) {
 	if err := MayManage(c); err != nil {
 		return Plugin{}, err
 	}
-	defer s.Bundles.forget()
+	defer s.Bundles.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		c := c
-		if p, c, err = s.ownToChange(ctx, tx, c, id); err != nil {
+		if p, c, err = s.lockOwnMatching(ctx, tx, c, id); err != nil {
 			return err
 		}
 		before, err := findDisabled(ctx, tx, p.OrganizationID, id)
@@ -110,7 +110,7 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 		return Version{}, err
 	}
 	off := Off{Reason: why, By: org.User{ID: c.UserID}, At: s.DB.Now()}
-	return s.turnVersion(ctx, c, id, w.Number, off, activity.Withdrawn, func(ctx context.Context, tx *db.Tx, p *Plugin, v Version) error {
+	return s.setWithdrawn(ctx, c, id, w.Number, off, activity.Withdrawn, func(ctx context.Context, tx *db.Tx, p *Plugin, v Version) error {
 		o, err := originOf(ctx, tx, p.OrganizationID, p.ID)
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w With
 		if err != nil || !sameRun(current, v) {
 			return err
 		}
-		return s.leave(ctx, tx, c, p, &o, current, w.GoTo)
+		return s.moveOffWithdrawn(ctx, tx, c, p, &o, current, w.GoTo)
 	})
 }
 
@@ -128,8 +128,8 @@ func sameRun(other, v Version) bool {
 	return other.Number == v.Number || v.Bundle.SHA256 != "" && other.Bundle.SHA256 == v.Bundle.SHA256
 }
 
-// leave takes a plugin from the version that is about to be withdrawn to another one.
-func (s Service) leave(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, current Version, number int64) error {
+// moveOffWithdrawn takes a plugin from the version that is about to be withdrawn to another one.
+func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, current Version, number int64) error {
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
 	}
@@ -140,7 +140,7 @@ func (s Service) leave(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugi
 	if sameRun(next, current) {
 		return fault.Field(fault.Invalid, "version", "Version %d has the same bundle, and is withdrawn with it: name another one.", number)
 	}
-	to, err := hold(ctx, tx, next)
+	to, err := storedTarget(ctx, tx, next)
 	if err != nil {
 		return err
 	}
@@ -155,20 +155,20 @@ func (s Service) leave(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugi
 
 // Restore lets a version that was withdrawn run again, and those with the same bundle.
 func (s Service) Restore(ctx context.Context, c access.Caller, id, number int64) (Version, error) {
-	return s.turnVersion(ctx, c, id, number, Off{}, activity.Restored,
+	return s.setWithdrawn(ctx, c, id, number, Off{}, activity.Restored,
 		func(context.Context, *db.Tx, *Plugin, Version) error { return nil })
 }
 
-// turnVersion makes a version withdrawn or not, after first has made that possible.
-func (s Service) turnVersion(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb,
+// setWithdrawn makes a version withdrawn or not, after first has made that possible.
+func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number int64, to Off, verb activity.Verb,
 	first func(context.Context, *db.Tx, *Plugin, Version) error,
 ) (v Version, err error) {
 	if err := MayManage(c); err != nil {
 		return Version{}, err
 	}
-	defer s.Bundles.forget()
+	defer s.Bundles.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, c, err := s.ownedToChange(ctx, tx, c, id)
+		p, c, err := s.lockOwn(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}

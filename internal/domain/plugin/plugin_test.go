@@ -316,7 +316,7 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 		deleted := make(chan error, 1)
 		var once sync.Once
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := r.own(r.Context(), tx, r.caller, p.ID, tx.ForUpdate); err != nil {
+			if _, err := r.findOwnMatching(r.Context(), tx, r.caller, p.ID, tx.ForUpdate); err != nil {
 				return err
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })

@@ -37,7 +37,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	if err := d.checkAlone(); err != nil {
 		return Plugin{}, err
 	}
-	p, o, err := s.ownWithOrigin(ctx, c, id)
+	p, o, err := s.findOwnWithOrigin(ctx, c, id)
 	if err != nil {
 		return Plugin{}, err
 	}

@@ -10,12 +10,12 @@ import (
 
 // Review is what an upgrade would take a plugin to.
 type Review struct {
-	Version // with the number 0 if it is not held
+	Version // with the number 0 if it is not stored
 	Files   []FileDiff
 }
 
 // Review finds out what Upgrade would do, without doing it: from an upstream it fetches and compiles
-// what is not held.
+// what is not stored.
 func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) (Review, error) {
 	if err := MayManage(c); err != nil {
 		return Review{}, err
@@ -24,7 +24,7 @@ func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) 
 	if err := m.check(); err != nil {
 		return Review{}, err
 	}
-	p, o, err := s.ownWithOrigin(ctx, c, id)
+	p, o, err := s.findOwnWithOrigin(ctx, c, id)
 	if err != nil {
 		return Review{}, err
 	}
@@ -44,7 +44,7 @@ func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) 
 }
 
 func (s Service) review(ctx context.Context, o origin, to target) (Review, error) {
-	r := Review{Version: to.held}
+	r := Review{Version: to.stored}
 	before, after := map[string]string{}, map[string]string{}
 	if f := to.fetched; f != nil {
 		described := Plugin{}
@@ -69,7 +69,7 @@ func (s Service) review(ctx context.Context, o origin, to target) (Review, error
 		if before, err = texts(ctx, q, from); err != nil || to.fetched != nil {
 			return err
 		}
-		after, err = texts(ctx, q, to.held)
+		after, err = texts(ctx, q, to.stored)
 		return err
 	})
 	if err != nil {

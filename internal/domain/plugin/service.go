@@ -67,18 +67,18 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 	return p, err
 }
 
-// ownToChange returns a plugin as own does, locked, and the caller as they are by now.
-func (s Service) ownToChange(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
-	p, c, err := s.ownedToChange(ctx, tx, c, id)
+// lockOwnMatching is findOwnMatching, which locks the plugin and returns the caller as they are by now.
+func (s Service) lockOwnMatching(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
+	p, c, err := s.lockOwn(ctx, tx, c, id)
 	if err == nil {
 		err = precondition.Check(ctx, p)
 	}
 	return p, c, err
 }
 
-// ownedToChange is ownToChange for what has preconditions of its own.
-func (s Service) ownedToChange(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
-	p, err := s.owned(ctx, tx, c, id, tx.ForUpdate)
+// lockOwn is lockOwnMatching for what has preconditions of its own.
+func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
+	p, err := s.findOwn(ctx, tx, c, id, tx.ForUpdate)
 	if err == nil {
 		c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage)
 	}
@@ -247,7 +247,7 @@ func (s Service) changeIn(ctx context.Context, tx *db.Tx, c access.Caller, id in
 			return err
 		}
 	}
-	before, c, err := s.ownToChange(ctx, tx, c, id)
+	before, c, err := s.lockOwnMatching(ctx, tx, c, id)
 	if err != nil {
 		return err
 	}
@@ -327,18 +327,18 @@ func (s Service) follow(ctx context.Context, tx *db.Tx, c access.Caller, id int6
 	return s.Follow(ctx, tx, c, id)
 }
 
-// own returns a plugin that the caller is going to change.
-func (s Service) own(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
-	p, err := s.owned(ctx, q, c, id, lock)
+// findOwnMatching is findOwn, and checks the preconditions of the request.
+func (s Service) findOwnMatching(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+	p, err := s.findOwn(ctx, q, c, id, lock)
 	if err != nil {
 		return Plugin{}, err
 	}
 	return p, precondition.Check(ctx, p)
 }
 
-// owned returns a plugin of the caller's organization: a global one of another can be seen, but not changed. The
+// findOwn returns a plugin of the caller's organization: a global one of another can be seen, but not changed. The
 // organization's name is read with it, since events keep that: on PostgreSQL, as it was before a wait for the lock.
-func (s Service) owned(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
+func (s Service) findOwn(ctx context.Context, q db.Querier, c access.Caller, id int64, lock string) (Plugin, error) {
 	p, err := find(ctx, q, access.Organization{ID: c.Organization.ID}, id, lock)
 	if err != nil {
 		return Plugin{}, access.OrNotFound(err)
@@ -351,12 +351,12 @@ func (s Service) owned(ctx context.Context, q db.Querier, c access.Caller, id in
 
 // Own returns one plugin of the caller's organization, which may be changed.
 func (s Service) Own(ctx context.Context, c access.Caller, id int64) (Plugin, error) {
-	return s.own(ctx, s.DB, c, id, "")
+	return s.findOwnMatching(ctx, s.DB, c, id, "")
 }
 
-// ownWithOrigin is own, and where the plugin comes from.
-func (s Service) ownWithOrigin(ctx context.Context, c access.Caller, id int64) (Plugin, origin, error) {
-	p, err := s.own(ctx, s.DB, c, id, "")
+// findOwnWithOrigin is findOwnMatching, and where the plugin comes from.
+func (s Service) findOwnWithOrigin(ctx context.Context, c access.Caller, id int64) (Plugin, origin, error) {
+	p, err := s.findOwnMatching(ctx, s.DB, c, id, "")
 	if err != nil {
 		return Plugin{}, origin{}, err
 	}

@@ -105,7 +105,7 @@ func (s Service) UpdateSource(ctx context.Context, c access.Caller, id int64, d 
 // editSource compiles outside the transaction, which finds out whether the files
 // are still those that were edited.
 func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Draft, edits []Edit) (saved Sources, err error) {
-	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.own(ctx, q, c, id, "") })
+	before, err := s.sourceOf(ctx, func(q db.Querier) (Plugin, error) { return s.findOwnMatching(ctx, q, c, id, "") })
 	if err != nil {
 		return Sources{}, err
 	}
@@ -124,7 +124,7 @@ func (s Service) editSource(ctx context.Context, c access.Caller, id int64, d Dr
 		}
 		made = &b
 	}
-	defer s.Bundles.forget()
+	defer s.Bundles.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		saved, err = s.saveSource(ctx, tx, c, before, d, made)
 		return err
@@ -191,7 +191,7 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 			return Plugin{}, origin{}, c, err
 		}
 	}
-	before, err := s.own(ctx, tx, c, read.ID, tx.ForUpdate)
+	before, err := s.findOwnMatching(ctx, tx, c, read.ID, tx.ForUpdate)
 	if err != nil {
 		return Plugin{}, origin{}, c, err
 	}

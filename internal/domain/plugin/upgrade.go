@@ -18,7 +18,7 @@ import (
 type Move struct {
 	Draft
 
-	Version       patch.Field[string] // number of a held version; wins over the tag
+	Version       patch.Field[string] // number of a stored version; wins over the tag
 	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
 
 	stays bool   // at its version
@@ -41,9 +41,9 @@ func (m *Move) check() error {
 // fetched, to be stored.
 type target struct {
 	stays    bool               // it is the current version, whichever that is
-	held     Version            // zero: it was fetched
-	fetched  *fetched           // nil: it is held
-	manifest *upstream.Manifest // nil: a held one has none
+	stored   Version            // zero: it was fetched
+	fetched  *fetched           // nil: it is stored
+	manifest *upstream.Manifest // nil: a stored one has none
 }
 
 // latestTag is the tag that an upstream said was its newest, and when; zero: it did not.
@@ -60,7 +60,7 @@ func latestOf(repo *upstream.Repo) latestTag {
 	return latestTag{newest.Tag, repo.Learned}
 }
 
-// Upgrade moves a plugin to another version, possibly an older one. A held one is
+// Upgrade moves a plugin to another version, possibly an older one. A stored one is
 // used as it is. Of a plugin without an upstream it sets the fields, such as the tag.
 func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move) (Plugin, error) {
 	if err := MayManage(c); err != nil {
@@ -70,7 +70,7 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 	if err := m.check(); err != nil {
 		return Plugin{}, err
 	}
-	p, o, err := s.ownWithOrigin(ctx, c, id)
+	p, o, err := s.findOwnWithOrigin(ctx, c, id)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -96,7 +96,7 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 			latest = asked
 		}
 	}
-	defer s.Bundles.forget()
+	defer s.Bundles.invalidate()
 	var moved Plugin
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		moved, err = s.move(ctx, tx, c, p, m, to, latest)
@@ -109,32 +109,32 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 }
 
 // findTarget finds the version to go to, without changing anything. A number is that of
-// a held version. A held tag that is not the plugin's own is used unasked; otherwise the
-// upstream is asked, and if that fails, a held tag is used as it is, unless the fault is
-// ContentChanged. With AcceptChanged no tag counts as held.
+// a stored version. A stored tag that is not the plugin's own is used unasked; otherwise the
+// upstream is asked, and if that fails, a stored tag is used as it is, unless the fault is
+// ContentChanged. With AcceptChanged no tag counts as stored.
 func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
 	if m.Version.Value != "" {
-		to, err = s.heldNumber(ctx, p, patch.ID(m.Version.Value))
+		to, err = s.storedNumber(ctx, p, patch.ID(m.Version.Value))
 		return to, latestTag{}, err
 	}
 	tag := m.Tag.Value
-	held, err := installed(ctx, s.DB, p.ID, tag)
+	stored, err := installed(ctx, s.DB, p.ID, tag)
 	if err != nil {
 		return target{}, latestTag{}, err
 	}
-	known := held.Number != 0 && !m.AcceptChanged.Value
+	known := stored.Number != 0 && !m.AcceptChanged.Value
 	if known && tag != p.Tag {
-		to, err = hold(ctx, s.DB, held)
+		to, err = storedTarget(ctx, s.DB, stored)
 		return to, latestTag{}, err
 	}
 	to, latest, err = s.ask(ctx, p, o, m)
 	if known && err != nil && !fault.Is(err, fault.ContentChanged) {
-		to, err = hold(ctx, s.DB, held) // what it is now cannot be known, what it was can
+		to, err = storedTarget(ctx, s.DB, stored) // what it is now cannot be known, what it was can
 	}
 	return to, latest, err
 }
 
-func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target, error) {
+func (s Service) storedNumber(ctx context.Context, p Plugin, number int64) (target, error) {
 	v, err := findVersion(ctx, s.DB, p.ID, number)
 	if errors.Is(err, db.ErrNoRow) {
 		return target{}, errNoVersion
@@ -142,7 +142,7 @@ func (s Service) heldNumber(ctx context.Context, p Plugin, number int64) (target
 	if err != nil {
 		return target{}, err
 	}
-	return hold(ctx, s.DB, v)
+	return storedTarget(ctx, s.DB, v)
 }
 
 var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
@@ -159,9 +159,9 @@ func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (V
 	return v, err
 }
 
-// hold returns a held version as a target; a saved one may lack a manifest.
-func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
-	to := target{held: v}
+// storedTarget returns a stored version as a target; a saved one may lack a manifest.
+func storedTarget(ctx context.Context, q db.Querier, v Version) (target, error) {
+	to := target{stored: v}
 	text, err := findText(ctx, q, v.id, manifestName)
 	if errors.Is(err, db.ErrNoRow) {
 		return to, nil
@@ -175,7 +175,7 @@ func hold(ctx context.Context, q db.Querier, v Version) (target, error) {
 }
 
 // ask asks the upstream what the tag, or the newest, is now, and fetches it unless it
-// is held. It returns what it heard even with an error.
+// is stored. It returns what it heard even with an error.
 func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target, latest latestTag, err error) {
 	remote, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
 	if err != nil {
@@ -195,12 +195,12 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 	if err != nil {
 		return target{}, latest, err
 	}
-	held, err := recognize(ctx, s.DB, p.ID, v.Tag, v.Commit, m.AcceptChanged.Value)
+	stored, err := recognize(ctx, s.DB, p.ID, v.Tag, v.Commit, m.AcceptChanged.Value)
 	if err != nil {
 		return target{}, latest, err
 	}
-	if held.Number != 0 {
-		to, err = hold(ctx, s.DB, held)
+	if stored.Number != 0 {
+		to, err = storedTarget(ctx, s.DB, stored)
 		return to, latest, err
 	}
 	f, err := s.fetch(ctx, p.OrganizationID, repo, v)
@@ -210,31 +210,31 @@ func (s Service) ask(ctx context.Context, p Plugin, o origin, m Move) (to target
 // recognize returns the version that was installed from a commit, zero if the tag
 // has yet to be installed from it.
 func recognize(ctx context.Context, q db.Querier, pluginID int64, tag, commit string, acceptChanged bool) (Version, error) {
-	held, err := installed(ctx, q, pluginID, tag)
+	stored, err := installed(ctx, q, pluginID, tag)
 	switch {
 	case err != nil:
 		return Version{}, err
-	case held.Commit == commit:
-		return held, nil
-	case held.Number != 0 && !acceptChanged:
+	case stored.Commit == commit:
+		return stored, nil
+	case stored.Number != 0 && !acceptChanged:
 		return Version{}, fault.Field(fault.ContentChanged, "tag",
 			"The tag %s was moved upstream since it was installed: from commit %.12s to %.12s. To install what it is now, send \"accept_changed\": true.",
-			tag, held.Commit, commit)
+			tag, stored.Commit, commit)
 	}
 	return Version{}, nil
 }
 
-// reuse returns the held version in place of a fetched one if another upgrade has stored
+// reuse returns the stored version in place of a fetched one if another upgrade has stored
 // the same commit meanwhile.
 func (to target) reuse(ctx context.Context, tx *db.Tx, pluginID int64, acceptChanged bool) (target, error) {
 	if to.fetched == nil {
 		return to, nil
 	}
-	held, err := recognize(ctx, tx, pluginID, to.fetched.tag, to.fetched.commit, acceptChanged)
-	if err != nil || held.Number == 0 {
+	stored, err := recognize(ctx, tx, pluginID, to.fetched.tag, to.fetched.commit, acceptChanged)
+	if err != nil || stored.Number == 0 {
 		return to, err
 	}
-	return hold(ctx, tx, held)
+	return storedTarget(ctx, tx, stored)
 }
 
 var errMoved = fault.Later(fault.Busy, time.Second, "The app comes from another url by now; try again.")
@@ -246,7 +246,7 @@ func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, ask
 			return Plugin{}, err
 		}
 	}
-	p, err := s.own(ctx, tx, c, asked.ID, tx.ForUpdate)
+	p, err := s.findOwnMatching(ctx, tx, c, asked.ID, tx.ForUpdate)
 	if err == nil && m.place == nil && p.URL != asked.URL {
 		return Plugin{}, errMoved
 	}
@@ -310,7 +310,7 @@ func changedSource(from, to Version) activity.Change {
 	return activity.Changed("source", from.SHA256, to.SHA256)
 }
 
-// makeCurrent makes the target the current version of p, and sets what it says of p: a held one
+// makeCurrent makes the target the current version of p, and sets what it says of p: a stored one
 // its config_schema too, unless p was given another and its manifest says none.
 func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, given bool) (v Version, err error) {
 	if to.stays {
@@ -330,7 +330,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 		p.Tag = v.Tag
 		return v, err
 	}
-	if v, err = goTo(ctx, tx, o, to.held.Number); err != nil {
+	if v, err = goTo(ctx, tx, o, to.stored.Number); err != nil {
 		return Version{}, err
 	}
 	p.Tag = v.Tag
@@ -340,7 +340,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 	return s.keepSchema(ctx, tx, c, o, v, *p, "")
 }
 
-// goTo makes a held version the current one.
+// goTo makes a stored version the current one.
 func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
 	v, err := findVersion(ctx, tx, o.PluginID, number)
 	if errors.Is(err, db.ErrNoRow) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Of the fields of an upgrade, those that the version's plugin.json does not say
-// are set, whether the version is fetched or was held. A version keeps its config_schema.
+// are set, whether the version is fetched or was stored. A version keeps its config_schema.
 func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -44,7 +44,7 @@ func TestUpgradeSetsWhatTheManifestDoesNot(t *testing.T) {
 	})
 }
 
-// A review says what an upgrade would do, of what is held and of what is not, and changes nothing.
+// A review says what an upgrade would do, of what is stored and of what is not, and changes nothing.
 func TestReview(t *testing.T) {
 	each(t, func(r rig) {
 		repo := upstreamtest.NewHost(r).Repo(r, "app")
@@ -121,7 +121,7 @@ func TestReviewOfWithdrawn(t *testing.T) {
 	})
 }
 
-// A tag is held by the app that was installed with it, not by others that have the same.
+// A tag is stored by the app that was installed with it, not by others that have the same.
 func TestUpgradeToTagOfTwoApps(t *testing.T) {
 	each(t, func(r rig) {
 		host := upstreamtest.NewHost(r)
@@ -204,7 +204,7 @@ func TestUpgradeToBroken(t *testing.T) {
 	})
 }
 
-// Of simultaneous upgrades to what is not held yet, the first makes the version and the
+// Of simultaneous upgrades to what is not stored yet, the first makes the version and the
 // others find it.
 func TestUpgradeTogether(t *testing.T) {
 	each(t, func(r rig) {

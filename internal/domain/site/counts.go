@@ -196,7 +196,7 @@ func (c *Counts) take(ctx context.Context, s *served, body []byte) {
 	for _, e := range r.Errors {
 		if key := (versionKey{e.ID, e.Version}); ran[key] {
 			c.noteError(errorKey{
-				s.ID, s.OrganizationID, key, clean(e.Name, 100), clean(e.Message, 300), place(e.Line), place(e.Column),
+				s.ID, s.OrganizationID, key, clean(e.Name, 100), clean(e.Message, 300), lineOrColumn(e.Line), lineOrColumn(e.Column),
 			}, noted{views, now, now})
 		}
 	}
@@ -230,8 +230,8 @@ func (c *Counts) noteError(key errorKey, more noted) {
 	}
 }
 
-// place is a line or column that there can be; 0: there is none.
-func place(n float64) int64 {
+// lineOrColumn is a line or column that there can be; 0: there is none.
+func lineOrColumn(n float64) int64 {
 	if n >= 1 && n <= math.MaxInt32 {
 		return int64(n)
 	}

@@ -89,7 +89,7 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 	if revision < 1 {
 		return Site{}, fault.Field(fault.Required, "revision", "Must be given: the number of a revision, as the history lists it.")
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision)
 		if err != nil {

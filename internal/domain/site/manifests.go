@@ -80,8 +80,8 @@ type served struct {
 	checkedAt time.Time
 }
 
-// forget makes the next requests ask the database: a site has changed.
-func (m *Manifests) forget() { m.generation.Add(1) }
+// invalidate makes the next requests ask the database: a site has changed.
+func (m *Manifests) invalidate() { m.generation.Add(1) }
 
 // isToken reports whether a text can be the token of a site.
 func isToken(text string) bool { return len(text) == 26 && plugin.IsToken(text) }

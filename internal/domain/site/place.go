@@ -107,7 +107,7 @@ func (s Service) Place(ctx context.Context, c access.Caller, id int64, d Placeme
 	if err := faults.Err(); err != nil {
 		return Placement{}, err
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		placed, err = s.place(ctx, tx, c, id, d)
 		return err
@@ -231,7 +231,7 @@ func (s Service) Change(ctx context.Context, c access.Caller, id, appID int64, d
 	if err := d.check(); err != nil {
 		return Placement{}, err
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		p, err = s.change(ctx, tx, c, id, appID, d)
 		return err
@@ -288,7 +288,7 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 	if err := plugin.MayManage(c); err != nil {
 		return err
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		site, p, err := s.own(ctx, tx, c, id, appID)
 		if err != nil {

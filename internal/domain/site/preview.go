@@ -164,7 +164,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	}
 	number := d.Version.Or(a.Current)
 	p := Placement{AppID: appID, Version: number, Enabled: true, Config: "{}"}
-	if err := w.mayPreview(ctx, site, a, number); err != nil {
+	if err := w.canRun(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
 	if err := w.shows(ctx, site, a, number); err != nil {
@@ -203,8 +203,8 @@ func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number 
 	return nil
 }
 
-// mayPreview refuses what must not run, now or when a page asks for it.
-func (w *world) mayPreview(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
+// canRun refuses what must not run, now or when a page asks for it.
+func (w *world) canRun(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (s Service) previewed(ctx context.Context, siteToken, token string) (apps s
 		if err != nil {
 			return err
 		}
-		if err := w.mayPreview(ctx, site, a, p.version); fault.IsOurs(err) {
+		if err := w.canRun(ctx, site, a, p.version); fault.IsOurs(err) {
 			return err
 		} else if err != nil {
 			return access.ErrNotFound

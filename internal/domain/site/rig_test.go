@@ -154,7 +154,7 @@ func (r rig) change(c access.Caller, s Site, p plugin.Plugin, d PlacementDraft) 
 // manifest is the revision of a site's manifest, and its apps as NAME@VERSION{CONFIG}.
 func (r rig) manifest(s Site) (revision int64, apps string) {
 	r.Helper()
-	r.Manifests.forget() // what another part of this server changed counts within a second
+	r.Manifests.invalidate() // what another part of this server changed counts within a second
 	content, err := r.Manifest(r.Context(), s.Token)
 	if err != nil {
 		r.Fatal(err)

@@ -135,7 +135,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 	if err := d.check(); err != nil {
 		return Site{}, err
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if site, err = s.ownSite(ctx, tx, c, id); err != nil {
 			return err
@@ -191,7 +191,7 @@ func (s Service) Delete(ctx context.Context, c access.Caller, id int64) error {
 	if err := plugin.MayManage(c); err != nil {
 		return err
 	}
-	defer s.Manifests.forget()
+	defer s.Manifests.invalidate()
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		site, err := s.ownSite(ctx, tx, c, id)
 		if err != nil {

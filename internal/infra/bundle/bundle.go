@@ -90,7 +90,7 @@ func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[s
 		}
 		answer.note(status)
 		if req.Bundle && len(answer.Errors) == 0 {
-			result.Bundle = seal(answer)
+			result.Bundle = newBundle(answer)
 		}
 	}
 	if f, ok := status["plugin.json"]; ok {
@@ -206,8 +206,8 @@ func compile(ctx context.Context, pool *sandbox.Pool, tenant string, req request
 // failed is a file that did not compile, without a place in it.
 func failed(name, text string) File { return File{Name: name, Status: Failed, Error: text} }
 
-// seal returns the bundle of what a child made, with the sums that name and pin it.
-func seal(made answer) *Bundle {
+// newBundle returns the bundle of what a child made, with the sums that name and pin it.
+func newBundle(made answer) *Bundle {
 	name, pin := sha256.Sum256(made.JS), sha512.Sum384(made.JS)
 	return &Bundle{
 		JS:        made.JS,

@@ -36,8 +36,8 @@ type envelope struct {
 	body     []byte
 }
 
-// seal checks the addresses of m and writes it in the form SMTP carries.
-func (m Message) seal() (envelope, error) {
+// encode checks the addresses of m and writes it in the form SMTP carries.
+func (m Message) encode() (envelope, error) {
 	from, err := ParseSender(m.From)
 	if err != nil {
 		return envelope{}, fmt.Errorf("sender: %w", err)

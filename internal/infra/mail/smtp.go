@@ -73,7 +73,7 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 }
 
 func (s SMTP) send(ctx context.Context, m Message) *Error {
-	mail, err := m.seal()
+	mail, err := m.encode()
 	if err != nil {
 		return &Error{Permanent: true, Text: err.Error()}
 	}

@@ -76,7 +76,7 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 		return s, nil
 	}
 	if len(c.stmts) >= maxStmts {
-		c.forget()
+		c.evict()
 	}
 	s, err := c.prepare(query, lib.SQLITE_PREPARE_PERSISTENT)
 	if err == nil {
@@ -89,8 +89,8 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 // that filters and changed fields give some of them.
 const maxStmts = 1000
 
-// forget ends a statement, any one that has no rows to come.
-func (c *Conn) forget() {
+// evict ends a statement, any one that has no rows to come.
+func (c *Conn) evict() {
 	for query, s := range c.stmts {
 		if lib.Xsqlite3_stmt_busy(c.tls, s.stmt) == 0 {
 			s.finalize()
