@@ -87,10 +87,12 @@ func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() o
 	if r, err = dryRun(w, r, route, query); err != nil {
 		return nil, err
 	}
-	trimmed := *r.URL
-	trimmed.RawQuery = o.known(r.URL.RawQuery)
-	r = r.WithContext(r.Context()) // a copy: a handler should not change the request that came
-	r.URL = &trimmed
+	if known := o.known(r.URL.RawQuery); known != r.URL.RawQuery {
+		trimmed := *r.URL
+		trimmed.RawQuery = known
+		r = r.WithContext(r.Context()) // a copy: a handler should not change the request that came
+		r.URL = &trimmed
+	}
 	return r, nil
 }
 
