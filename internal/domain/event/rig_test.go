@@ -76,7 +76,7 @@ func each(t *testing.T, test func(r rig)) {
 func (r rig) server(d *db.DB, allow []netip.Prefix) Service {
 	shown := func(b []byte, w Webhook) []byte { return append(b, `{"id":`+strconv.FormatInt(w.ID, 10)+`}`...) }
 	return Service{
-		DB: d, Client: egress.NewForWebhooks(allow), Box: seal.Box{Secret: "a secret for tests, not for you"}, Shown: shown, timeout: 200 * time.Millisecond,
+		DB: d, Client: egress.NewForWebhooks(allow), Box: seal.Box{Secret: "a secret for tests, not for you"}, Shown: shown,
 	}
 }
 
