@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -245,7 +246,7 @@ func (req request) namesNothing(importer, spec string) bool {
 	return specs.(func() map[string]bool)()[spec]
 }
 
-var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (?:"(.*)"|'(.*)');$`)
+var namelessImport = regexp.MustCompile(`(?m)^(?:import|export \* from) (".*"|'.*');$`)
 
 // namelessImports are what a module imports without a name, or exports all names of. The compiler does not tell, but
 // writes each import in one form, without comments.
@@ -253,9 +254,18 @@ func (req request) namelessImports(importer string) map[string]bool {
 	made := api.Transform(req.Files[importer], api.TransformOptions{Loader: loader(importer), TsconfigRaw: "{}", Charset: api.CharsetUTF8})
 	specs := map[string]bool{}
 	for _, found := range namelessImport.FindAllSubmatch(made.Code, -1) {
-		specs[string(found[1])+string(found[2])] = true
+		specs[unquoted(string(found[1]))] = true
 	}
 	return specs
+}
+
+// unquoted is what a string says that the compiler wrote; its escapes are those of Go, but for the other quotes.
+func unquoted(literal string) string {
+	if literal[0] == '\'' {
+		literal = `"` + strings.NewReplacer(`\'`, `'`, `"`, `\"`).Replace(literal[1:len(literal)-1]) + `"`
+	}
+	text, _ := strconv.Unquote(literal)
+	return text
 }
 
 // loader says what a file is by its name; what is neither code nor a picture or font is

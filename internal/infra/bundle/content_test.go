@@ -175,10 +175,11 @@ func TestStylesheets(t *testing.T) {
 func TestNamelessImports(t *testing.T) {
 	t.Parallel()
 	got := mustCompile(t, sources{
-		"site.ts":   "import './größe.css'\nimport './☎\ufe0f.css'\nexport * from './a\"b.css'\nimport './größe.svg'\nexport const x = 1",
-		"größe.css": "i { color: green }", "☎\ufe0f.css": "b { color: blue }", `a"b.css`: "p { color: red }", "größe.svg": "<svg/>",
+		"site.ts":   "import './größe.css'\nimport './☎\ufe0f.css'\nexport * from './a\"b.css'\nimport './c\\'\"d.css'\nimport './e\\u2028f.css'\nimport './größe.svg'\nexport const x = 1",
+		"größe.css": "i { color: green }", "☎\ufe0f.css": "b { color: blue }", `a"b.css`: "p { color: red }",
+		`c'"d.css`: "a { color: red }", "e\u2028f.css": "q { color: red }", "größe.svg": "<svg/>",
 	})
-	if js := string(got.Bundle.JS); strings.Count(js, `createElement("style")`) != 3 {
+	if js := string(got.Bundle.JS); strings.Count(js, `createElement("style")`) != 5 {
 		t.Errorf("not each stylesheet is in %s", js)
 	}
 	for _, f := range got.Files {
