@@ -409,6 +409,11 @@ func TestAddressIsRefusedAtDelivery(t *testing.T) {
 		if _, err := r.server(r.DB, nil).Update(r.Context(), r.caller, w.ID, whole); !fault.Is(err, fault.Invalid) {
 			r.Errorf("another url: %v", err)
 		}
+		whole.Events = patch.Of([]string{"nope"})
+		_, err := r.server(r.DB, nil).Update(r.Context(), r.caller, w.ID, whole)
+		if all := fault.Of(err); len(all) != 2 {
+			r.Errorf("of two faults: %v", all)
+		}
 	})
 }
 

@@ -137,18 +137,16 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 // Update changes the fields that the draft names. One that is switched on again is for the events
 // that come from now on. A url that it has already is not refused: a whole webhook can be sent back as it was read.
 func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft) (Webhook, error) {
-	if err := d.check(func(*url.URL) error { return nil }); err != nil {
-		return Webhook{}, err
-	}
 	return s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
-		before := *w
-		if err := d.apply(w); err != nil {
+		before, refused := *w, s.Client.Refused
+		if d.URL.Value == w.URL {
+			refused = func(*url.URL) error { return nil }
+		}
+		if err := d.check(refused); err != nil {
 			return err
 		}
-		if w.URL != before.URL {
-			if err := checkURL(d.URL, s.Client.Refused); err != nil {
-				return err
-			}
+		if err := d.apply(w); err != nil {
+			return err
 		}
 		changes := difference(before, *w)
 		if len(changes) == 0 {
