@@ -67,7 +67,7 @@ type Result struct {
 // much to compile, is not an error of Compile but the Status of its file, whatever
 // the other files are. The error is a fault of kind Busy if too much work waits.
 func Compile(ctx context.Context, pool *sandbox.Pool, tenant string, files map[string]string) (Result, error) {
-	result := Result{Site: siteOf(files, files["plugin.json"])}
+	result := Result{Site: SiteOf(files, files["plugin.json"])}
 	status := make(map[string]File, len(files))
 	for name := range files {
 		status[name] = File{Name: name, Status: Raw}
@@ -126,9 +126,9 @@ func Entries(manifest string) []string {
 	return all
 }
 
-// siteOf is the name of the entry among files that becomes the bundle, empty if there is
+// SiteOf is the name of the entry among files that becomes the bundle, empty if there is
 // none: one of the top folder, else the main of plugin.json if it is named like one.
-func siteOf(files map[string]string, manifest string) string {
+func SiteOf(files map[string]string, manifest string) string {
 	for _, name := range append(slices.Clone(sites), Main(manifest)) {
 		if _, ok := files[name]; ok && slices.Contains(sites, path.Base(name)) {
 			return name

@@ -27,7 +27,7 @@ func TestSite(t *testing.T) {
 		"no text":            {sources{"dist/site.js": "", "plugin.json": `{"main": ["dist/site.js"]}`}, ""},
 		"no JSON":            {sources{"dist/site.js": "", "plugin.json": `{"main": "dist/site.js"`}, ""},
 	} {
-		if got := siteOf(test.files, test.files["plugin.json"]); got != test.want {
+		if got := SiteOf(test.files, test.files["plugin.json"]); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

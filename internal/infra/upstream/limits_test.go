@@ -175,6 +175,11 @@ func TestInstallUntakableFolderOfMain(t *testing.T) {
 	if _, err := install(t, repo.URL, ""); err != nil {
 		t.Errorf("a link that leads to no main: %v", err)
 	}
+	site := upstreamtest.Entry{Mode: "100644", Name: "site.ts", Object: repo.Blob(t, "export const x = 1")}
+	repo.CommitTree(t, repo.Tree(t, manifest, site, upstreamtest.Entry{Mode: "120000", Name: "web", Object: repo.Blob(t, "build")}))
+	if _, err := install(t, repo.URL, ""); err != nil {
+		t.Errorf("a link that leads to a main beside site.ts: %v", err)
+	}
 }
 
 func TestInstallDeepFolders(t *testing.T) {

@@ -56,6 +56,7 @@ type collector struct {
 	store   *boundedStore
 	folders []string // src, dist and that of plugin.json's main
 	needed  []string // the files whose absence says something: without its site.ts, an app would lose the bundle that it has
+	site    string   // what the bundle is made of, if plugin.json names a main
 	files   map[string]string
 	bytes   int
 	entries int
@@ -100,7 +101,7 @@ func (c *collector) entry(entry object.TreeEntry, name string) error {
 			return fmt.Errorf("folder %q: %w", name, err)
 		}
 		return c.folder(tree, name+"/")
-	case !file && slices.ContainsFunc(c.needed, below):
+	case !file && below(c.site):
 		return refusal(fmt.Sprintf("%q must be a folder, not a symbolic link or a submodule: the main of plugin.json is in it.", name))
 	}
 	return nil
@@ -125,6 +126,11 @@ func (c *collector) learn(top *object.Tree) {
 	}
 	if main := bundle.Main(text); main != "" {
 		c.needed = append(c.needed, bundle.Entries(text)...)
+		files := map[string]string{main: ""}
+		for _, e := range top.Entries {
+			files[e.Name] = ""
+		}
+		c.site = bundle.SiteOf(files, text)
 		if folder := path.Dir(main); folder != "." {
 			c.folders = append(c.folders, folder)
 		}
