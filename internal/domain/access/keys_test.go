@@ -89,10 +89,10 @@ func TestCreateOwnWhileUseIsNoted(t *testing.T) {
 	})
 }
 
-// waitForAnother returns once another transaction waits for this one, or is done.
-func waitForAnother(t *testing.T, d *db.DB, url string, done chan error) (err error) {
+// waitForOthers returns once so many other transactions wait for this one, or one is done.
+func waitForOthers(t *testing.T, d *db.DB, url string, others int, done chan error) (err error) {
 	t.Helper()
-	for waiting := 0; waiting == 0 && len(done) == 0 && err == nil; {
+	for waiting := 0; waiting < others && len(done) == 0 && err == nil; {
 		if waiting, _ = d.Waits(); strings.HasPrefix(url, "postgres:") {
 			waiting, err = db.One(t.Context(), d, db.Value[int], `
 				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
@@ -120,7 +120,7 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 				return err
 			}
 			create()
-			if err := waitForAnother(t, k.DB, url, made); err != nil {
+			if err := waitForOthers(t, k.DB, url, 1, made); err != nil {
 				return err
 			}
 			return db.Exec(ctx, tx, `DELETE FROM memberships WHERE user_id = $1`, userID)

@@ -114,6 +114,9 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 		if err := countChange(ctx, tx); err != nil {
 			return "", err
 		}
+		if old, err = superfluous(ctx, tx, d.UserID, maxSessions-1); err != nil { // others may have begun or ended meanwhile
+			return "", err
+		}
 	}
 	token = newSession()
 	id, err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now())

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -181,7 +183,7 @@ func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 				return err
 			}
 			begin()
-			return waitForAnother(t, k.DB, url, begun)
+			return waitForOthers(t, k.DB, url, 1, begun)
 		})
 		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
 			t.Errorf("%v, %v", err, refused)
@@ -211,7 +213,7 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 				return err
 			}
 			begin()
-			if err := waitForAnother(t, k.DB, url, begun); err != nil {
+			if err := waitForOthers(t, k.DB, url, 1, begun); err != nil {
 				return err
 			}
 			return k.revoke(ctx, tx, Caller{}, key)
@@ -221,6 +223,41 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 		}
 		if n, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1}); err != nil || n.Count != maxSessions {
 			t.Errorf("%d sessions, %v", n.Count, err)
+		}
+	})
+}
+
+// Each of those that begin at once past the most takes the place of another.
+func TestSessionsGiveWayOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		k := NewKeys(dbtest.Open(t, url))
+		userID, _ := withKeys(t, k)
+		join(t, k, userID)
+		for range maxSessions {
+			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		}
+		const atOnce = 3
+		begun := make(chan error, atOnce)
+		start := sync.OnceFunc(func() {
+			for range atOnce {
+				go func() {
+					_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByMail})
+					begun <- err
+				}()
+			}
+		})
+		err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
+			start()
+			return waitForOthers(t, k.DB, url, atOnce, begun)
+		})
+		for range atOnce {
+			err = errors.Join(err, <-begun)
+		}
+		sessions, failed := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
+		ended, listed := activity.List(t.Context(), k.DB, activity.Filter{OrganizationID: acme, Verb: activity.Ended}, page.First)
+		if err := errors.Join(err, failed, listed); err != nil || sessions.Count != maxSessions || ended.Count != atOnce {
+			t.Errorf("%d sessions, %d have ended, %v", sessions.Count, ended.Count, err)
 		}
 	})
 }
