@@ -76,8 +76,7 @@ func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wro
 // numbered returns the next entries of a chain after a number.
 func numbered(ctx context.Context, q db.Querier, organizationID string, after int64) (entries []chained, more bool, err error) {
 	fields := func(c *chained) []any { return append(c.fields(), &c.Number, &c.Hash, db.Null(&c.Data), &c.dataErased) }
-	weight := func(c chained) int { return len(c.Changes) + len(c.Data) }
-	entries, more, err = db.Some(ctx, q, fields, weight, partBytes, `
+	entries, more, err = db.Some(ctx, q, fields, chained.Weight, partBytes, `
 		SELECT `+chainedColumns+`, n.number, n.hash, a.data, a.data_erased FROM `+byNumber.entries()+`
 		WHERE n.organization_id = $1 AND n.number > $2 ORDER BY n.number LIMIT $3`, organizationID, after, verifyPart)
 	return entries, more || len(entries) == verifyPart, err
