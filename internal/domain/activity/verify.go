@@ -164,6 +164,8 @@ func (w *walk) end() string {
 		return fmt.Sprintf("entry %d was removed", w.last+1)
 	case w.head.Number < w.last || w.head.Hash != w.hash:
 		return fmt.Sprintf("entry %d is not the head that was stored", w.last)
+	case w.head.dataDropped > w.last:
+		return fmt.Sprintf("entry %d is the last, but data is said to have been dropped up to %d", w.last, w.head.dataDropped)
 	case w.kept.Number > w.last:
 		return fmt.Sprintf("entry %d was removed", w.last+1)
 	case w.kept.Number > 0 && w.kept.Number < w.head.dropped:

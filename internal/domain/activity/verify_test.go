@@ -76,5 +76,9 @@ func TestVerifyMissesData(t *testing.T) {
 		wants("erased", "", 9)
 		do("drop what is erased", func(ctx context.Context, tx *db.Tx) error { return clearData(ctx, tx, ours, last+3) })
 		wants("erased and dropped", "", 0)
+		do("drop what is to come", func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `UPDATE activity_chains SET data_dropped = data_dropped + 1`)
+		})
+		wants("dropped before it is made", fmt.Sprintf("entry %d ", last+3), 0)
 	})
 }
