@@ -92,7 +92,7 @@ func (f Frame) Line(e client.AuditEntry) Line {
 	done := kind{activity.Scope(e.Scope), activity.Verb(e.Activity)}
 	text, thing := deeds[done], line(e.Detail.Name)
 	switch theirs, ok := own[done]; {
-	case ok && e.User != nil && e.User.Email == e.Detail.Name:
+	case ok && e.Detail.Name != "" && e.User != nil && e.User.Email == e.Detail.Name:
 		text, thing = theirs[0], theirs[1]
 	case text == "":
 		text = strings.ReplaceAll(e.Activity, "_", " ") + " " + things[done.scope] + " %s"

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -24,10 +25,11 @@ func TestLines(t *testing.T) {
 		"BY signed in":                                {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
 		"Somebody failed to sign in as eve@x.example": {Scope: "Session", Activity: "sign_in_failed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"BY removed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "removed", Erased: true, KeyID: &key},
+		"BY changed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "updated", Erased: true, User: &client.ActivityUser{ID: 2}},
 		"BY deleted the app Banner":                   {Scope: "Plugin", Activity: "uninstalled", Detail: client.ActivityDetail{Name: "Banner"}, Erased: true},
 		"BY sign in failed webhook 3":                 {Scope: "Webhook", Activity: "sign_in_failed", ItemID: "3"},
 	} {
-		e.User = ada
+		e.User = cmp.Or(e.User, ada)
 		l := f.Line(e)
 		got := strings.TrimSpace(map[bool]string{true: "BY "}[l.By] + l.Before + l.Thing + l.After)
 		if got != strings.Join(strings.Fields(want), " ") {
