@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -136,6 +137,9 @@ const (
 	partTime    = time.Minute     // for the client to take a part
 )
 
+// errStopped ends a stream whose client takes no more.
+var errStopped = errors.New("the client takes no more")
+
 // streamAudit sends all entries, one a line. It ends with a line that is an error's body if the
 // caller's rights end, or something fails.
 func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Caller, f activity.Filter) error {
@@ -149,7 +153,7 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 	begun := false
 	checked := a.Keys.Now()
 	var lines []byte
-	err := a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) error {
+	err := a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) (err error) {
 		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
 			if err := a.maySeeStill(r, c); err != nil {
 				return err
@@ -160,11 +164,8 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 			begun = true
 			beginLines(w)
 		}
-		lines = lines[:0]
-		for _, e := range part {
-			lines = append(appendAudit(lines, e), '\n')
-		}
-		return sendLines(w, lines)
+		lines, err = sendEntries(w, r, lines[:0], part)
+		return err
 	})
 	if err != nil && !begun {
 		return err
@@ -172,11 +173,22 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 	if !begun { // there are none
 		beginLines(w)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errStopped) && r.Context().Err() == nil {
 		a.Report(w, r, err)
 		_ = sendLines(w, append(wire.AppendError(lines[:0], err), '\n')) // fails if the client has gone
 	}
 	return nil
+}
+
+// sendEntries sends entries, one a line, and returns the lines, whose memory is used again.
+func sendEntries(w http.ResponseWriter, r *http.Request, lines []byte, part []activity.Stored) ([]byte, error) {
+	for _, e := range part {
+		lines = append(appendAudit(lines, e), '\n')
+	}
+	if r.Method == http.MethodHead || sendLines(w, lines) != nil {
+		return lines, errStopped
+	}
+	return lines, nil
 }
 
 func beginLines(w http.ResponseWriter) {

@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,6 +20,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/face/api"
+	"foyer/internal/face/wire"
 )
 
 type audited struct {
@@ -297,6 +300,43 @@ func TestAuditStreamsEnd(t *testing.T) {
 			if last := all[len(all)-1]; !strings.Contains(last, `"code":"`+code+`"`) || len(all) >= 40 {
 				t.Errorf("%d lines, then %.300s, not %s", len(all), last, code)
 			}
+		}
+	})
+}
+
+// goneClient is where nothing can be written any more.
+type goneClient struct {
+	*httptest.ResponseRecorder
+	writes int
+}
+
+func (*goneClient) SetWriteDeadline(time.Time) error { return nil }
+
+func (g *goneClient) Write([]byte) (int, error) {
+	g.writes++
+	return 0, io.ErrClosedPipe
+}
+
+// A client that breaks off a stream is no fault of ours, and of the head of an answer nothing is streamed.
+func TestAuditStreamBrokenOff(t *testing.T) {
+	each(t, func(r *rig) {
+		r.app(`{"name":"App"}`)
+		var log bytes.Buffer
+		logged := *r.api
+		logged.Log = slog.New(slog.NewTextHandler(&log, nil))
+		h := logged.Observe(logged.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
+		for method, writes := range map[string]int{"GET": 1, "HEAD": 0} {
+			req := httptest.NewRequestWithContext(t.Context(), method, "/api/organizations/"+url.PathEscape(r.org.ID)+"/activity", http.NoBody)
+			req.Header.Set("Authorization", "Bearer "+r.key)
+			req.Header.Set("Accept", "application/x-ndjson")
+			w := &goneClient{ResponseRecorder: httptest.NewRecorder()}
+			h.ServeHTTP(w, req)
+			if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != "application/x-ndjson" || w.writes != writes {
+				r.t.Errorf("%s: %d %s, written %d times", method, w.Code, got, w.writes)
+			}
+		}
+		if strings.Contains(log.String(), "level=ERROR") {
+			r.t.Error(log.String())
 		}
 	})
 }
