@@ -66,6 +66,7 @@ func (a appOnSite) ids(ctx context.Context, o *client.Organization) (site, app i
 type sitePlace struct {
 	appOnSite
 	placing
+	ifMatch
 	once
 	dryRun
 }

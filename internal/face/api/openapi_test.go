@@ -245,6 +245,26 @@ func TestAnswersHaveCauses(t *testing.T) {
 	}
 }
 
+// An operation has If-Match where something that has an ETag is found by its path.
+func TestIfMatchInDocument(t *testing.T) {
+	t.Parallel()
+	doc := readDocument(t)
+	for _, o := range openapitest.Operations(t, api.OpenAPI()) {
+		if _, authenticated := doc.operation(t, o).Responses[401]; o.Method == "GET" || !authenticated {
+			continue
+		}
+		_, below, _ := strings.Cut(o.Path, "{organization_id}")
+		tagged := strings.Contains(below, "{") && !strings.HasPrefix(below, "/keys/")
+		switch o.ID {
+		case "updateOrganization", "updateSelf", "deleteSession":
+			tagged = true
+		}
+		if got := strings.Contains(string(doc.Paths[o.Path][strings.ToLower(o.Method)]), "/parameters/IfMatch"); got != tagged {
+			t.Errorf("%s: If-Match is %t", o.ID, got)
+		}
+	}
+}
+
 // docJSON is what the tests need of the document.
 type docJSON struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
