@@ -199,6 +199,15 @@ func (b *browser) page(r *http.Request) page {
 	return b.pages[r.URL.Query().Get("page")]
 }
 
+// slowScript is an element that a page writes, and waits for: nothing after it is parsed until "slow" is done.
+func (b *browser) slowScript(t *testing.T) string {
+	t.Helper()
+	if b.kind == "webkit" {
+		t.Skip("it runs no async script, such as the loader, while it waits for one that the page has written")
+	}
+	return `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`
+}
+
 // ServeHTTP is the site's own server.
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*") // for sandboxed pages

@@ -208,7 +208,7 @@ func testStoppedWhileParsing(t *testing.T, b *browser) {
 			await until(() => foyer.apps[0].state === "stopped")
 			await server("parsed")
 		})()`,
-		element: f.element() + `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`,
+		element: f.element() + b.slowScript(t),
 		script:  `if (document.readyState !== "complete") await new Promise((done) => addEventListener("load", done))`, // which a script that was put in before delays
 		do: map[string]func(){
 			"change": func() { f.publish(2) },

@@ -86,7 +86,7 @@ func testSlowPage(t *testing.T, b *browser) {
 			haste = 1e-3 // a second that begins now takes a quarter of an hour
 			await server("parsed")
 		})()`,
-		element: f.element() + `<script nonce="once">document.write("<script src='/do?page=" + id + "&what=slow'><\/script>")</script>`,
+		element: f.element() + b.slowScript(t),
 		script: `await until(() => log.length)
 			const before = foyer.apps.map((app) => app.state).join()
 			await server("release")
