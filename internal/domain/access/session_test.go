@@ -165,24 +165,33 @@ func TestSessionOfAKey(t *testing.T) {
 	})
 }
 
+// beginBeside returns what begins n sessions at once on goroutines of their own, when it is first called: a transaction
+// may run more than once. What became of each comes to begun.
+func beginBeside(t *testing.T, k *Keys, n int, d SessionDraft) (start func(), begun chan error) {
+	t.Helper()
+	begun = make(chan error, n)
+	return sync.OnceFunc(func() {
+		for range n {
+			go func() {
+				_, err := k.BeginSession(t.Context(), d)
+				begun <- err
+			}()
+		}
+	}), begun
+}
+
 // A key that is being revoked begins no session.
 func TestSessionOfAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		k := NewKeys(dbtest.Open(t, url))
 		userID, ids := withKeys(t, k, 0)
-		begun := make(chan error, 1)
-		begin := sync.OnceFunc(func() {
-			go func() {
-				_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
-				begun <- err
-			}()
-		})
+		start, begun := beginBeside(t, k, 1, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
 		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			if err := k.RevokeAll(ctx, tx, Caller{}, userID); err != nil {
 				return err
 			}
-			begin()
+			start()
 			return waitForOthers(t, k.DB, url, 1, begun)
 		})
 		if refused := <-begun; err != nil || !fault.Is(refused, fault.AuthenticationFailed) {
@@ -200,19 +209,13 @@ func TestSessionsGiveWayWhileTheirKeyIsRevoked(t *testing.T) {
 		for range maxSessions {
 			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		}
-		begun := make(chan error, 1)
-		begin := sync.OnceFunc(func() {
-			go func() {
-				_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
-				begun <- err
-			}()
-		})
+		start, begun := beginBeside(t, k, 1, SessionDraft{UserID: userID, Method: ByKey, KeyID: ids[0]})
 		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
 			key, err := findKey(ctx, tx, ids[0])
 			if err != nil {
 				return err
 			}
-			begin()
+			start()
 			if err := waitForOthers(t, k.DB, url, 1, begun); err != nil {
 				return err
 			}
@@ -238,15 +241,7 @@ func TestSessionsGiveWayOnce(t *testing.T) {
 			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		}
 		const atOnce = 3
-		begun := make(chan error, atOnce)
-		start := sync.OnceFunc(func() {
-			for range atOnce {
-				go func() {
-					_, err := k.BeginSession(t.Context(), SessionDraft{UserID: userID, Method: ByMail})
-					begun <- err
-				}()
-			}
-		})
+		start, begun := beginBeside(t, k, atOnce, SessionDraft{UserID: userID, Method: ByMail})
 		err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
 			start()
 			return waitForOthers(t, k.DB, url, atOnce, begun)

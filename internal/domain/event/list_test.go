@@ -1,34 +1,19 @@
 package event
 
 import (
-	"context"
 	"strings"
 	"testing"
-
-	"foyer/internal/domain/activity"
-	"foyer/internal/infra/db"
 )
 
 // However many events are asked for, a list ends where it weighs enough, and the next goes on there.
 func TestListOfLargeEvents(t *testing.T) {
 	each(t, func(r rig) {
 		const events, size, bytes = 7, 100_000, 250_000
-		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			for range events {
-				e := activity.Entry{OrganizationID: ours, Scope: activity.Plugin, Verb: activity.Updated, Data: `"` + strings.Repeat("x", size) + `"`}
-				if err := activity.Record(ctx, tx, e, r.DB.Now()); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			r.Fatal(err)
-		}
-		r.number()
+		r.happenWith(events, `"`+strings.Repeat("x", size)+`"`)
 		all := 0
 		for after, more := int64(0), true; more; {
 			var part []Event
+			var err error
 			if part, after, more, err = r.After(r.Context(), r.caller, after, 1000, bytes); err != nil {
 				r.Fatal(err)
 			}

@@ -98,9 +98,15 @@ func (r rig) webhook(url string, events ...string) Webhook {
 // happen makes n events of apps, which get their numbers.
 func (r rig) happen(n int) {
 	r.Helper()
+	r.happenWith(n, `{"id":7,"name":"<App> & \u2028"}`)
+}
+
+// happenWith is happen, with data of the events' own.
+func (r rig) happenWith(n int, data string) {
+	r.Helper()
 	err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
 		for range n {
-			e := activity.Entry{OrganizationID: ours, Scope: activity.Plugin, ItemID: "7", Verb: activity.Updated, Name: "App", Data: `{"id":7,"name":"<App> & \u2028"}`}
+			e := activity.Entry{OrganizationID: ours, Scope: activity.Plugin, ItemID: "7", Verb: activity.Updated, Name: "App", Data: data}
 			if err := activity.Record(ctx, tx, e, r.DB.Now()); err != nil {
 				return err
 			}
