@@ -29,7 +29,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	if accepts(r, ndjson) {
+	if wire.Accepts(r, "Accept", ndjson) {
 		return a.streamAudit(w, r, c, f)
 	}
 	found, err := a.Organizations.Activity(r.Context(), c, f, p)
@@ -38,9 +38,6 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller)
 	}
 	return wire.WritePage(w, r, a.BaseURL, p, found, appendAudit)
 }
-
-// accepts reports whether a client takes a media type.
-func accepts(r *http.Request, mediaType string) bool { return wire.Accepts(r, "Accept", mediaType) }
 
 // notEmpty refuses filters without a value.
 func notEmpty(q url.Values, names ...string) error {
@@ -131,10 +128,10 @@ func appendAudit(b []byte, e activity.Stored) []byte {
 const ndjson = "application/x-ndjson"
 
 const (
-	maxStreams  = 4               // of a user at once
-	streamBytes = 4 << 20         // about what a stream holds in memory
-	recheckRate = 2 * time.Second // how often a stream asks whether its caller may still see it
-	partTime    = time.Minute     // for the client to take a part
+	maxStreams   = 4               // of a user at once
+	streamBytes  = 4 << 20         // about what a stream holds in memory
+	recheckEvery = 2 * time.Second // how often a stream asks whether its caller may still see it
+	partTime     = time.Minute     // for the client to take a part
 )
 
 // errStopped ends a stream whose client takes no more.
@@ -144,21 +141,23 @@ var errStopped = errors.New("the client takes no more")
 // caller's rights end, or something fails.
 func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Caller, f activity.Filter) error {
 	if !a.streams.enter(c.UserID) {
-		return fault.Later(fault.Throttled, recheckRate, "At most %d streams at a time: wait for one to end.", maxStreams)
+		return fault.Later(fault.Throttled, recheckEvery, "At most %d streams at a time: wait for one to end.", maxStreams)
 	}
 	defer a.streams.leave(c.UserID)
 	if err := wire.Hold(w, streamBytes); err != nil {
 		return err
 	}
 	begun := false
-	checked := a.Keys.Now()
+	mayStill := a.recheck(r, c, func(again access.Caller) error {
+		if again.Scope != c.Scope {
+			return fault.New(fault.Denied, "Your permissions changed: ask again.")
+		}
+		return org.MaySeeActivity(again)
+	})
 	var lines []byte
 	err := a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) (err error) {
-		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
-			if err := a.maySeeStill(r, c); err != nil {
-				return err
-			}
-			checked = now
+		if err := mayStill(); err != nil {
+			return err
 		}
 		if !begun {
 			begun = true
@@ -208,19 +207,24 @@ func sendLines(w http.ResponseWriter, lines []byte) error {
 	return cmp.Or(err, to.Flush())
 }
 
-// maySeeStill asks whether the caller of a stream could begin it now.
-func (a *API) maySeeStill(r *http.Request, c access.Caller) error {
-	again, err := a.enterAgain(r, c)
-	if err != nil {
-		return err
+// recheck returns what asks, every 2 seconds, whether the caller of an answer that lasts could begin it now.
+func (a *API) recheck(r *http.Request, c access.Caller, may func(again access.Caller) error) func() error {
+	checked := a.Keys.Now()
+	return func() error {
+		now := a.Keys.Now()
+		if now.Sub(checked).Abs() < recheckEvery {
+			return nil
+		}
+		checked = now
+		again, err := a.enterAgain(r, c)
+		if err != nil {
+			return err
+		}
+		return may(again)
 	}
-	if again.Scope != c.Scope {
-		return fault.New(fault.Denied, "Your permissions changed: ask again.")
-	}
-	return org.MaySeeActivity(again)
 }
 
-// enterAgain returns the caller of an answer that lasts as it is now.
+// enterAgain returns the caller of an answer that lasts as they are now.
 func (a *API) enterAgain(r *http.Request, c access.Caller) (again access.Caller, err error) {
 	err = inflight.InPart(r.Context(), func(ctx context.Context) error {
 		identity, err := a.identify(r.WithContext(ctx))

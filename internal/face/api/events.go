@@ -41,7 +41,7 @@ func readAsked(r *http.Request) (q asked, err error) {
 	q.limit = window.Limit
 	query := r.URL.Query()
 	after := query.Get("after")
-	if id := r.Header.Get("Last-Event-ID"); id != "" && accepts(r, eventStream) {
+	if id := r.Header.Get("Last-Event-ID"); id != "" && wire.Accepts(r, "Accept", eventStream) {
 		after = id // a browser goes on where it was interrupted
 	}
 	if (after != "" || query.Has("after")) && after != "0" {
@@ -68,13 +68,13 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if r.Method == http.MethodHead {
 		q.wait = 0
 	}
-	if accepts(r, eventStream) || q.wait > 0 {
+	if wire.Accepts(r, "Accept", eventStream) || q.wait > 0 {
 		if !a.streams.enter(c.UserID) {
-			return fault.Later(fault.Throttled, recheckRate, "At most %d streams at a time: wait for one to end.", maxStreams)
+			return fault.Later(fault.Throttled, recheckEvery, "At most %d streams at a time: wait for one to end.", maxStreams)
 		}
 		defer a.streams.leave(c.UserID)
 	}
-	if accepts(r, eventStream) {
+	if wire.Accepts(r, "Accept", eventStream) {
 		return a.streamEvents(w, r, c, q)
 	}
 	events, next, _, err := a.Events.After(r.Context(), c, q.after, q.limit, page.MaxBytes)
@@ -108,7 +108,12 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 // eachEvents gives the events that come to take, until it wants no more, the time is over or the
 // client has gone, as long as the caller may see them. Those there are come at once.
 func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
-	checked := a.Keys.Now()
+	mayStill := a.recheck(r, c, func(again access.Caller) error {
+		if err := again.Scope.Require(access.All); err != nil {
+			return err
+		}
+		return event.MaySee(again)
+	})
 	for {
 		goOn, more := false, false
 		err := inflight.InPart(r.Context(), func(ctx context.Context) (err error) {
@@ -125,11 +130,8 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 		if !a.pause(r, over, more) {
 			return nil
 		}
-		if now := a.Keys.Now(); now.Sub(checked).Abs() >= recheckRate {
-			if err := a.maySeeEventsStill(r, c); err != nil {
-				return err
-			}
-			checked = now
+		if err := mayStill(); err != nil {
+			return err
 		}
 	}
 }
@@ -190,16 +192,4 @@ func (a *API) streamEvents(w http.ResponseWriter, r *http.Request, c access.Call
 		_ = sendLines(w, lines) // fails if the client has gone
 	}
 	return nil
-}
-
-// maySeeEventsStill asks whether the caller of an answer that lasts could begin it now.
-func (a *API) maySeeEventsStill(r *http.Request, c access.Caller) error {
-	again, err := a.enterAgain(r, c)
-	if err != nil {
-		return err
-	}
-	if err := again.Scope.Require(access.All); err != nil {
-		return err
-	}
-	return event.MaySee(again)
 }

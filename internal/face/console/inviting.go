@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -70,7 +69,7 @@ func (v *visit) drafts() ([]client.InviteDraft, error) {
 	}
 	drafts := make([]client.InviteDraft, len(all))
 	for i, address := range all {
-		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail, ExpiresIn: int64(days) * int64(oneDay/time.Second)}
+		drafts[i] = client.InviteDraft{TargetEmail: address, Level: client.Level(level), Message: message, SendEmail: &mail, ExpiresIn: int64(days) * daySeconds}
 	}
 	return drafts, nil
 }

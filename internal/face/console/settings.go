@@ -59,7 +59,7 @@ func ofDays(text string) int64 {
 		return 0
 	}
 	days, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
-	if seconds := math.Round(days * oneDay.Seconds()); err == nil && seconds >= 1 && seconds < math.MaxInt32 {
+	if seconds := math.Round(days * float64(daySeconds)); err == nil && seconds >= 1 && seconds < math.MaxInt32 {
 		return int64(seconds)
 	}
 	return -1
