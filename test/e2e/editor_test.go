@@ -59,8 +59,7 @@ func TestEditorInABrowser(t *testing.T) {
 	ctx := browser(t)
 	save := leave(control(`key: "s"`))
 
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	page := i.url + "/console/@current/apps/1/source?file="
 	look(ctx, t, "editor-add", "Add a file", to(i.url+"/console/@current/apps/1/source"), becomes(`"Add a file"`, `[...document.querySelectorAll(".tree [aria-current]")].map((e) => e.textContent.trim()).join()`))
 	look(ctx, t, "editor", "site.ts", to(page+"site.ts"), becomes(`"export const a = 1"`, editorText))
@@ -124,8 +123,7 @@ func TestEditorKeepsEachFile(t *testing.T) {
 	i := launch(t, s)
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1","lib.ts":"export const b = 1"}}`, 201)
 	ctx := browser(t)
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	look(ctx, t, "each-opened", "lib.ts", to(source(ctx, t)+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), choose("lib.ts"), becomes(`"export const b = 1"`, editorText))
 	look(ctx, t, "each-typed", "site.ts", writeBoth("// b", "site.ts", "// a"), kept("site.ts", "// a"), kept("lib.ts", "// b"),
 		becomes(`"lib.ts site.ts"`, `[...document.querySelectorAll(".tree a.dirty")].map((e) => e.dataset.file).join(" ")`))
@@ -145,8 +143,7 @@ func TestEditorAddsAFile(t *testing.T) {
 			t.Errorf("%s does not say %q:\n%s", name, want, text)
 		}
 	}
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	look(ctx, t, "editor-empty", "Add a file", to(i.url+"/console/@current/apps/1/source?file=site.ts"), choose(""))
 	saved("editor-without-empty", "site.ts", "site.ts is saved.", choose("site.ts"), becomes(`"export const a = 1"`, editorText), write("export const a = 2\n"))
 
@@ -205,8 +202,7 @@ func TestEditorOffersADraft(t *testing.T) {
 	i.call(key, "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1\n","lib.ts":"export const b = 1\n"}}`, 201)
 	ctx := browser(t)
 	const offer = `document.querySelector(".file [role=status]")?.textContent.startsWith("You have not saved what you typed here, and the file has changed since.")`
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	i.signIn(ctx, key)
 	files := source(ctx, t)
 	leaving(ctx)
 	look(ctx, t, "draft-typed", "site.ts", to(files+"?file=site.ts"), becomes(`"export const a = 1"`, editorText), write("// an hour of work"), kept("site.ts", "// an hour of work"))
@@ -227,8 +223,7 @@ func TestEditorDraftOfANewFile(t *testing.T) {
 	i.call(s["BOOTSTRAP_KEY"], "POST", "/pipeline_frontend_apps", `{"plugin_type":"source","name":"Banner","source":{"site.ts":"export const a = 1"}}`, 201)
 	ctx := browser(t)
 	const none, name = `document.querySelector(".file [role=status]")`, `document.querySelector(".file:not([hidden]) [name=filename]").value`
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", s["BOOTSTRAP_KEY"]), press("Sign in"))
+	i.signIn(ctx, s["BOOTSTRAP_KEY"])
 	files := source(ctx, t)
 	leaving(ctx)
 	look(ctx, t, "new-refused", "Add a file", to(files), becomes(`""`, editorText), fill("filename", "site.ts"), write("// new"), press("Save"), waitFor("#faults"))
@@ -255,8 +250,7 @@ func TestEditorKeepsTheMessage(t *testing.T) {
 	}
 	ctx := browser(t)
 	const message = `document.querySelector("#message").value`
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	i.signIn(ctx, key)
 	page := source(ctx, t) + "?file=site.ts"
 	leaving(ctx)
 	look(ctx, t, "message-typed", "site.ts", to(page), becomes(`"export const a = 1"`, editorText), write("export const a = 2"), chromedp.SendKeys(chromedp.CSS("#message"), "Why"))

@@ -35,6 +35,13 @@ func browserFor(t *testing.T, long time.Duration, flags ...chromedp.ExecAllocato
 	return ctx
 }
 
+// signIn signs a browser in with a key, at the size of a desk.
+func (i *instance) signIn(ctx context.Context, key string) {
+	i.Helper()
+	look(ctx, i.T, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
+	look(ctx, i.T, "signed-in", "My organization", fill("key", key), press("Sign in"))
+}
+
 // look waits for a heading and returns all that the page shows.
 func look(ctx context.Context, t *testing.T, name, heading string, before ...step) string {
 	t.Helper()
@@ -88,8 +95,7 @@ func TestInvitesInABrowser(t *testing.T) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && !strings.Contains(i.call(key, "GET", "/invites?delivery=failed", "", 200), "later.x"); pause() {
 	}
 	ctx := browser(t)
-	look(ctx, t, "sign-in", "Sign in", chromedp.EmulateViewport(1366, 900), to(i.url+"/console"))
-	look(ctx, t, "signed-in", "My organization", fill("key", key), press("Sign in"))
+	i.signIn(ctx, key)
 	if shown := look(ctx, t, "refused", "Invites", to(i.url+"/console/@current/invites")); !strings.Contains(shown, "User unknown") {
 		t.Error(shown)
 	}
