@@ -83,7 +83,7 @@ type Overview struct {
 	Invites *InviteCounts `json:"invites"` // that were not accepted
 }
 
-// AppCounts counts apps: all, those of which a newer tag is known, those with a file that does
+// AppCounts counts apps: all, those that are not at the newest tag known, those with a file that does
 // not compile, those that run nowhere, and those of which pages reported errors within 24 hours.
 type AppCounts struct {
 	Count    int `json:"count"`

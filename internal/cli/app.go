@@ -74,7 +74,7 @@ type appList struct {
 	Search string `placeholder:"TEXT" help:"Those with this in the name or the description."`
 	Type   string `enum:",local,custom,repository,source,inline" default:"" placeholder:"TYPE" help:"Those of a type: local, custom, repository, source or inline."`
 	Global *bool  `help:"Those that all organizations see, or those that only their own does."`
-	Update bool   `help:"Those for which a newer tag is known."`
+	Update bool   `help:"Those that are not at the newest tag known, which may be a lower one."`
 	State  string `enum:",disabled,broken,edited,failing" default:"" placeholder:"STATE" help:"Those that are disabled, broken, edited or failing."`
 	Site   string `placeholder:"ID" help:"Those on a site, by its id or name."`
 	Order  string `name:"ordering" placeholder:"FIELD" help:"By name, created_at or updated_at, with - before it for the other way round. Without it, by id."`
