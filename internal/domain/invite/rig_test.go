@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ type rig struct {
 	smtp    *mailtest.Server
 	owner   access.Caller
 
+	at atomic.Pointer[time.Time] // where the database's clock stands; nil: it goes on
+
 	mu   sync.Mutex
 	seen []invite.MailState
 }
@@ -71,6 +74,13 @@ func newRig(t *testing.T, d *db.DB) *rig {
 	}
 	keys := access.NewKeys(d)
 	r := &rig{T: t, db: d, orgs: org.Service{DB: d, Keys: keys}, smtp: mailtest.Start(t, mailtest.Config{})}
+	now := d.Now
+	d.Now = func() time.Time { // those who send mails ask, too
+		if at := r.at.Load(); at != nil {
+			return *at
+		}
+		return now()
+	}
 	r.invites = invite.Service{DB: d, Keys: keys, Jobs: job.New(d), Links: links, TTL: time.Hour, Mails: true, Cache: invite.NewCache()}
 	r.owner = r.join(r.newOrg("Acme"), "owner@acme.example", access.Owner)
 	return r
@@ -180,10 +190,10 @@ func (r *rig) handed(i invite.Invite) string {
 	return strings.TrimPrefix(url, baseURL+"/invite/")
 }
 
-// later moves the database's clock.
+// later moves the database's clock, and stops it there.
 func (r *rig) later(d time.Duration) {
 	at := r.db.Now().Add(d)
-	r.db.Now = func() time.Time { return at }
+	r.at.Store(&at)
 }
 
 // mailedToken is the token of the link in an invite's first mail, made as the link is documented to be.
