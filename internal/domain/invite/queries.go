@@ -91,7 +91,7 @@ func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) e
 func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
 	return db.Changed(ctx, tx, `
 		DELETE FROM accepted_invites WHERE id IN (
-			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.SkipLocked+`)`, before, limit)
+			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }
 
 const selectOwn = selectInvite + `WHERE i.organization_id = $1 AND i.id = $2`
@@ -102,14 +102,14 @@ func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite,
 
 // findLocked finds an invite that the transaction is going to change.
 func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
-	return db.One(ctx, tx, (*Invite).fields, selectOwn+tx.ForUpdateOf("i"), organizationID, id)
+	return db.One(ctx, tx, (*Invite).fields, selectOwn+tx.Locking(" FOR UPDATE OF i"), organizationID, id)
 }
 
 // lockTarget makes other transactions that invite an address, or change its invite,
 // wait.
 func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
 	db.Lock(tx, "invite to "+organizationID+" "+email)
-	return db.Exec(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.ForUpdate, organizationID, email)
+	return db.Exec(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.Locking(" FOR UPDATE"), organizationID, email)
 }
 
 // target is what an address is to an organization already: a member, or whom an invite is for.
@@ -129,7 +129,7 @@ func (t *target) fields() []any {
 // none: who is erased loses it first, so that nothing with their name is stored after that.
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
 	t, err := db.One(ctx, tx, (*target).fields, `
-		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.ForKeyShare+`),
+		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.Locking(" FOR KEY SHARE")+`),
 			EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
 			COALESCE(i.id, ''), COALESCE(i.created_by, 0), i.expires_at
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
@@ -167,7 +167,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
 	return db.Changed(ctx, tx, `
 		DELETE FROM invites WHERE id IN (
-			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.SkipLocked+`)
+			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
@@ -216,7 +216,7 @@ func isMember(ctx context.Context, q db.Querier, organizationID, email string) (
 // expired lists the next invites whose time is over, of which no event has told.
 func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], `
-		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_announced ORDER BY expires_at LIMIT $2`+tx.SkipLocked, now, limit)
+		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_announced ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED"), now, limit)
 }
 
 func setExpiryAnnounced(ctx context.Context, tx *db.Tx, i Invite) error {

@@ -161,7 +161,7 @@ func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 	if d.sqlite != nil {
 		return classify(d.sqlite.writer.do(ctx, func() error { return fn(within, &Tx{db: d, session: d.sqlite.writer.conn}) }))
 	}
-	tx := &Tx{db: d, ForUpdate: forUpdate, SkipLocked: forUpdate + " SKIP LOCKED", ForKeyShare: " FOR KEY SHARE"}
+	tx := &Tx{db: d}
 	return classify(d.postgres.do(ctx, tx, func() error { return fn(within, tx) }))
 }
 
@@ -180,15 +180,6 @@ func outside(ctx context.Context) error {
 
 // Tx is a transaction under way.
 type Tx struct {
-	// ForUpdate ends a SELECT whose rows this transaction is going to change. It is
-	// empty on SQLite, where a transaction has the whole database to itself.
-	ForUpdate string
-	// SkipLocked is ForUpdate for a SELECT that skips rows which another transaction
-	// has locked, instead of waiting for them.
-	SkipLocked string
-	// ForKeyShare ends a SELECT whose rows must not be removed before this transaction ends, as a reference would.
-	ForKeyShare string
-
 	// Shard is where this transaction counts, in tables of counts that have shards. On
 	// PostgreSQL no other transaction of this server uses the shard meanwhile, so none
 	// waits for its rows; on SQLite, where none waits for rows, it is always 0.
@@ -308,15 +299,15 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 	return id, classify(err)
 }
 
-// ForUpdateOf is ForUpdate for a SELECT that joins tables: it locks the rows of one alone, by
-// the name that it has there.
-func (t *Tx) ForUpdateOf(table string) string {
-	if t.ForUpdate == "" {
+// Locking is the clause that ends a SELECT which locks its rows, such as " FOR UPDATE". It is empty on
+// SQLite, where a transaction has the whole database to itself.
+func (t *Tx) Locking(clause string) string {
+	if t.db.sqlite != nil {
 		return ""
 	}
-	return t.ForUpdate + " OF " + table
+	return clause
 }
 
 // Lock makes other transactions that lock the same name wait until this one has ended.
-// On SQLite all wait anyway. Rows are locked by a SELECT that ends in tx.ForUpdate.
+// On SQLite all wait anyway. Rows are locked by a SELECT that ends in t.Locking.
 func Lock(t *Tx, name string) { t.lock(name) }

@@ -11,9 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// forUpdate makes a SELECT lock its rows.
-const forUpdate = " FOR UPDATE"
-
 // pgxQuerier is a connection, or a transaction.
 type pgxQuerier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
