@@ -19,7 +19,7 @@ func insertSession(ctx context.Context, tx *db.Tx, d SessionDraft, h hash, now t
 	return db.Insert(ctx, tx, `
 		INSERT INTO sessions (user_id, hash, method, key_id, created_at, last_used_at, address, user_agent)
 		VALUES ($1, $2, $3, $4, $5, $5, $6, $7)`,
-		d.UserID, h.String(), string(d.Method), db.Reference(d.KeyID), now, d.Address, d.UserAgent)
+		d.UserID, h.String(), string(d.Method), db.Null(&d.KeyID), now, d.Address, d.UserAgent)
 }
 
 // begun is what must be known of a session to record what is done to it.

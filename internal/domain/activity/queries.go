@@ -14,7 +14,7 @@ func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
 			data_hash, salt, name_hash, changes_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		e.OrganizationID, e.Scope, e.ItemID, e.Verb, db.Reference(e.User.ID), db.Reference(e.KeyID), db.Reference(e.SessionID), e.Address,
+		e.OrganizationID, e.Scope, e.ItemID, e.Verb, db.Null(&e.User.ID), db.Null(&e.KeyID), db.Null(&e.SessionID), e.Address,
 		e.Name, changes, e.RequestID, e.CreatedAt, db.Null(&e.Data), d.dataHash, d.salt, d.nameHash, d.changesHash)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 func insert(ctx context.Context, tx *db.Tx, c Change, keyID int64) error {
 	return db.Exec(ctx, tx, `
 		INSERT INTO address_changes (id, user_id, old_email, new_email, session_id, key_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		c.id, c.userID, c.OldEmail, c.NewEmail, c.sessionID, db.Reference(keyID), c.createdAt)
+		c.id, c.userID, c.OldEmail, c.NewEmail, c.sessionID, db.Null(&keyID), c.createdAt)
 }
 
 func (c *Change) fields() []any {

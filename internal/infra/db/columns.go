@@ -19,25 +19,21 @@ func In[T any](args []any, values []T) (list string, all []any) {
 	return "(" + strings.Join(places, ", ") + ")", args
 }
 
-// Reference is an id as it is stored: NULL if it is 0, of nothing.
-func Reference(id int64) any {
-	if id == 0 {
-		return nil
-	}
-	return id
-}
+// Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns,
+// an optional reference, or a time.
+func Null[T string | int64 | time.Time](v *T) nullable[T] { return nullable[T]{v} }
 
-// Null stores *v as NULL when it is empty or zero, and scans it back: a text for JSON columns
-// and optional references, or a time.
-func Null[T string | time.Time](v *T) nullable[T] { return nullable[T]{v} }
-
-type nullable[T string | time.Time] struct{ v *T }
+type nullable[T string | int64 | time.Time] struct{ v *T }
 
 // Value implements driver.Valuer.
 func (n nullable[T]) Value() (driver.Value, error) {
 	switch v := any(*n.v).(type) {
 	case string:
 		if v != "" {
+			return v, nil
+		}
+	case int64:
+		if v != 0 {
 			return v, nil
 		}
 	case time.Time:

@@ -38,10 +38,13 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 			at       time.Time
 			none     time.Time
 			text     string
+			id       int64
 		}
 		at := time.Date(2026, 11, 20, 12, 30, 0, 123456000, time.UTC)
-		fields := func(r *row) []any { return []any{&r.verified, &r.at, db.Null(&r.none), db.Null(&r.text)} }
-		const columns = `is_email_verified, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT)`
+		fields := func(r *row) []any {
+			return []any{&r.verified, &r.at, db.Null(&r.none), db.Null(&r.text), db.Null(&r.id)}
+		}
+		const columns = `is_email_verified, created_at, CAST(NULL AS {{timestamp}}), CAST(NULL AS TEXT), CAST(NULL AS BIGINT)`
 		columnsHere := strings.ReplaceAll(columns, "{{timestamp}}", "TIMESTAMP")
 		want := row{verified: true, at: at}
 		var returned row
@@ -56,7 +59,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, got := range map[string]row{"RETURNING": returned, "SELECT": read} {
-			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" {
+			if got.verified != want.verified || !got.at.Equal(at) || !got.none.IsZero() || got.text != "" || got.id != 0 {
 				t.Errorf("%s: got %+v, want %+v", what, got, want)
 			}
 		}
