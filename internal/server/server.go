@@ -65,7 +65,6 @@ func (s Server) Run(ctx context.Context) (err error) {
 	}
 	d, secret, err := openDatabase(ctx, s.Config, s.Log, true)
 	if err == nil {
-		d.Tracer = s.Tracer
 		defer func() { err = errors.Join(err, d.Close()) }()
 		err = s.run(ctx, d, secret)
 	}
@@ -89,6 +88,7 @@ func (s Server) run(ctx context.Context, database *db.DB, secret string) error {
 	if err != nil {
 		return err
 	}
+	d.Events.Tracer = s.Tracer
 	if s.Config.CatalogIsFile() { // an address may be down for a while; a wrong file stays wrong
 		if err := d.Plugins.Catalog.Refresh(ctx); err != nil {
 			return config.Wrong(fmt.Errorf("FOYER_CATALOG: %w", err))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/trace"
 )
 
 // Scope is the kind of thing that was changed.
@@ -134,7 +135,7 @@ func Record(ctx context.Context, tx *db.Tx, e Entry, at time.Time) error {
 		return err
 	}
 	e.CreatedAt = at
-	if parent := tx.TraceParent(ctx); parent != "" && e.OrganizationID != "" && e.RequestID != "" {
+	if parent := trace.From(ctx).Parent(); parent != "" && e.OrganizationID != "" && e.RequestID != "" {
 		if err := insertTrace(ctx, tx, e, parent); err != nil {
 			return err
 		}

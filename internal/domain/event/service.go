@@ -17,6 +17,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/trace"
 	"foyer/internal/infra/upstream/egress"
 )
 
@@ -25,6 +26,7 @@ type Service struct {
 	DB     *db.DB
 	Client *egress.Client // sends
 	Box    seal.Box       // seals secrets
+	Tracer *trace.Tracer  // of tries; nil: nothing is traced
 	// Shown appends a webhook as the API shows it, for events.
 	Shown func([]byte, Webhook) []byte
 

@@ -11,7 +11,6 @@ import (
 
 	"foyer/internal/base/dryrun"
 	"foyer/internal/base/inflight"
-	"foyer/internal/infra/trace"
 )
 
 // Querier runs queries: a DB on any connection, a Tx inside its transaction, a View at
@@ -36,8 +35,7 @@ type session interface { //nolint:interfacebloat // one for each verb
 
 // DB is an open database whose schema is up to date.
 type DB struct {
-	Now    func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
-	Tracer *trace.Tracer    // nil: nothing is traced
+	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite

@@ -74,14 +74,12 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 }
 
 // Child starts a span within that of ctx; without one there is none.
-func (t *Tracer) Child(ctx context.Context, name string, kind int) *Span {
-	if t == nil {
-		return nil
-	}
+func Child(ctx context.Context, name string, kind int) *Span {
 	parent := From(ctx)
 	if parent == nil {
 		return nil
 	}
+	t := parent.tracer
 	return &Span{tracer: t, name: name, kind: kind, trace: parent.trace, parent: parent.id, id: digits(8), began: t.now()}
 }
 
