@@ -4,6 +4,7 @@ package cache
 
 import (
 	"container/list"
+	"math/rand/v2"
 	"sync"
 )
 
@@ -28,6 +29,11 @@ type entry[K comparable, V any] struct {
 
 // Unversioned is the version of what needs none.
 const Unversioned = 0
+
+// VersionStep is how much the version of something in a database counts up by, a random number: a
+// PostgreSQL that fails over may lose its last commits, and later changes must not get the
+// versions that servers remember of what was lost.
+func VersionStep() int64 { return 1 + rand.Int64N(1<<24) }
 
 // Get returns the value that was put last with this key, if it has this version.
 func (c *Cache[K, V]) Get(key K, version int64) (value V, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
@@ -71,7 +72,7 @@ func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time)
 }
 
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, db.VersionStep())
+	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.VersionStep())
 }
 
 func storedVersion(ctx context.Context, q db.Querier) (int64, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
@@ -194,7 +195,7 @@ func addCount(tx *db.Tx, organizationID string, n int) {
 	db.Add(tx, `
 		INSERT INTO invite_counts (organization_id, shard, pending, version) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (organization_id, shard) DO UPDATE SET pending = invite_counts.pending + $3, version = invite_counts.version + $4`,
-		[]any{organizationID, tx.Shard}, int64(n), db.VersionStep())
+		[]any{organizationID, tx.Shard}, int64(n), cache.VersionStep())
 }
 
 // levelOf is the level of a member; 0 if a user is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -100,7 +101,7 @@ func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url
 	}
 	before := p
 	p.LatestTag = latest
-	p.Revision += db.VersionStep()
+	p.Revision += cache.VersionStep()
 	return p, o, update(ctx, tx, before, p)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
@@ -70,7 +71,7 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 			return err
 		}
 		p.UpdatedAt = s.DB.Now()
-		p.Revision += db.VersionStep()
+		p.Revision += cache.VersionStep()
 		if err := updateDisabled(ctx, tx, p, to); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/page"
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
@@ -185,8 +186,8 @@ func count(tx *db.Tx, p Plugin, own, global int64) {
 		INSERT INTO plugin_counts (organization_id, shard, own, global, version) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (organization_id, shard) DO UPDATE
 		SET own = plugin_counts.own + $3, global = plugin_counts.global + $4, version = plugin_counts.version + $5`
-	db.Add(tx, add, []any{p.OrganizationID, tx.Shard}, own, global, db.VersionStep())
+	db.Add(tx, add, []any{p.OrganizationID, tx.Shard}, own, global, cache.VersionStep())
 	if p.IsGlobal || global != 0 {
-		db.Add(tx, add, []any{"", tx.Shard}, 0, global, db.VersionStep())
+		db.Add(tx, add, []any{"", tx.Shard}, 0, global, cache.VersionStep())
 	}
 }

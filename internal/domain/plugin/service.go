@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -122,7 +123,7 @@ func (s Service) newPlugin(c access.Caller, d Draft) (Plugin, error) {
 	now := s.DB.Now()
 	p := Plugin{
 		OrganizationID: c.Organization.ID, OrganizationName: c.Organization.Name,
-		Revision: db.VersionStep(), Type: kind, CreatedAt: now, UpdatedAt: now,
+		Revision: cache.VersionStep(), Type: kind, CreatedAt: now, UpdatedAt: now,
 	}
 	d.apply(&p)
 	p.share(false, now)
@@ -300,7 +301,7 @@ func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Pl
 			return err
 		}
 	}
-	p.Revision += db.VersionStep()
+	p.Revision += cache.VersionStep()
 	p.UpdatedAt = s.DB.Now()
 	p.share(before.IsGlobal, p.UpdatedAt)
 	if err := update(ctx, tx, before, *p); err != nil {

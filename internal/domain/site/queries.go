@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"foyer/internal/base/cache"
 	"foyer/internal/base/search"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
@@ -29,7 +30,7 @@ func insertSite(ctx context.Context, tx *db.Tx, s Site) (id int64, err error) {
 	return db.Insert(ctx, tx, `
 		INSERT INTO sites (organization_id, name, token, enabled, is_demo, origins, revision, apps, stamp, created_at, updated_at, name_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, $9, $9, $11)`,
-		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, db.VersionStep(), search.Key(s.Name))
+		s.OrganizationID, s.Name, s.Token, s.Enabled, s.Demo, list(s.Origins), s.Revision, s.apps, s.CreatedAt, cache.VersionStep(), search.Key(s.Name))
 }
 
 func updateSite(ctx context.Context, tx *db.Tx, s Site) error {
@@ -48,7 +49,7 @@ func updateApps(ctx context.Context, tx *db.Tx, sites []Site) error {
 		WITH v (organization_id, id, revision, apps) AS `+rows(len(sites), "TEXT", "BIGINT", "BIGINT", "TEXT")+`
 		UPDATE sites SET revision = v.revision, apps = v.apps, stamp = stamp + $`+strconv.Itoa(len(args)+1)+`
 		FROM v WHERE sites.organization_id = v.organization_id AND sites.id = v.id`,
-		append(args, db.VersionStep())...)
+		append(args, cache.VersionStep())...)
 }
 
 // rows is n rows of arguments, from $1 on: what a WITH names, or a table.

@@ -30,7 +30,7 @@ type Site struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 
-	stamp  int64            // counted up by each change of apps, by a random number, see db.VersionStep
+	stamp  int64            // counted up by each change of apps, by a random number, see cache.VersionStep
 	apps   string           // what the manifest lists, see entries
 	runs   string           // the versions among that, as a revision has them; only of one that has begun
 	access access.AppAccess // of its organization

@@ -3,7 +3,6 @@ package db
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -54,8 +53,3 @@ func sum(additions []addition) []addition {
 	}
 	return sums
 }
-
-// VersionStep is how much the version of something in a database counts up by, a random number: a
-// PostgreSQL that fails over may lose its last commits, and later changes must not get the
-// versions that servers remember of what was lost.
-func VersionStep() int64 { return 1 + rand.Int64N(1<<24) }
