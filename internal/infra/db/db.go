@@ -37,6 +37,7 @@ type session interface { //nolint:interfacebloat // one for each verb
 type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
+	migrations []string    // that it has
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite
 	statements atomic.Int64

@@ -26,7 +26,7 @@ const firstMigration = "0800_schema.sql"
 // engines share the files, and differ only in a few words.
 func (d *DB) migrate(ctx context.Context) error {
 	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
-	done, unknown := d.Migrations(ctx)
+	done, unknown := All(ctx, d, Value[string], selectApplied)
 	if unknown != nil { // the database is empty, or nothing works
 		err := d.execInTx(ctx, create)
 		if err != nil {
@@ -35,7 +35,7 @@ func (d *DB) migrate(ctx context.Context) error {
 			err = d.execInTx(ctx, create)
 		}
 		if err == nil {
-			done, err = d.Migrations(ctx)
+			done, err = All(ctx, d, Value[string], selectApplied)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate: %w (%w)", unknown, err)
@@ -55,7 +55,9 @@ func (d *DB) migrate(ctx context.Context) error {
 		if err := d.migrateFile(ctx, file.Name()); err != nil {
 			return fmt.Errorf("migrate %s: %w", file.Name(), err)
 		}
+		done = append(done, file.Name())
 	}
+	d.migrations = done
 	return nil
 }
 
@@ -135,7 +137,5 @@ func (d *DB) execInTx(ctx context.Context, statement string) error {
 
 const selectApplied = `SELECT name FROM migrations ORDER BY name`
 
-// Migrations names the migrations that have been done, in order.
-func (d *DB) Migrations(ctx context.Context) ([]string, error) {
-	return All(ctx, d, Value[string], selectApplied)
-}
+// Migrations names the migrations that the database has, those that Open has done last.
+func (d *DB) Migrations() []string { return d.migrations }
