@@ -19,6 +19,7 @@ import (
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/backup"
 	"foyer/internal/infra/job"
 	"foyer/internal/infra/upstream/egress"
 )
@@ -172,14 +173,14 @@ func (d *Domain) Close() error { return d.DB.Close() }
 // Backup copies the SQLite database that the settings name to a new file, while
 // servers go on using it.
 func Backup(ctx context.Context, c config.Config, path string) error {
-	return db.Backup(ctx, c.Database, path)
+	return backup.Make(ctx, c.Database, path)
 }
 
 // Restore puts a backup in the place of the SQLite database that the settings
 // name, which must not be in use. The error is fs.ErrExist if there is one already,
 // unless replace is set.
 func Restore(ctx context.Context, c config.Config, path string, replace bool) error {
-	return db.Restore(ctx, path, c.Database, replace, func(ctx context.Context, tx *db.Tx) error {
+	return backup.Restore(ctx, path, c.Database, replace, func(ctx context.Context, tx *db.Tx) error {
 		if err := event.Hold(ctx, tx); err != nil {
 			return err
 		}

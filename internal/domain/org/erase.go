@@ -30,7 +30,7 @@ func (s Service) EraseUser(ctx context.Context, by access.Caller, email string) 
 	if err != nil {
 		return User{}, err
 	}
-	return u, s.DB.Purge(ctx)
+	return u, s.DB.Purge()
 }
 
 func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u User) error {
@@ -122,7 +122,7 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 	if err != nil {
 		return Organization{}, err
 	}
-	return o, s.DB.Purge(ctx)
+	return o, s.DB.Purge()
 }
 
 // EraseMembers removes the memberships of an organization.

@@ -54,7 +54,7 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 	}
 	defer s.Reset()
 	if c.reads && ctx.Done() != nil {
-		defer c.interruptWith(ctx)()
+		defer c.InterruptWith(ctx)()
 		if err := ctx.Err(); err != nil { // between two statements there was nothing to interrupt
 			return err
 		}
@@ -62,7 +62,7 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 	scan := func(dest ...any) error { return scanRow(s, dest) }
 	for {
 		more, err := s.Step()
-		if isInterrupted(err) {
+		if sqlite.Says(err, sqlite.Interrupt) {
 			return ctx.Err()
 		}
 		if err != nil || !more {
@@ -71,21 +71,6 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 		}
 		if err := row(scan); err != nil {
 			return err
-		}
-	}
-}
-
-// interruptWith ends the statement under way when ctx is done. release must be called before
-// the connection is used for anything else.
-func (c *conn) interruptWith(ctx context.Context) (release func()) {
-	interrupted := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		c.Interrupt()
-		close(interrupted)
-	})
-	return func() {
-		if !stop() {
-			<-interrupted
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -18,39 +17,6 @@ var (
 	ErrUnique    = errors.New("unique constraint violated")
 	ErrReference = errors.New("foreign key constraint violated")
 )
-
-// What SQLite answers, https://sqlite.org/rescode.html, without the details in the higher bits.
-const (
-	sqliteBusy       = 5
-	sqliteReadOnly   = 8
-	sqliteInterrupt  = 9
-	sqliteIOError    = 10
-	sqliteCorrupt    = 11
-	sqliteFull       = 13
-	sqliteCannotOpen = 14
-	sqliteNotADB     = 26
-)
-
-// saysSQLite reports whether err is SQLite's, with one of some codes.
-func saysSQLite(err error, codes ...int) bool {
-	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && slices.Contains(codes, e.Code&0xff)
-}
-
-func isBusy(err error) bool { return saysSQLite(err, sqliteBusy) }
-
-// isInterrupted reports whether SQLite gave up because the caller's context is done.
-func isInterrupted(err error) bool { return saysSQLite(err, sqliteInterrupt) }
-
-// isDamaged reports whether a file is no SQLite database, or no longer one.
-func isDamaged(err error) bool { return saysSQLite(err, sqliteCorrupt, sqliteNotADB) }
-
-// lacksShared reports whether there is no room for the file beside a database that those who open it share.
-func lacksShared(err error) bool {
-	const shmOpen, shmSize = 4618, 4874
-	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && (e.Code == shmOpen || e.Code == shmSize)
-}
 
 // errLate says what context and net do not: who did not answer.
 var errLate = errors.New("the database did not answer in time")

@@ -21,11 +21,7 @@ var (
 
 // What is refused.
 var (
-	ErrForeign   = errForeign
-	ErrNewer     = errNewer
-	ErrOlder     = errOlder
-	ErrNotSQLite = errNotSQLite
-	ErrInUse     = errInUse
-	ErrNoBackup  = errNoBackup
-	ErrInside    = errInside
+	ErrNewer  = errNewer
+	ErrOlder  = errOlder
+	ErrInside = errInside
 )

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/backup"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/infra/db/sqlite"
 )
@@ -57,9 +58,9 @@ func TestAnotherProgramsDatabaseIsLeftAlone(t *testing.T) {
 					_, err := db.Open(t.Context(), "sqlite:"+path)
 					return err
 				},
-				"backup": func() error { return db.Backup(t.Context(), "sqlite:"+path, path+".copy") },
+				"backup": func() error { return backup.Make(t.Context(), "sqlite:"+path, path+".copy") },
 			} {
-				if err := do(); !errors.Is(err, db.ErrForeign) || !strings.Contains(err.Error(), path) {
+				if err := do(); !errors.Is(err, sqlite.ErrForeign) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: %v; want ErrForeign that names the file", what, err)
 				}
 			}
@@ -82,7 +83,8 @@ func TestEmptyFileBecomesADatabase(t *testing.T) {
 
 func TestDamageNamesTheFile(t *testing.T) {
 	t.Parallel()
-	url, path := sqliteURL(t)
+	path := filepath.Join(t.TempDir(), "foyer.db")
+	url := "sqlite:" + path
 	d, err := db.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +112,7 @@ func TestDamageNamesTheFile(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("open: %v; want an error that begins with %s", err, path)
 			}
-			err = db.Backup(t.Context(), "sqlite:"+path, path+".copy")
+			err = backup.Make(t.Context(), "sqlite:"+path, path+".copy")
 			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("backup: %v; want an error that begins with %s", err, path)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"foyer/internal/base/purpose"
+	"foyer/internal/infra/db/sqlite"
 )
 
 // failedFor is how long a database counts as failing after a change that it could not keep,
@@ -67,7 +68,7 @@ func broken(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == readOnlyTransaction || e.Code == diskFull || e.Code[:2] == "58"
 	}
-	return saysSQLite(err, sqliteReadOnly, sqliteIOError, sqliteFull, sqliteCannotOpen)
+	return sqlite.Says(err, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen)
 }
 
 // Lost fails once the file of a SQLite database is no longer that which was opened: what is

@@ -11,13 +11,14 @@ import (
 	"sync"
 
 	"foyer/internal/infra/db/queue"
+	"foyer/internal/infra/db/sqlite"
 )
 
 // On every connection a commit is on disk when it returns, and statements wait for locks of
 // other processes.
 var (
 	sqlitePragmas = []string{
-		"busy_timeout = 10000", // the first: see openOwn
+		"busy_timeout = 10000", // the first: see sqlite.OpenOwn
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
 		"secure_delete = ON", // what is erased is nowhere in the file
 	}
@@ -66,50 +67,20 @@ func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.reader
 // Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
 // they were before would otherwise stay in the log until it is written over. While somebody reads, pages
 // stay there: the next checkpoint that finds no reader removes them.
-func (d *DB) Purge(ctx context.Context) error {
+func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
 	}
-	c, err := openOwn(ctx, d.sqlite.file.path, sqlitePragmas)
+	c, err := sqlite.OpenOwn(d.sqlite.file.path, sqlitePragmas)
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), c.Close())
 }
 
-// errForeign means that a file is another program's database.
-var errForeign = errors.New("this is another program's database: it has tables, but not foyer's")
-
-// selectForeign asks whether there are tables without the one that migrate makes first.
-const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
-	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
-
-// openOwn opens a database that is foyer's, or empty. It leaves another program's as it
-// is: the pragmas would change it.
-func openOwn(ctx context.Context, path string, pragmas []string) (*conn, error) {
-	c, err := openConn(path, pragmas[0])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	foreign, err := One(ctx, c, Value[bool], selectForeign)
-	if err == nil && foreign {
-		err = errForeign
-	}
-	if err == nil {
-		err = c.Set(pragmas[1:])
-	}
-	if lacksShared(err) {
-		err = fmt.Errorf("the disk is full: there is no room for %s-shm: %w", filepath.Base(path), err)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
-	}
-	return c, nil
-}
-
 // withPathIfDamaged adds the file to an error that says it is damaged.
 func withPathIfDamaged(path string, err error) error {
-	if isDamaged(err) {
+	if sqlite.IsDamaged(err) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db/queue"
+	"foyer/internal/infra/db/sqlite"
 )
 
 // retryAfter is when to ask again while the database is away: a failover takes some seconds.
@@ -46,7 +47,7 @@ func afterCommit(err error) error {
 		return err
 	}
 	// SQLite writes what ends the transaction last: without room for that, there is none.
-	if saysSQLite(err, sqliteFull, sqliteBusy) {
+	if sqlite.Says(err, sqlite.Full, sqlite.Busy) {
 		return err
 	}
 	return uncertain{err}
@@ -54,7 +55,7 @@ func afterCommit(err error) error {
 
 // away reports whether err is about the state of the database, not about what was asked.
 func away(err error) bool {
-	if saysSQLite(err, sqliteBusy, sqliteReadOnly, sqliteIOError, sqliteFull, sqliteCannotOpen) {
+	if sqlite.Says(err, sqlite.Busy, sqlite.ReadOnly, sqlite.IOError, sqlite.Full, sqlite.CannotOpen) {
 		return true
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {

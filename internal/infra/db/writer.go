@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"foyer/internal/infra/db/queue"
+	"foyer/internal/infra/db/sqlite"
 )
 
 // writer owns SQLite's one writing connection. Transactions that are waiting share
@@ -51,9 +52,12 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		c, err := openOwn(ctx, path, writerPragmas(path))
-		if err == nil || !isBusy(err) || try == tries {
-			return c, err
+		c, err := sqlite.OpenOwn(path, writerPragmas(path))
+		if err == nil {
+			return &conn{Conn: c}, nil
+		}
+		if !sqlite.Says(err, sqlite.Busy) || try == tries {
+			return nil, err
 		}
 		select {
 		case <-time.After(pause):

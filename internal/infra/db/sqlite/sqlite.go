@@ -6,6 +6,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -147,9 +148,20 @@ func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls,
 // when the disk is full or fails, or memory runs out.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// Interrupt ends the statement under way with an error. Another goroutine may call it than
-// the one that uses the connection, until that closes it.
-func (c *Conn) Interrupt() { lib.Xsqlite3_interrupt(c.tls, c.db) }
+// InterruptWith ends the statement under way when ctx is done. release must be called before
+// the connection is used for anything else.
+func (c *Conn) InterruptWith(ctx context.Context) (release func()) {
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		lib.Xsqlite3_interrupt(c.tls, c.db)
+		close(interrupted)
+	})
+	return func() {
+		if !stop() {
+			<-interrupted
+		}
+	}
+}
 
 // LastInsertID is the number of the row that the last INSERT made.
 func (c *Conn) LastInsertID() int64 { return lib.Xsqlite3_last_insert_rowid(c.tls, c.db) }
@@ -161,21 +173,6 @@ func out[T int32 | int64 | uintptr](tls *libc.TLS, call func(address uintptr)) T
 	defer tls.Free(size)
 	call(address)
 	return *(*T)(pointer(address))
-}
-
-// Error is an error that SQLite returned.
-type Error struct {
-	Code int // extended, https://sqlite.org/rescode.html
-	text string
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.Code) }
-
-func (c *Conn) check(result int32) error {
-	if result == lib.SQLITE_OK {
-		return nil
-	}
-	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
 }
 
 // pointer is a pointer to memory that Go's collector does not know.

@@ -1,4 +1,4 @@
-package db_test
+package backup_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/backup"
 	"foyer/internal/infra/db/dbtest"
 )
 
@@ -75,7 +76,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	<-started
 	copies := []string{path + ".1", path + ".2", path + ".3"}
 	for _, copied := range copies {
-		if err := db.Backup(t.Context(), url, copied); err != nil {
+		if err := backup.Make(t.Context(), url, copied); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,15 +104,15 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	addOrganization(t, d, "before")
-	if err := db.Backup(t.Context(), url, copied); err != nil {
+	if err := backup.Make(t.Context(), url, copied); err != nil {
 		t.Fatal(err)
 	}
 	addOrganization(t, d, "after")
 
-	if err := db.Restore(t.Context(), copied, url, false, asItWas); !errors.Is(err, fs.ErrExist) {
+	if err := backup.Restore(t.Context(), copied, url, false, asItWas); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("without replace: %v; want ErrExists", err)
 	}
-	if err := db.Restore(t.Context(), copied, url, true, asItWas); !errors.Is(err, db.ErrInUse) {
+	if err := backup.Restore(t.Context(), copied, url, true, asItWas); !errors.Is(err, backup.ErrInUse) {
 		t.Errorf("while it is open: %v; want ErrInUse", err)
 	}
 	if rows, _ := organizations(t, d); rows != 2 {
@@ -120,7 +121,7 @@ func TestRestore(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Restore(t.Context(), copied, url, true, asItWas); err != nil {
+	if err := backup.Restore(t.Context(), copied, url, true, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, counted := organizations(t, dbtest.Open(t, url)); rows != 1 || counted != 1 {
@@ -135,11 +136,11 @@ func TestRestoreWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
 	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
 		t.Fatal(err)
 	}
 	fresh := "sqlite:" + filepath.Join(t.TempDir(), "new", "foyer.db")
-	if err := db.Restore(t.Context(), path+".copy", fresh, false, asItWas); err != nil {
+	if err := backup.Restore(t.Context(), path+".copy", fresh, false, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, _ := organizations(t, dbtest.Open(t, fresh)); rows != 1 {
@@ -155,11 +156,11 @@ func TestRestoreThroughLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close(), os.Symlink(path, path+".link")); err != nil {
+	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close(), os.Symlink(path, path+".link")); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := os.Stat(path)
-	if err := db.Restore(t.Context(), path+".copy", url+".link", true, asItWas); err != nil {
+	if err := backup.Restore(t.Context(), path+".copy", url+".link", true, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if at, err := os.Readlink(path + ".link"); err != nil || at != path {
@@ -175,7 +176,7 @@ func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
 	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
 		t.Fatal(err)
 	}
 	damaged := filepath.Join(t.TempDir(), "foyer.db")
@@ -184,7 +185,7 @@ func TestRestoreOverDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true, asItWas); err != nil {
+	if err := backup.Restore(t.Context(), path+".copy", "sqlite:"+damaged, true, asItWas); err != nil {
 		t.Fatal(err)
 	}
 	if rows, _ := organizations(t, dbtest.Open(t, "sqlite:"+damaged)); rows != 1 {
@@ -201,14 +202,14 @@ func TestRestoreOverWhatCannotBeOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	addOrganization(t, d, "one")
-	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close(), os.Mkdir(path+"-wal", 0o700)); err != nil {
+	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close(), os.Mkdir(path+"-wal", 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Restore(t.Context(), path+".copy", url, true, asItWas); err == nil {
+	if err := backup.Restore(t.Context(), path+".copy", url, true, asItWas); err == nil {
 		t.Error("restored")
 	}
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
@@ -228,15 +229,20 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	url, newer := "sqlite:"+filepath.Join(dir, "source.db"), filepath.Join(dir, "newer.db")
 	d := dbtest.Open(t, url)
-	if err := db.Backup(t.Context(), url, newer+".before"); err != nil {
+	if err := backup.Make(t.Context(), url, newer+".before"); err != nil {
 		t.Fatal(err)
 	}
 	sound, err := os.ReadFile(newer + ".before")
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, d, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
-	if err := db.Backup(t.Context(), url, newer); err != nil {
+	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return db.Exec(ctx, tx, `INSERT INTO migrations (name) VALUES ('9999_later.sql')`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Make(t.Context(), url, newer); err != nil {
 		t.Fatal(err)
 	}
 	damaged := slices.Clone(sound)
@@ -248,21 +254,24 @@ func TestRestoreRefuses(t *testing.T) {
 		want error
 	}{
 		"no file":        {filepath.Join(dir, "none"), fs.ErrNotExist},
-		"no database":    {write("text", strings.Repeat("hello ", 1000)), db.ErrNoBackup},
-		"empty":          {write("empty", ""), db.ErrNoBackup},
-		"cut short":      {write("short", string(sound[:len(sound)/2])), db.ErrNoBackup},
-		"damaged":        {write("damaged", string(damaged)), db.ErrNoBackup},
-		"a database":     {filepath.Join(dir, "source.db"), db.ErrNoBackup},
-		"newer":          {newer, db.ErrNewer},
-		"with a journal": {inUse, db.ErrNoBackup},
+		"no database":    {write("text", strings.Repeat("hello ", 1000)), backup.ErrNoBackup},
+		"empty":          {write("empty", ""), backup.ErrNoBackup},
+		"cut short":      {write("short", string(sound[:len(sound)/2])), backup.ErrNoBackup},
+		"damaged":        {write("damaged", string(damaged)), backup.ErrNoBackup},
+		"a database":     {filepath.Join(dir, "source.db"), backup.ErrNoBackup},
+		"newer":          {newer, nil},
+		"with a journal": {inUse, backup.ErrNoBackup},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := filepath.Join(t.TempDir(), "foyer.db")
-			err := db.Restore(context.Background(), test.from, "sqlite:"+target, false, asItWas)
+			err := backup.Restore(context.Background(), test.from, "sqlite:"+target, false, asItWas)
 			if err == nil || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("error %v; want %v", err, test.want)
+			}
+			if name == "newer" && !strings.Contains(err.Error(), "made by a newer foyer") {
+				t.Errorf("error %v; want one that says so", err)
 			}
 			left, err := filepath.Glob(target + "*")
 			if err != nil || len(left) > 0 {
@@ -277,7 +286,7 @@ func TestRestoreRefusesEachDamage(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
 	addOrganization(t, dbtest.Open(t, url), "one")
-	if err := db.Backup(t.Context(), url, path+".copy"); err != nil {
+	if err := backup.Make(t.Context(), url, path+".copy"); err != nil {
 		t.Fatal(err)
 	}
 	sound, err := os.ReadFile(path + ".copy")
@@ -289,7 +298,7 @@ func TestRestoreRefusesEachDamage(t *testing.T) {
 		if err := os.WriteFile(from, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Restore(t.Context(), from, url, true, asItWas); !errors.Is(err, db.ErrNoBackup) {
+		if err := backup.Restore(t.Context(), from, url, true, asItWas); !errors.Is(err, backup.ErrNoBackup) {
 			t.Errorf("%s %d: %v; want ErrNoBackup", what, at, err)
 		}
 	}
@@ -319,7 +328,7 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(db.Backup(t.Context(), url, copied), d.Close(), db.Restore(t.Context(), copied, url, true, asItWas)); err != nil {
+	if err := errors.Join(backup.Make(t.Context(), url, copied), d.Close(), backup.Restore(t.Context(), copied, url, true, asItWas)); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range left {
@@ -336,21 +345,21 @@ func TestBackupRefuses(t *testing.T) {
 	t.Parallel()
 	url, path := sqliteURL(t)
 	dbtest.Open(t, url)
-	if err := db.Backup(t.Context(), url, path); !errors.Is(err, fs.ErrExist) {
+	if err := backup.Make(t.Context(), url, path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("onto itself: %v; want ErrExists", err)
 	}
-	if err := db.Backup(t.Context(), "sqlite:"+path+".none", path+".copy"); !errors.Is(err, fs.ErrNotExist) {
+	if err := backup.Make(t.Context(), "sqlite:"+path+".none", path+".copy"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a database: %v; want fs.ErrNotExist", err)
 	}
 	nowhere := filepath.Join(path+".folder", "x.db")
-	if err := db.Backup(t.Context(), url, nowhere); err == nil || err.Error() != nowhere+": no such file or directory" {
+	if err := backup.Make(t.Context(), url, nowhere); err == nil || err.Error() != nowhere+": no such file or directory" {
 		t.Errorf("without a folder: %v; want an error that names %s alone", err, nowhere)
 	}
 	for _, do := range []func() error{
-		func() error { return db.Backup(t.Context(), "postgres://localhost/foyer", path+".copy") },
-		func() error { return db.Restore(t.Context(), path, "postgres://localhost/foyer", true, asItWas) },
+		func() error { return backup.Make(t.Context(), "postgres://localhost/foyer", path+".copy") },
+		func() error { return backup.Restore(t.Context(), path, "postgres://localhost/foyer", true, asItWas) },
 	} {
-		if err := do(); !errors.Is(err, db.ErrNotSQLite) {
+		if err := do(); !errors.Is(err, backup.ErrNotSQLite) {
 			t.Errorf("PostgreSQL: %v; want ErrNotSQLite", err)
 		}
 	}
@@ -368,15 +377,15 @@ func TestInterruptedBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Backup(t.Context(), url, path+".copy"), d.Close()); err != nil {
+	if err := errors.Join(backup.Make(t.Context(), url, path+".copy"), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := db.Backup(interrupted, url, path+".later"); !errors.Is(err, context.Canceled) {
+	if err := backup.Make(interrupted, url, path+".later"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a backup: %v", err)
 	}
-	if err := db.Restore(interrupted, path+".copy", url, true, asItWas); !errors.Is(err, context.Canceled) || errors.Is(err, db.ErrNoBackup) {
+	if err := backup.Restore(interrupted, path+".copy", url, true, asItWas); !errors.Is(err, context.Canceled) || errors.Is(err, backup.ErrNoBackup) {
 		t.Errorf("a restore: %v", err)
 	}
 	if left, err := filepath.Glob(path + ".*"); err != nil || !slices.Equal(left, []string{path + ".copy"}) {
@@ -393,7 +402,7 @@ func TestBackupWithoutRoom(t *testing.T) {
 		addOrganization(t, d, strings.Repeat("long", 1000+i))
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	err := withinFileSize(t, 512<<10, func() error { return db.Backup(t.Context(), url, to) })
+	err := withinFileSize(t, 512<<10, func() error { return backup.Make(t.Context(), url, to) })
 	if err == nil || !strings.HasPrefix(err.Error(), "copy to "+to+": ") || strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want one that names %s", err, to)
 	}
@@ -416,7 +425,7 @@ func TestOpenWithoutRoom(t *testing.T) {
 	want := path + ": the disk is full: there is no room for " + filepath.Base(path) + "-shm: "
 	for name, open := range map[string]func() error{
 		"a start":  func() error { _, err := db.Open(t.Context(), url); return err },
-		"a backup": func() error { return db.Backup(t.Context(), url, path+".copy") },
+		"a backup": func() error { return backup.Make(t.Context(), url, path+".copy") },
 	} {
 		for _, size := range []uint64{0, 4096} {
 			if err := withinFileSize(t, size, open); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -1,4 +1,5 @@
-package db
+// Package backup copies a SQLite database while servers use it, and puts copies back.
+package backup
 
 import (
 	"cmp"
@@ -9,18 +10,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/sqlite"
 )
 
-// What Backup and Restore refuse, besides replacing a file (fs.ErrExist).
+// What Make and Restore refuse, besides replacing a file (fs.ErrExist).
 var (
 	errNotSQLite = errors.New("this is for SQLite: PostgreSQL has pg_dump and pg_restore")
 	errInUse     = errors.New("the database is in use: stop the server first")
 	errNoBackup  = errors.New("not a backup of foyer")
 )
 
-// Backup writes a consistent copy of a SQLite database to a new file, while
+// patient has a connection wait for locks of other processes.
+const patient = "busy_timeout = 10000"
+
+// Make writes a consistent copy of a SQLite database to a new file, while
 // servers go on using the database. The copy has the schema that it finds.
-func Backup(ctx context.Context, url, path string) error {
+func Make(ctx context.Context, url, path string) error {
 	source, err := sqliteFile(url)
 	if err != nil {
 		return err
@@ -48,26 +55,28 @@ func Backup(ctx context.Context, url, path string) error {
 
 // vacuumInto copies a database to a file that is going to be at path.
 func vacuumInto(ctx context.Context, source, partial, path string) error {
-	c, err := openOwn(ctx, source, sqlitePragmas)
+	c, err := sqlite.OpenOwn(source, []string{patient})
 	if err != nil {
 		return err
 	}
-	release := c.interruptWith(ctx)
+	release := c.InterruptWith(ctx)
 	if err = ctx.Err(); err == nil {
-		err = c.run(`VACUUM INTO $1`, partial)
+		err = c.Exec(`VACUUM INTO '` + strings.ReplaceAll(partial, `'`, `''`) + `'`)
 	}
 	release()
-	if err != nil && !isDamaged(err) { // either disk may be full
+	if sqlite.IsDamaged(err) {
+		err = fmt.Errorf("%s: %w", source, err)
+	} else if err != nil { // either disk may be full
 		err = fmt.Errorf("copy to %s: %w", path, err)
 	}
-	return errors.Join(withPathIfDamaged(source, err), c.Close())
+	return errors.Join(err, c.Close())
 }
 
 // Restore replaces a SQLite database, which must not be in use, with a copy made by
-// Backup. Only with replace does it overwrite a database that exists. If anything
+// Make. Only with replace does it overwrite a database that exists. If anything
 // goes wrong, the database stays as it was. The copy is brought up to date, and prepare changes
 // it, before it gets its place.
-func Restore(ctx context.Context, from, url string, replace bool, prepare func(context.Context, *Tx) error) (err error) {
+func Restore(ctx context.Context, from, url string, replace bool, prepare func(context.Context, *db.Tx) error) (err error) {
 	target, err := sqliteFile(url)
 	if err != nil {
 		return err
@@ -111,8 +120,8 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 }
 
 // openAndPrepare opens a copy, and closes it with all that is changed in the one file.
-func openAndPrepare(ctx context.Context, path string, prepare func(context.Context, *Tx) error) error {
-	d, err := Open(ctx, "sqlite:"+path)
+func openAndPrepare(ctx context.Context, path string, prepare func(context.Context, *db.Tx) error) error {
+	d, err := db.Open(ctx, "sqlite:"+path)
 	if err != nil {
 		return err
 	}
@@ -180,29 +189,30 @@ func copyBeside(ctx context.Context, target, from string) (partial string, err e
 	return partial, nil
 }
 
-// checkBackup finds out whether a file is a whole database that this foyer knows.
+// checkBackup finds out whether a file is a whole database of foyer's.
 func checkBackup(ctx context.Context, path string) error {
-	c, err := openConn(path, "journal_mode = DELETE")
+	c, err := sqlite.Open(path, "journal_mode = DELETE")
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoBackup, err)
 	}
-	c.reads = true
-	return errors.Join(inspect(ctx, c), c.Close())
+	release := c.InterruptWith(ctx)
+	err = inspect(c)
+	release()
+	return errors.Join(err, c.Close())
 }
 
-func inspect(ctx context.Context, c *conn) error {
-	found, err := One(ctx, c, Value[string], `PRAGMA integrity_check(1)`)
+func inspect(c *sqlite.Conn) error {
+	found, err := c.Text(`PRAGMA integrity_check(1)`)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoBackup, err)
 	}
 	if found != "ok" {
 		return fmt.Errorf("the backup is of a damaged database: %s", found)
 	}
-	done, err := All(ctx, c, Value[string], selectApplied)
-	if err != nil || len(done) == 0 {
+	if first, err := c.Text(`SELECT MIN(name) FROM migrations`); err != nil || first == "" {
 		return errors.Join(errNoBackup, err)
 	}
-	return checkKnown(done)
+	return nil
 }
 
 // claim keeps other processes from a SQLite file until release is called. Nobody
@@ -211,20 +221,20 @@ func claim(path string) (release func() error, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() error { return nil }, nil
 	}
-	c, err := openConn(path)
+	c, err := sqlite.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	// Leaving WAL takes the only connection there is, and keeps it from others.
 	for _, statement := range []string{`PRAGMA locking_mode = EXCLUSIVE`, `PRAGMA journal_mode = DELETE`, `BEGIN EXCLUSIVE`} {
-		if err = c.run(statement); err != nil {
+		if err = c.Exec(statement); err != nil {
 			break
 		}
 	}
 	switch {
-	case err == nil || isDamaged(err):
+	case err == nil || sqlite.IsDamaged(err):
 		return c.Close, nil
-	case isBusy(err):
+	case sqlite.Says(err, sqlite.Busy):
 		return nil, errors.Join(errInUse, c.Close())
 	default: // it may be in use all the same
 		return nil, errors.Join(err, c.Close())

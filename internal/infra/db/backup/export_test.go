@@ -1,0 +1,8 @@
+package backup
+
+// What is refused.
+var (
+	ErrNotSQLite = errNotSQLite
+	ErrInUse     = errInUse
+	ErrNoBackup  = errNoBackup
+)

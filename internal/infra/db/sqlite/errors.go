@@ -1,0 +1,44 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Error is an error that SQLite returned.
+type Error struct {
+	Code int // extended, https://sqlite.org/rescode.html
+	text string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.Code) }
+
+// Codes without the details in the higher bits.
+const (
+	Busy       = lib.SQLITE_BUSY
+	ReadOnly   = lib.SQLITE_READONLY
+	Interrupt  = lib.SQLITE_INTERRUPT
+	IOError    = lib.SQLITE_IOERR
+	Full       = lib.SQLITE_FULL
+	CannotOpen = lib.SQLITE_CANTOPEN
+)
+
+// Says reports whether err is SQLite's, with one of some codes.
+func Says(err error, codes ...int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains(codes, e.Code&0xff)
+}
+
+// IsDamaged reports whether a file is no SQLite database, or no longer one.
+func IsDamaged(err error) bool { return Says(err, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB) }
+
+func (c *Conn) check(result int32) error {
+	if result == lib.SQLITE_OK {
+		return nil
+	}
+	return &Error{Code: int(result), text: libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))}
+}
