@@ -106,12 +106,9 @@ func (c appPull) Run(ctx context.Context, o *client.Organization, out *terminal.
 // isHidden reports whether a file, or a folder that it is in, has a name that begins with a dot, or is node_modules, which
 // some disks also find under Node_Modules. Whoever wrote an app could run a program through its .git/config or .envrc.
 func isHidden(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return strings.HasPrefix(part, ".") || strings.EqualFold(part, "node_modules")
+	})
 }
 
 // changed lists the files that the folder does not have as they are, and asks before some are lost.

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -310,15 +311,8 @@ func (s Service) UnlinkSince(ctx context.Context, tx *db.Tx, by access.Caller, u
 
 // speaksFor reports whether the provider is believed about an address.
 func (s Service) speaksFor(email string) bool {
-	if len(s.Domains) == 0 {
-		return true
-	}
-	for _, domain := range s.Domains {
-		if strings.HasSuffix(email, "@"+domain) {
-			return true
-		}
-	}
-	return false
+	return len(s.Domains) == 0 ||
+		slices.ContainsFunc(s.Domains, func(domain string) bool { return strings.HasSuffix(email, "@"+domain) })
 }
 
 // Tidy removes links, states and requests that nobody comes back to.

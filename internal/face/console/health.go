@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"foyer/client"
@@ -10,12 +11,7 @@ import (
 
 // failing reports whether an app has failed on pages.
 func failing(h client.Health) bool {
-	for _, v := range h.Versions {
-		if v.Failed > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Versions, func(v client.VersionHealth) bool { return v.Failed > 0 })
 }
 
 // share is how many of a hundred views failed, for people: any failure is at least one.

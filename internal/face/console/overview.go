@@ -135,10 +135,7 @@ func (f Frame) steps(done []client.AuditEntry, people int) []Step {
 // wasMade reports whether somebody has made something of a kind. The app, the site and the key of the
 // first start were made by no key, and in no session.
 func wasMade(done []client.AuditEntry, scope activity.Scope, verb activity.Verb) bool {
-	for _, e := range done {
-		if e.Scope == string(scope) && e.Activity == string(verb) && (e.KeyID != nil || e.SessionID != nil) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(done, func(e client.AuditEntry) bool {
+		return e.Scope == string(scope) && e.Activity == string(verb) && (e.KeyID != nil || e.SessionID != nil)
+	})
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -54,12 +55,7 @@ type allowList struct {
 }
 
 func (l allowList) names(addr netip.Addr) bool {
-	for _, p := range l.prefixes {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // check returns a fault for an address that is neither public nor named by l.
