@@ -188,7 +188,12 @@ func (v *visit) appPath() string {
 
 // onApp does something to the app that the path names, and says what.
 func (v *visit) onApp(do func(id int64) (flash string, err error)) (next, error) {
-	id, err := v.appID()
+	return doOn(v.appID, do)
+}
+
+// doOn does something to what the path names.
+func doOn(named func() (int64, error), do func(id int64) (flash string, err error)) (next, error) {
+	id, err := named()
 	if err != nil {
 		return next{}, err
 	}

@@ -127,12 +127,7 @@ func (v *visit) tryPath(token string) string {
 
 // onSite does something to the site that the path names, and says what.
 func (v *visit) onSite(do func(id int64) (flash string, err error)) (next, error) {
-	id, err := v.siteID()
-	if err != nil {
-		return next{}, err
-	}
-	flash, err := do(id)
-	return next{flash: flash}, err
+	return doOn(v.siteID, do)
 }
 
 func describeSite(v *visit) (next, error) {
