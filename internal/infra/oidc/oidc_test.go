@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -178,5 +179,18 @@ func TestProviderIsDown(t *testing.T) {
 		if _, err := p.Redeem(t.Context(), "code", secrets); !fault.Is(err, fault.UpstreamUnavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The provider is dialed directly. Not parallel: the environment is the process's.
+func TestNoProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
+	defer proxy.Close()
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
+		t.Setenv(name, proxy.URL)
+	}
+	p := oidc.New(oidc.Settings{Issuer: "https://no.such.invalid"}, time.Now)
+	if _, err := p.URL(t.Context(), secrets); !fault.Is(err, fault.UpstreamUnavailable) {
+		t.Errorf("got %v", err)
 	}
 }
