@@ -256,6 +256,41 @@ func TestNumbersOfALateCommit(t *testing.T) {
 	}
 }
 
+// An entry has its number within 2 seconds of its commit. A machine that is busy may be late for some.
+func TestNumbersComeInTime(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx, stop := context.WithCancel(t.Context())
+		var chaining sync.WaitGroup
+		chaining.Go(func() { Chain(ctx, d, func(err error) { t.Error(err) }) })
+		defer chaining.Wait()
+		defer stop()
+		numbered := func() time.Duration {
+			record(t, d, ours, 1)
+			began := time.Now()
+			for tick, late := time.Tick(10*time.Millisecond), time.After(time.Minute); ; {
+				select {
+				case <-tick:
+				case <-late:
+					t.Fatal("an entry has no number after a minute")
+				}
+				if waits, err := anyUnnumbered(t.Context(), d); err != nil {
+					t.Fatal(err)
+				} else if !waits {
+					return time.Since(began)
+				}
+			}
+		}
+		numbered() // by the first look, at once
+		for range 3 {
+			if numbered() < 2*time.Second {
+				return
+			}
+		}
+		t.Error("no number came within 2 seconds")
+	})
+}
+
 // Three servers, each of which numbers, with 16 clients: one chain for each organization.
 func TestChainOfSeveralServers(t *testing.T) {
 	t.Parallel()
