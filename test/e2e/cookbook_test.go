@@ -23,39 +23,40 @@ import (
 // ways are how the cookbook does each job, in its order.
 var ways = []string{"curl", "foyer", "go", "typescript"}
 
-// Each job of the cookbook is done in each way as it stands there.
+// Each job of the cookbook is done in each way as it stands there, on each engine.
 func TestCookbook(t *testing.T) {
 	t.Parallel()
 	shared, recipes := readCookbook(t)
-	s := newSettings(t, "sqlite", "")
-	s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
-	url := launch(t, s).url
 	host := upstreamtest.NewHost(t)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
-	var cooks []*cook
-	for _, way := range ways {
-		c := newCook(t, s, url, way, shared[way])
-		c.banner, c.chat = host.Repo(t, way+"-banner"), host.Repo(t, way+"-chat")
-		c.hook = receiver.URL + "/" + way
-		for _, r := range recipes {
-			c.prepare(t, r)
-		}
-		switch way {
-		case "go":
-			c.buildGo(t)
-		case "typescript":
-			c.buildTypeScript(t)
-		}
-		cooks = append(cooks, c)
-	}
-	for _, r := range recipes {
-		t.Run(r.heading, func(t *testing.T) {
-			t.Parallel()
-			for _, c := range cooks {
-				t.Run(c.way, func(t *testing.T) { c.cook(t, r.heading) })
+	cooks := map[string][]*cook{} // by the way, in the order of the engines
+	for _, engine := range engines {
+		s := newSettings(t, engine, "")
+		s["UPSTREAM_ALLOW"], s["WEBHOOK_ALLOW"] = "127.0.0.0/8", "127.0.0.0/8"
+		url := launch(t, s).url
+		for _, way := range ways {
+			c := newCook(t, s, url, way, shared[way])
+			c.engine = engine
+			c.banner, c.chat = host.Repo(t, engine+"-"+way+"-banner"), host.Repo(t, engine+"-"+way+"-chat")
+			c.hook = receiver.URL + "/" + way
+			for _, r := range recipes {
+				c.prepare(t, r)
 			}
-		})
+			cooks[way] = append(cooks[way], c)
+		}
+	}
+	buildGo(t, shared["go"], cooks["go"])
+	buildCooks(t, shared["typescript"], cooks["typescript"])
+	for i, engine := range engines {
+		for _, r := range recipes {
+			t.Run(engine+"/"+r.heading, func(t *testing.T) {
+				t.Parallel()
+				for _, way := range ways {
+					t.Run(way, func(t *testing.T) { cooks[way][i].cook(t, r.heading) })
+				}
+			})
+		}
 	}
 }
 
@@ -106,18 +107,19 @@ func blocksIn(section string) map[string]string {
 
 // cook does jobs in one way, in an organization of its own.
 type cook struct {
-	way, url, key, dir string
-	env                []string
-	client             *client.Client
-	org                *client.Organization
-	banner, chat       *upstreamtest.Repo
-	hook               string
-	admin              func(t *testing.T, answer any, args ...string)
-	shared             string
-	blocks             map[string]string // by the heading
-	ids                map[string]int64  // of what the job is about
-	program            []string
-	leaver             string // the key of somebody who leaves
+	engine, way, url, dir string
+
+	env          []string
+	client       *client.Client
+	org          *client.Organization
+	banner, chat *upstreamtest.Repo
+	hook         string
+	admin        func(t *testing.T, answer any, args ...string)
+	shared       string
+	blocks       map[string]string // by the heading
+	ids          map[string]int64  // of what the job is about
+	program      []string
+	leaver       string // the key of somebody who leaves
 }
 
 func newCook(t *testing.T, s settings, url, way, shared string) *cook {
@@ -125,7 +127,8 @@ func newCook(t *testing.T, s settings, url, way, shared string) *cook {
 	c := &cook{way: way, url: url, dir: t.TempDir(), shared: shared, blocks: map[string]string{}, ids: map[string]int64{}}
 	c.admin = func(t *testing.T, answer any, args ...string) {
 		t.Helper()
-		command := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), append([]string{"--json", "--data-dir=" + s["DATA_DIR"], "admin"}, args...)...)
+		command := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), append([]string{"--json", "admin"}, args...)...)
+		command.Env = s.env()
 		out, err := command.Output()
 		if err == nil {
 			err = json.Unmarshal(out, answer)
@@ -137,10 +140,10 @@ func newCook(t *testing.T, s settings, url, way, shared string) *cook {
 	var made struct{ ID, Key string }
 	c.admin(t, &made, "organization", "create", "--name="+way)
 	c.admin(t, &struct{}{}, "member", "add", "--organization="+made.ID, "--email="+way+"@example.com", "--level=owner")
-	c.key = c.keyOf(t, made.ID, way+"@example.com")
-	c.env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + c.dir, "FOYER_URL=" + url, "FOYER_KEY=" + c.key}
+	key := c.keyOf(t, made.ID, way+"@example.com")
+	c.env = []string{"PATH=" + binary + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + c.dir, "FOYER_URL=" + url, "FOYER_KEY=" + key}
 	var err error
-	if c.client, err = client.New(url, c.key); err != nil {
+	if c.client, err = client.New(url, key); err != nil {
 		t.Fatal(err)
 	}
 	c.org = c.client.Organization(made.ID)
@@ -166,16 +169,21 @@ func (c *cook) prepare(t *testing.T, r recipe) {
 	c.blocks[r.heading] = names.Replace(r.blocks[c.way])
 }
 
-// buildGo makes one program of all blocks, in a module that names a checkout.
-func (c *cook) buildGo(t *testing.T) {
+// task is what a program knows a job as.
+func (c *cook) task(heading string) string { return c.engine + " " + heading }
+
+// buildGo makes one program of all blocks of some cooks, in a module that names a checkout.
+func buildGo(t *testing.T, shared string, cooks []*cook) {
 	t.Helper()
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var body strings.Builder
-	for heading, block := range c.blocks {
-		fmt.Fprintf(&body, "jobs[%q] = func() error {\n%s\n_, _ = ctx, org\n%s\nreturn nil\n}\n", heading, c.shared, block)
+	for _, c := range cooks {
+		for heading, block := range c.blocks {
+			fmt.Fprintf(&body, "jobs[%q] = func() error {\n%s\n_, _ = ctx, org\n%s\nreturn nil\n}\n", c.task(heading), shared, block)
+		}
 	}
 	var source strings.Builder
 	source.WriteString("package main\n\nimport \"foyer/client\"\nimport \"log\"\n")
@@ -193,19 +201,26 @@ func (c *cook) buildGo(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	c.program = []string{filepath.Join(module, "cookbook")}
+	for _, c := range cooks {
+		c.program = []string{filepath.Join(module, "cookbook")}
+	}
 }
 
-// buildTypeScript makes one program of all blocks, type-checked strictly.
-func (c *cook) buildTypeScript(t *testing.T) {
+// buildCooks makes one program of all blocks of some cooks in TypeScript, type-checked strictly.
+func buildCooks(t *testing.T, shared string, cooks []*cook) {
 	t.Helper()
 	var source strings.Builder
-	source.WriteString(c.shared + "\nconst jobs: Record<string, () => Promise<void>> = {};\n")
-	for heading, block := range c.blocks {
-		fmt.Fprintf(&source, "jobs[%q] = async () => {\n%s};\n", heading, block)
+	source.WriteString(shared + "\nconst jobs: Record<string, () => Promise<void>> = {};\n")
+	for _, c := range cooks {
+		for heading, block := range c.blocks {
+			fmt.Fprintf(&source, "jobs[%q] = async () => {\n%s};\n", c.task(heading), block)
+		}
 	}
 	source.WriteString("await jobs[process.argv[2]!]!();\n")
-	c.program = []string{"node", filepath.Join(buildTypeScript(t, c.url, map[string]string{"cookbook.ts": source.String()}), "cookbook.js")}
+	folder := buildTypeScript(t, cooks[0].url, map[string]string{"cookbook.ts": source.String()})
+	for _, c := range cooks {
+		c.program = []string{"node", filepath.Join(folder, "cookbook.js")}
+	}
 }
 
 // command is what does a job.
@@ -218,7 +233,7 @@ func (c *cook) command(ctx context.Context, heading string) *exec.Cmd {
 	case "foyer":
 		args = []string{"sh", "-eu", "-c", c.blocks[heading]}
 	default:
-		args = append(slices.Clone(c.program), heading)
+		args = append(slices.Clone(c.program), c.task(heading))
 	}
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Dir, command.Env, command.Stdin = c.dir, c.env, strings.NewReader("y\n")

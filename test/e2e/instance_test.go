@@ -33,14 +33,18 @@ func newSettings(t *testing.T, engine, smtp string) settings {
 	return s
 }
 
-// launch starts a server and returns once it listens.
-func launch(t *testing.T, s settings) *instance {
-	t.Helper()
-	var env []string
+// env is what the program reads them from.
+func (s settings) env() (env []string) {
 	for name, value := range s {
 		env = append(env, "FOYER_"+name+"="+value)
 	}
-	p, err := startProcess(env, "", nil, io.Discard)
+	return env
+}
+
+// launch starts a server and returns once it listens.
+func launch(t *testing.T, s settings) *instance {
+	t.Helper()
+	p, err := startProcess(s.env(), "", nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
