@@ -47,6 +47,31 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
+// An answer can be had again for a day.
+func TestAnswersAreKeptForADay(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		began := d.Now()
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		c := Caller{UserID: userID}
+		claim, _, err := k.Claim(t.Context(), c, "once", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := claim.Done(t.Context(), Answer{Status: 200, Body: "{}"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, later := range []time.Duration{23 * time.Hour, 25 * time.Hour} {
+			d.Now = func() time.Time { return began.Add(later) }
+			tidied := k.Tidy(t.Context())
+			if _, kept, err := k.Claim(t.Context(), c, "once", "", nil); err != nil || tidied != nil || (kept != nil) != (later < 24*time.Hour) {
+				t.Errorf("after %s: %+v, %v, %v", later, kept, err, tidied)
+			}
+		}
+	})
+}
+
 // A stored answer that shows an address in capitals is found in any locale: in a Turkish one, I is no capital of i.
 func TestEraseAnswersInTurkish(t *testing.T) {
 	t.Parallel()

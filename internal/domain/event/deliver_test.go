@@ -100,12 +100,18 @@ func TestSchedule(t *testing.T) {
 		w := r.webhook(to.URL, "app.updated")
 		r.happen(1)
 		began := r.DB.Now()
-		for r.deliveries(w.ID) == nil || r.deliveries(w.ID)[0].State == Pending {
+		for _, pause := range []time.Duration{
+			5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 20 * time.Hour,
+		} {
 			r.send(r.Service)
-			if d := r.deliveries(w.ID)[0]; d.State == Pending {
-				r.pass(d.DueAt.Sub(r.DB.Now()))
+			d := r.deliveries(w.ID)[0]
+			after := d.DueAt.Sub(r.DB.Now())
+			if d.State != Pending || after < pause || after > pause+pause/10 {
+				r.Fatalf("try %d: %s after %s, want %s", d.Attempts, d.State, after, pause)
 			}
+			r.pass(after)
 		}
+		r.send(r.Service)
 		d := r.deliveries(w.ID)[0]
 		if took := r.DB.Now().Sub(began); d.State != Failed || d.Attempts != 10 || took < 70*time.Hour || took > 80*time.Hour {
 			r.Errorf("%+v after %s", d, took)

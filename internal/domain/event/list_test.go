@@ -1,8 +1,10 @@
 package event
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // However many events are asked for, a list ends where it weighs enough, and the next goes on there.
@@ -24,6 +26,30 @@ func TestListOfLargeEvents(t *testing.T) {
 		}
 		if all != events {
 			r.Errorf("%d events in all", all)
+		}
+	})
+}
+
+// Events are listed for 30 days, and what was sent of them is shown for as long.
+func TestKeptFor30Days(t *testing.T) {
+	each(t, func(r rig) {
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.updated")
+		r.happen(1)
+		r.send(r.Service)
+		for _, c := range []struct {
+			pass time.Duration
+			left int
+		}{{29 * 24 * time.Hour, 1}, {48 * time.Hour, 0}} {
+			r.pass(c.pass)
+			if err := r.Tidy(r.Context()); err != nil {
+				r.Fatal(err)
+			}
+			events, _, _, err := r.After(r.Context(), r.caller, 0, 10, 1<<20)
+			sent := slices.DeleteFunc(r.deliveries(w.ID), func(d Delivery) bool { return d.State != Delivered })
+			if err != nil || len(slices.DeleteFunc(events, func(e Event) bool { return e.Type != "app.updated" })) != c.left || len(sent) != c.left {
+				r.Errorf("%s later: %+v, %+v, %v, want %d", c.pass, events, sent, err, c.left)
+			}
 		}
 	})
 }
