@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// While traces are off, no request has to do with them: neither its handler nor a statement looks for a span.
+func TestTracesOff(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		cfg := config.Config{InviteTTL: time.Hour, DataDir: t.TempDir()}
+		cfg.Bootstrap.Key, cfg.Bootstrap.Email = access.NewKey(), "grace@acme.example"
+		s := Server{Config: cfg, Log: slog.New(slog.DiscardHandler), Stdout: io.Discard}
+		const url = "http://foyer.example"
+		domain, err := newDomain(cfg, "0123456789abcdef0123456789abcdef", url, d, s.Log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.bootstrap(t.Context(), domain, url); err != nil {
+			t.Fatal(err)
+		}
+		h := s.handler(t.Context(), domain, url, newMetrics(t.Context(), "", d, domain.Jobs, domain.Plugins.Children))
+		for method, want := range map[string]int{http.MethodGet: http.StatusOK, http.MethodPost: http.StatusCreated} {
+			r := httptest.NewRequestWithContext(untraced{t.Context(), t}, method, "/api/organizations/@current/pipeline_frontend_apps", strings.NewReader(`{"name":"App"}`))
+			r.Header.Set("Authorization", "Bearer "+cfg.Bootstrap.Key)
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s: %d %s", method, w.Code, w.Body)
+			}
+		}
+	})
+	mux := http.NewServeMux()
+	if traced(nil, mux) != http.Handler(mux) {
+		t.Error("a request goes through another handler first")
+	}
+}
+
+// untraced is a context that nobody asks for a span.
+type untraced struct {
+	context.Context //nolint:containedctx // it stands in for it
+	t               *testing.T
+}
+
+func (u untraced) Value(key any) any {
+	if strings.HasPrefix(fmt.Sprintf("%T", key), "trace.") {
+		u.t.Error("a span is looked for")
+	}
+	return u.Context.Value(key)
+}
