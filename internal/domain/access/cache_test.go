@@ -68,6 +68,25 @@ func TestIdentifyAfterALongAnswer(t *testing.T) {
 	})
 }
 
+// What is in memory is good for two seconds while somebody asks the database, and no longer.
+func TestMemoryIsAskedAfterTwoSeconds(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k, now := NewKeys(d), d.Now()
+		if err := k.verify(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		for statements, later := range []time.Duration{1900 * time.Millisecond, 2 * time.Second} {
+			k.cache.checkedAt.Store(now.UnixMicro())
+			k.cache.asking.Store(true)
+			before := d.Statements()
+			if err := k.verify(t.Context(), now.Add(later)); err != nil || d.Statements()-before != int64(statements) {
+				t.Errorf("after %s: %d statements, %v, want %d", later, d.Statements()-before, err, statements)
+			}
+		}
+	})
+}
+
 // What has not changed stays in memory.
 func TestRecheckKeepsMemory(t *testing.T) {
 	t.Parallel()
