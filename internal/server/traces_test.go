@@ -23,6 +23,13 @@ type span struct {
 	Kind    int    `json:"kind"`
 	Start   int64  `json:"startTimeUnixNano,string"`
 	End     int64  `json:"endTimeUnixNano,string"`
+
+	Attributes []struct {
+		Key   string `json:"key"`
+		Value struct {
+			Text string `json:"stringValue"`
+		} `json:"value"`
+	} `json:"attributes"`
 }
 
 // collector takes what a server sends, and hands on the spans.
