@@ -52,9 +52,15 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, route Route, known func
 	return a.carryOut(w, r, route, caller)
 }
 
-// carryOut answers a request, if the object is as the request expects.
-func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) error {
-	r, err := a.expect(r, route, caller)
+// carryOut answers a request, if the object is as the request expects. A panic is a failure like another: it gives up an
+// Idempotency-Key.
+func (a *API) carryOut(w http.ResponseWriter, r *http.Request, route Route, caller access.Caller) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	r, err = a.expect(r, route, caller)
 	if err != nil {
 		return err
 	}
@@ -170,18 +176,28 @@ func (a *API) ClientNetwork(r *http.Request) string {
 // answerPanic answers for a handler that panics. Where the program asks itself, that may be on a goroutine on which nobody
 // else recovers, and which would end the program.
 func (a *API) answerPanic(w http.ResponseWriter, r *http.Request) {
-	if p := recover(); p != nil {
-		a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	switch p := recover(); p {
+	case nil:
+	case http.ErrAbortHandler: // of fail
+		panic(p)
+	default:
+		a.fail(w, r, panicked(p))
 	}
 }
 
-// fail answers with err.
+func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+
+// fail answers with err. An answer that has begun is broken off, so that nobody takes it for a whole one.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if wire.DropIfDisconnected(w, r, err) {
 		return
 	}
-	recorderOf(w).Code = wire.Code(err)
+	rec := recorderOf(w)
+	rec.Code = wire.Code(err)
 	a.Report(w, r, err)
+	if rec.begun {
+		panic(http.ErrAbortHandler)
+	}
 	_ = wire.WriteError(w, err) // fails if the client has gone
 }
 

@@ -42,7 +42,6 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, route Route, c access
 	to := wire.NewAnswer(r)
 	to.Gzip = false
 	stop := claim.Renew(r.Context())
-	defer stop() // after a panic
 	err = a.carryOut(to, r.WithContext(claim.With(r.Context())), route, c)
 	stop()
 	copyHeader(w.Header(), to.Header())

@@ -172,6 +172,8 @@ type recorder struct {
 	wire.Holder
 	Outcome
 	asker
+
+	begun bool // the status has been sent
 }
 
 // recorderOf is the recorder of an answer; one that nobody reads if it has none, as inside of the program.
@@ -187,6 +189,6 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
-	r.Status = status
+	r.Status, r.begun = status, true
 	r.ResponseWriter.WriteHeader(status)
 }

@@ -3,10 +3,14 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"foyer/internal/domain/site"
 	"foyer/internal/face/api"
@@ -44,6 +48,55 @@ func TestPanic(t *testing.T) {
 			if text := log.String(); strings.Count(text, "panic: ") != 1 || !strings.Contains(text, "request_id=a-request ") {
 				r.t.Errorf("%s: %s", name, text)
 			}
+		}
+	})
+}
+
+// A stream in whose middle a handler panics is broken off: no line of it is an error's body, and it does not end as a whole one.
+func TestPanicInAStream(t *testing.T) {
+	each(t, func(r *rig) {
+		var breaks atomic.Bool
+		clock := r.db.Now
+		r.db.Now = func() time.Time {
+			if breaks.CompareAndSwap(true, false) {
+				panic("the clock is broken")
+			}
+			return clock()
+		}
+		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/api/organizations/"+r.org.ID+"/events", nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+r.key)
+		req.Header.Set("Accept", "text/event-stream")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer res.Body.Close()
+		begins := make([]byte, len(": events\n\n"))
+		if _, err := io.ReadFull(res.Body, begins); err != nil {
+			r.t.Fatal(err)
+		}
+		breaks.Store(true)
+		rest, err := io.ReadAll(res.Body)
+		if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(rest), "server_error") {
+			r.t.Errorf("%q, %v", rest, err)
+		}
+	})
+}
+
+// A request that is carried out once, and whose handler panics, has changed nothing and can be sent again at once.
+func TestPanicGivesUpTheIdempotencyKey(t *testing.T) {
+	each(t, func(r *rig) {
+		broken := *r.api
+		broken.Invites.Mails, broken.Invites.Jobs = true, nil // it panics where the mail is queued, in the transaction of the change
+		const body = `{"target_email":"a@x.example"}`
+		if got := r.sendTo(r.serve(&broken), r.key, "POST", invites, body, "Idempotency-Key", "k"); got.status != http.StatusInternalServerError {
+			r.t.Fatal(got.status, got.body)
+		}
+		if got := r.once("k", "POST", invites, body); got.status != http.StatusCreated || got.header.Get("Idempotent-Replayed") != "" {
+			r.t.Errorf("sent again: %d %s", got.status, got.body)
 		}
 	})
 }
