@@ -14,7 +14,8 @@ import (
 
 var (
 	codeSpan = regexp.MustCompile("(?s)```.*?\n *```|`[^`]+`")
-	written  = regexp.MustCompile(`(?m)(?:^|[(` + "`" + `]|bin/| /) *foyer((?: [a-z][a-z-]*)+)([^#|;&` + "`" + `\n]*)`)
+	written  = regexp.MustCompile(`(?m)(?:^|["(` + "`" + `]|bin/| /) *foyer((?: [a-z][a-z-]*)+)([^#|;&` + "`" + `\n]*)`)
+	listed   = regexp.MustCompile(`(?m)^  ([a-z][a-z-]*(?: [a-z][a-z-]*)*)`)
 	usage    = regexp.MustCompile(`Usage: foyer((?: [a-z][a-z-]*)*)( <command>)?`)
 	flag     = regexp.MustCompile(` --([a-z][a-z-]*)`)
 )
@@ -43,6 +44,31 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	if seen < 80 {
+		t.Errorf("only %d commands are written", seen)
+	}
+}
+
+// So are those that the helps write.
+func TestHelpsNameCommands(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	var check func(words ...string)
+	check = func(words ...string) {
+		var help bytes.Buffer
+		if code := cli.Run(t.Context(), append([]string{"help"}, words...), nil, nil, &help, &help); code != cli.OK {
+			t.Fatalf("help %v: %s", words, &help)
+		}
+		about, below, _ := strings.Cut(help.String(), "\nCommands:\n")
+		for _, command := range written.FindAllStringSubmatch(about, -1) {
+			seen++
+			checkCommand(t, "help "+strings.Join(words, " "), strings.Fields(command[1]), command[2])
+		}
+		for _, command := range listed.FindAllStringSubmatch(below, -1) {
+			check(strings.Fields(command[1])...)
+		}
+	}
+	check()
+	if seen < 60 {
 		t.Errorf("only %d commands are written", seen)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // ifMatch is of commands that change an object which others may have changed meanwhile.
 type ifMatch struct {
-	IfMatch string `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it; --etag of the get command shows it."`
+	IfMatch string `placeholder:"ETAG" help:"Do it only if the object is still as this ETag names it. The API answers it with the object; commands that have --etag show it."`
 }
 
 // once is of commands that may be run again.

@@ -76,6 +76,15 @@ func TestNothingIsNotAll(t *testing.T) {
 	}
 }
 
+// All sessions have no ETag: the flag would have none of them ended.
+func TestETagIsOfOneSession(t *testing.T) {
+	t.Parallel()
+	code, _, complaints := call(t, "user", "sign-out", "--yes", `--if-match="x"`, "--url=http://127.0.0.1:1")
+	if code != Misused || !strings.HasSuffix(complaints, "--if-match: give the id of a session\n") {
+		t.Errorf("%d, %s", code, complaints)
+	}
+}
+
 // A flag that fell away must not look as if it had been set.
 func TestSetWantsASetting(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -152,6 +153,14 @@ type userSignOut struct {
 	Session int64 `arg:"" optional:"" help:"Its id. Without it, all."`
 
 	ifMatch
+}
+
+// Validate refuses an ETag of all sessions, which have none.
+func (c userSignOut) Validate() error {
+	if c.Session == 0 && c.IfMatch != "" {
+		return errors.New("--if-match: give the id of a session")
+	}
+	return nil
 }
 
 func (c userSignOut) Run(ctx context.Context, to *client.Client, out *terminal.Output, in terminal.Input) error {
