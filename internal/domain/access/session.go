@@ -93,14 +93,14 @@ func newSession() string { return sessionPrefix + rand.Text() + rand.Text() }
 
 // BeginSession makes a session and returns its token.
 func (k *Keys) BeginSession(ctx context.Context, d SessionDraft) (token string, err error) {
-	err = k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+	err = k.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		token, err = k.InsertSession(ctx, tx, d)
 		return err
 	})
 	return token, err
 }
 
-// InsertSession is BeginSession inside a transaction.
+// InsertSession is BeginSession inside Change, in which sign-ins take turns: the sessions used longest ago give way.
 func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (token string, err error) {
 	d.UserAgent = strings.ToValidUTF8(strings.ReplaceAll(d.UserAgent, "\x00", ""), "\uFFFD")
 	if len(d.UserAgent) > maxUserAgent {
@@ -109,14 +109,6 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 	old, err := superfluous(ctx, tx, d.UserID, maxSessions-1)
 	if err != nil {
 		return "", err
-	}
-	if len(old) > 0 { // before the key is locked, as Change does: or a revocation and this would wait for each other
-		if err := countChange(ctx, tx); err != nil {
-			return "", err
-		}
-		if old, err = superfluous(ctx, tx, d.UserID, maxSessions-1); err != nil { // others may have begun or ended meanwhile
-			return "", err
-		}
 	}
 	token = newSession()
 	id, err := insertSession(ctx, tx, d, hashOf(token), k.DB.Now())
