@@ -106,12 +106,10 @@ func (r *Repo) Resolve(tag string) (Version, error) {
 	return r.versions.resolve(tag)
 }
 
-// Fetch gets, for a tenant, the texts of one of the repository's versions by path, plugin.json
-// among them, within 20 s. Errors are faults: Invalid on "tag" if that leads to no commit, on
-// "url" for content that foyer does not accept, else UpstreamUnavailable.
+// Fetch gets, for a tenant, the texts of one of the repository's versions by path, plugin.json among them: the host has 20 s to
+// send them. Errors are faults: Invalid on "tag" if that leads to no commit, on "url" for content that foyer does not accept,
+// Busy if no child has time for it, else UpstreamUnavailable.
 func (r *Repo) Fetch(ctx context.Context, tenant string, v Version) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, packTime)
-	defer cancel()
 	files, err := r.files(ctx, tenant, v)
 	if err != nil {
 		return nil, err
@@ -131,7 +129,7 @@ func (r *Repo) files(ctx context.Context, tenant string, v Version) (map[string]
 	if _, err := io.WriteString(pack, v.Commit+"\n"); err != nil {
 		return nil, fmt.Errorf("keep the pack: %w", err)
 	}
-	if err := r.session.Fetch(ctx, v.object, unpack.MaxFileBytes+1, pack); err != nil {
+	if err := r.fetch(ctx, v, pack); err != nil {
 		return nil, err
 	}
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
@@ -140,13 +138,16 @@ func (r *Repo) files(ctx context.Context, tenant string, v Version) (map[string]
 	return r.unpack(ctx, tenant, v.Tag, pack)
 }
 
+func (r *Repo) fetch(ctx context.Context, v Version, pack *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, packTime)
+	defer cancel()
+	return r.session.Fetch(ctx, v.object, unpack.MaxFileBytes+1, pack)
+}
+
 func (r *Repo) unpack(ctx context.Context, tenant, tag string, pack *os.File) (map[string]string, error) {
 	output, err := r.children.Run(ctx, tenant, UnpackTask, pack)
 	if killed, ok := errors.AsType[*sandbox.KilledError](err); ok {
 		return nil, badURL("The repository cannot be unpacked: " + killed.Reason + ".")
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fault.New(fault.UpstreamUnavailable, "The repository did not arrive early enough to unpack it.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unpack a repository: %w", err)
