@@ -65,6 +65,9 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
+	if err := a.Events.Knows(r.Context(), c, q.after); err != nil {
+		return err
+	}
 	if r.Method == http.MethodHead {
 		q.wait = 0
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -437,5 +438,22 @@ func TestEventsOfMembers(t *testing.T) {
 			r.t.Fatal(got.status, got.body)
 		}
 		did("member.removed", ada)
+	})
+}
+
+// Whoever has read further than the database reaches, as before a backup was restored, is told so: what gets those numbers
+// next would not be listed.
+func TestEventsAfterTheLast(t *testing.T) {
+	each(t, func(r *rig) {
+		r.site("shop")
+		r.number()
+		head := patch.ID(between(r.send(r.key, "GET", "/activity/head", "").body, `{"number":`, ","))
+		at := func(n int64) string { return "/events?after=" + strconv.FormatInt(n, 10) }
+		want := faultBody("validation_error", "invalid_input", fmt.Sprintf(
+			"Must be at most %d, the last number here: events may have been lost since %d was given, as when a backup is restored.", head, head+1), `"after"`)
+		r.want("GET", at(head), "", 200, fmt.Sprintf(`{"results":[],"next":%d}`, head))
+		r.want("GET", at(head+1), "", 400, want)
+		r.want("GET", at(head+1)+"&wait=60", "", 400, want)
+		r.compare("a stream", r.send(r.key, "GET", at(0), "", "Accept", "text/event-stream", "Last-Event-ID", strconv.FormatInt(head+1, 10)), 400, want)
 	})
 }
