@@ -155,3 +155,41 @@ func TestTraceInTheLog(t *testing.T) {
 		}
 	}
 }
+
+// A request that waits for events looks for them twice a second, which makes no spans.
+func TestWaitingMakesNoSpans(t *testing.T) {
+	t.Parallel()
+	endpoint, spans := collector(t)
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
+	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startTraced(t, config.Config{}, tracer)
+	const wait = 4 * time.Second
+	for after, more := int64(0), true; more; {
+		found, err := s.ListEvents(t.Context(), client.EventRange{After: after, Wait: wait})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, more = found.Next, len(found.Results) > 0
+	}
+	statements := map[string]int{} // by trace
+	for late := time.After(30 * time.Second); ; {
+		select {
+		case got := <-spans:
+			if got.Kind == trace.Client {
+				statements[got.TraceID]++
+			}
+			if !strings.HasPrefix(got.Name, "GET /api/organizations/{organization_id}/events") || got.End-got.Start < int64(wait-time.Second) {
+				continue
+			}
+			if n := statements[got.TraceID]; n > 6 {
+				t.Errorf("%d statements", n)
+			}
+			return
+		case <-late:
+			t.Fatal("the request has no span")
+		}
+	}
+}

@@ -21,3 +21,6 @@ func (s Service) traced(ctx context.Context, ev Event, d Delivery) *trace.Span {
 	span.Set("foyer.attempt", d.Attempts)
 	return span
 }
+
+// Polling returns the context of what looks for events again and again: each look would be a span of the request.
+func Polling(ctx context.Context) context.Context { return trace.Without(ctx) }

@@ -111,6 +111,7 @@ func (a *API) awaitEvents(w http.ResponseWriter, r *http.Request, c access.Calle
 // eachEvents gives the events that come to take, until it wants no more, the time is over or the
 // client has gone, as long as the caller may see them. Those there are come at once.
 func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan time.Time, take func([]event.Event, int64) (goOn bool, err error)) error {
+	r = r.WithContext(event.Polling(r.Context()))
 	mayStill := a.recheck(r, c, func(again access.Caller) error {
 		if err := again.Scope.Require(access.All); err != nil {
 			return err
@@ -119,7 +120,7 @@ func (a *API) eachEvents(r *http.Request, c access.Caller, q asked, over <-chan 
 	})
 	for {
 		goOn, more := false, false
-		err := inflight.InPart(r.Context(), func(ctx context.Context) (err error) {
+		err := inflight.InPart(r.Context(), func(ctx context.Context) (err error) { //nolint:contextcheck // it is that of the request
 			var events []event.Event
 			if events, q.after, more, err = a.Events.After(ctx, c, q.after, q.limit, partBytes); err != nil {
 				return err

@@ -89,6 +89,11 @@ func From(ctx context.Context) *Span {
 	return s
 }
 
+// Without returns a context within which no spans are recorded.
+func Without(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, (*Span)(nil))
+}
+
 // Parent is the traceparent of what is asked of others within s; "" if it is not recorded.
 func (s *Span) Parent() string {
 	if s == nil {
