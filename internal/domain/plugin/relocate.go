@@ -7,6 +7,7 @@ import (
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/infra/upstream"
 )
 
 // place is where an installed plugin's repository has moved to.
@@ -42,7 +43,7 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		return Plugin{}, err
 	}
 	retagged := d.Tag.Set && d.Tag.Value != p.Tag
-	relocated := d.URL.Set && d.URL.Value != p.URL && p.Type == Custom
+	relocated := d.URL.Set && d.URL.Value != p.URL && p.Type == Custom && !s.comesFrom(p, o, d.URL.Value)
 	if o.URLKey != "" && !retagged {
 		d.Tag = patch.Field[string]{} // nor is it set to what it was, should it change now
 	}
@@ -50,6 +51,16 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 		return s.change(ctx, c, id, d, activity.Updated)
 	}
 	return s.moveBy(ctx, c, p, o, d, retagged, relocated)
+}
+
+// comesFrom reports whether a url is where an installed plugin's repository is, with the credentials that are stored.
+func (s Service) comesFrom(p Plugin, o origin, url string) bool {
+	given, err := upstream.Parse(url)
+	if err != nil {
+		return false
+	}
+	stored, err := upstream.Unseal(s.Box, p.URL, o.Credentials)
+	return err == nil && given.Equal(stored)
 }
 
 // moveBy has an installed plugin go to the tag of a draft, to its url, or both.

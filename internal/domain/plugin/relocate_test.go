@@ -122,6 +122,10 @@ func TestUpdateURL(t *testing.T) {
 		if p.URL != moved.URL || p.Tag != "v1.0.0" || p.LatestTag != "v2.0.0" || p.Icon != "new.png" {
 			r.Errorf("moved: %+v", p)
 		}
+		requests = host.Requests()
+		if same := r.update(p.ID, Draft{URL: patch.Of(secret)}); same != p || host.Requests() != requests {
+			r.Errorf("the url that is stored: %+v", same)
+		}
 		var asked string
 		host.Intercept(func(_ http.ResponseWriter, req *http.Request) bool {
 			user, password, _ := req.BasicAuth()

@@ -116,6 +116,11 @@ func (r Remote) identity() string {
 	return r.Key() + " " + string(sum[:])
 }
 
+// Equal reports whether two Remotes are the same url with the same secret.
+func (r Remote) Equal(other Remote) bool {
+	return r.URL == other.URL && r.identity() == other.identity()
+}
+
 func (r Remote) secretJSON() []byte {
 	if r.secret == nil {
 		return nil
