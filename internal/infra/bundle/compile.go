@@ -100,10 +100,14 @@ func (req request) compile() answer {
 		return answer{Errors: req.blame(built.Errors)}
 	}
 	warnings := req.warnings(built.Warnings)
+	meta := readMetafile(built.Metafile)
 	if req.Bundle {
 		req.warnOfStylesheets(warnings)
 	}
-	return answer{JS: built.OutputFiles[0].Contents, Inject: exports(built.Metafile, "inject"), Warnings: warnings}
+	if req.Bundle && meta.Inputs[namespace+":"+req.Entry].Format == "cjs" {
+		warnings[req.Entry] = "Pages see nothing of what CommonJS exports: write export function inject, or have the bundler make an ES module, as by --format=esm."
+	}
+	return answer{JS: built.OutputFiles[0].Contents, Inject: meta.exports("inject"), Warnings: warnings}
 }
 
 // warnOfStylesheets warns of those that no page gets: bundlers write one beside what they build. Of those in other
@@ -139,13 +143,20 @@ func (req request) options(entry string, css api.Loader) api.BuildOptions {
 	}
 }
 
+// metafile is what the compiler says of what it built.
+type metafile struct {
+	Inputs  map[string]struct{ Format string }
+	Outputs map[string]struct{ Exports []string }
+}
+
+func readMetafile(text string) (meta metafile) {
+	_ = json.Unmarshal([]byte(text), &meta) //nolint:musttag // the compiler's own, whose names are matched in any case
+	return meta
+}
+
 // exports reports whether what was built exports a name.
-func exports(metafile, name string) bool {
-	var meta struct {
-		Outputs map[string]struct{ Exports []string }
-	}
-	_ = json.Unmarshal([]byte(metafile), &meta) //nolint:musttag // the compiler's own, whose names are matched in any case
-	for _, output := range meta.Outputs {
+func (m metafile) exports(name string) bool {
+	for _, output := range m.Outputs {
 		if slices.Contains(output.Exports, name) {
 			return true
 		}

@@ -99,6 +99,24 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// Pages get nothing of what CommonJS exports, whatever the ES module has that is made of it.
+func TestCommonJS(t *testing.T) {
+	t.Parallel()
+	for site, want := range map[string]bool{
+		"module.exports = { inject() {} }": true,
+		"exports.inject = () => {}":        true,
+		"const a = require('./a')\nObject.defineProperty(exports, 'inject', { value: a })": true,
+		"export { inject } from './a'":                        false,
+		"import a from './a'\nexport const inject = a.inject": false,
+		"(() => { document.title = 'exports' })()":            false,
+	} {
+		got := mustCompile(t, sources{"dist/site.js": site, "dist/a.js": "exports.inject = () => {}", "plugin.json": `{"main": "dist/site.js"}`})
+		if warning := got.Files[1].Warning; got.Bundle == nil || want && got.Bundle.Inject || want != strings.HasPrefix(warning, "Pages see nothing") || !want && warning != "" {
+			t.Errorf("%q: %+v, %+v", site, got.Files, got.Bundle)
+		}
+	}
+}
+
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	png := "\x89PNG\r\n\x1a\n\x00\xff"

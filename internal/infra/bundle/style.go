@@ -33,7 +33,7 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 		return api.OnLoadResult{Errors: built.Errors}, nil
 	}
 	compiled, text := strings.TrimSpace(string(built.OutputFiles[0].Contents)), req.Files[name]
-	alone := isAlone(built.Metafile)
+	alone := len(readMetafile(built.Metafile).Inputs) == 1
 	if !alone {
 		text = compiled
 	}
@@ -49,11 +49,4 @@ func (req request) style(name string, intoPage bool) (api.OnLoadResult, error) {
 		found.Contents, found.Loader = &module, api.LoaderJS
 	}
 	return found, nil
-}
-
-// isAlone reports whether what was built is made of one file.
-func isAlone(metafile string) bool {
-	var meta struct{ Inputs map[string]json.RawMessage }
-	_ = json.Unmarshal([]byte(metafile), &meta) //nolint:musttag // the compiler's own, whose names are matched in any case
-	return len(meta.Inputs) == 1
 }
