@@ -171,6 +171,9 @@ const (
 	styles    = "style"
 )
 
+// pointer begins what Git has in place of a file that Git LFS keeps.
+const pointer = "version https://git-lfs.github.com/spec/v1\n"
+
 // serve answers every question that esbuild would ask the disk. Loading is refused
 // outside the namespaces, because a pattern such as import(`./${name}`) is looked
 // up without asking for a resolution.
@@ -182,6 +185,10 @@ func (req request) serve(css api.Loader) func(api.PluginBuild) {
 			switch {
 			case !ok || args.Namespace != namespace && args.Namespace != styles:
 				return api.OnLoadResult{}, errors.New("an app imports only its own files")
+			case strings.HasPrefix(content, pointer):
+				return api.OnLoadResult{Errors: []api.Message{{
+					Text: "This is a pointer of Git LFS, not the file: commit the file itself.", Location: &api.Location{File: namespace + ":" + args.Path, Line: 1},
+				}}}, nil
 			case isCode(args.Path):
 				return api.OnLoadResult{Contents: &content, Loader: loader(args.Path), Warnings: req.warnOfBeside(args.Path)}, nil
 			case path.Ext(args.Path) != ".css":

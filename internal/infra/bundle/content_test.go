@@ -138,6 +138,25 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// What Git has in place of a file is no picture, wherever it is imported.
+func TestPointers(t *testing.T) {
+	t.Parallel()
+	const lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+	for _, site := range []string{
+		"import logo from './logo.png'\nexport const inject = () => logo", "import './a.css'", "import css from './a.css'\nexport const inject = () => css",
+	} {
+		got := mustCompile(t, sources{"site.ts": site, "a.css": "p { background: url(logo.png) }", "logo.png": lfs, "unused.png": lfs})
+		for _, f := range got.Files {
+			if want := f.Name == "logo.png" || f.Name == "site.ts"; want != strings.Contains(f.Error, "pointer of Git LFS") || f.Name == "site.ts" && !strings.Contains(f.Error, "logo.png") {
+				t.Errorf("%q: %+v", site, f)
+			}
+		}
+		if got.Bundle != nil {
+			t.Errorf("%q: a bundle of it: %s", site, got.Bundle.JS)
+		}
+	}
+}
+
 func TestStylesheets(t *testing.T) {
 	t.Parallel()
 	files := sources{
