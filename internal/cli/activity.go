@@ -68,6 +68,8 @@ func who(e client.AuditEntry) string {
 	switch {
 	case e.User == nil && e.Activity == "declined":
 		return "(invitee)"
+	case e.User == nil && e.Activity == "followed":
+		return "(another organization)"
 	case e.User == nil:
 		return "(operator)"
 	case e.User.Email == "":

@@ -72,9 +72,9 @@ func TestInviteIDsInUpperCase(t *testing.T) {
 	}
 }
 
-func TestWhoDeclinesIsTheInvitee(t *testing.T) {
+func TestWho(t *testing.T) {
 	t.Parallel()
-	for activity, want := range map[string]string{"declined": "(invitee)", "deleted": "(operator)"} {
+	for activity, want := range map[string]string{"declined": "(invitee)", "followed": "(another organization)", "deleted": "(operator)"} {
 		if by := who(client.AuditEntry{Activity: activity}); by != want {
 			t.Errorf("%s by %s", activity, by)
 		}

@@ -60,6 +60,7 @@ const (
 	Expired  Verb = "expired"          // likewise
 	Failed   Verb = "failed"           // likewise: their mail
 	Outdated Verb = "update_available" // of apps
+	Followed Verb = "followed"         // of sites: what they run, by a change of another organization
 	Rotated  Verb = "rotated"          // of webhooks: their secret
 	Tested   Verb = "tested"           // likewise
 
@@ -73,7 +74,7 @@ var verbs = []Verb{
 	Installed, Updated, SourceUpdated, Upgraded, Uninstalled, Disabled, Enabled, Withdrawn, Restored,
 	Created, Resent, Declined, Deleted, Added, Removed, Revoked, Previewed,
 	SignedIn, SignedOut, Ended, SignInFailed,
-	Accepted, Expired, Failed, Outdated, Rotated, Tested,
+	Accepted, Expired, Failed, Outdated, Followed, Rotated, Tested,
 }
 
 // Entry is one change.

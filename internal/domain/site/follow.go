@@ -74,7 +74,7 @@ func (s Service) FollowOrganization(ctx context.Context, tx *db.Tx, organization
 	}
 	w := newWorld(tx)
 	return inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
-		return s.refresh(ctx, tx, w, access.Caller{}, sites, 0)
+		return s.refresh(ctx, tx, w, access.Caller{Organization: access.Organization{ID: organizationID}}, sites, 0)
 	})
 }
 
@@ -185,7 +185,7 @@ func (s Service) publish(ctx context.Context, tx *db.Tx, c access.Caller, sites 
 			continue
 		}
 		site.Revision++
-		site.apps, site.runs = apps, versionsOf(entries[site.ID])
+		site.before, site.apps, site.runs = site.apps, apps, versionsOf(entries[site.ID])
 		changed = append(changed, site)
 	}
 	if len(changed) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -147,6 +149,73 @@ func TestChangeWithdrawn(t *testing.T) {
 		if _, err := r.Change(r.Context(), r.caller, r.site(r.caller, "two").ID, p.ID, PlacementDraft{Version: patch.Of(int64(1))}); blames(err) != "not found" {
 			r.Error(err)
 		}
+	})
+}
+
+// What another organization changes of what a site runs is in the activity of the site's organization, and why, but not who;
+// what it changes otherwise is not, nor is what one's own organization changes, which the activity has already.
+func TestFollowedIsRecorded(t *testing.T) {
+	each(t, func(r rig) {
+		p := r.app(r.caller, "app", "")
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		own, s := r.site(r.caller, "own"), r.site(r.other, "shop")
+		r.place(r.caller, own, p)
+		r.place(r.other, s, p)
+		told := 0
+		wants := func(what, changes string) {
+			r.Helper()
+			entries := func(c access.Caller) []activity.Stored {
+				all, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: c.Organization.ID, Verb: activity.Followed}, page.First)
+				if err != nil {
+					r.Fatal(err)
+				}
+				return all.Items
+			}
+			if got := entries(r.caller); len(got) > 0 {
+				r.Errorf("%s: its own organization is told %+v", what, got)
+			}
+			got := entries(r.other)
+			if changes == "" && len(got) == told {
+				return
+			}
+			told++
+			if len(got) != told || got[0].Scope != activity.Site || got[0].ItemID != strconv.FormatInt(s.ID, 10) || got[0].Name != "shop" || got[0].User.ID != 0 ||
+				got[0].RequestID != "" || got[0].KeyID != 0 || got[0].Changes != fmt.Sprintf(changes, p.ID) {
+				r.Errorf("%s: told %+v, want %s", what, got, changes)
+			}
+		}
+		const begins = `[{"action":"changed","field":"apps.%[1]d.running","before":null,"after":1}]`
+		ends := func(why string) string {
+			held := `,{"action":"changed","field":"apps.%[1]d.held","before":null,"after":"` + why + `"}`
+			if why == "" {
+				held = ""
+			}
+			return `[{"action":"changed","field":"apps.%[1]d.running","before":1,"after":null}` + held + `]`
+		}
+		wants("placed", "")
+		r.patch(r.caller, p.ID, plugin.Draft{Name: patch.Of("App")})
+		wants("renamed", "")
+		r.save(r.caller, p.ID, "two")
+		wants("another version, which is not followed", "")
+		if _, err := r.plugins.Disable(r.Context(), r.caller, p.ID, patch.Of("it leaks")); err != nil {
+			r.Fatal(err)
+		}
+		wants("disabled", ends("The app is disabled: it leaks"))
+		if _, err := r.plugins.Enable(r.Context(), r.caller, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		wants("enabled", begins)
+		r.suspend(r.caller, access.NoApps)
+		wants("its organization is suspended", ends("The organization of the app may not use apps."))
+		r.suspend(r.caller, access.RootApps)
+		wants("it is not any more", begins)
+		r.suspend(r.other, access.NoApps)
+		r.suspend(r.other, access.RootApps)
+		wants("the organization of the site was suspended", "")
+		if err := r.plugins.Delete(r.Context(), r.caller, p.ID); err != nil {
+			r.Fatal(err)
+		}
+		wants("deleted", ends(""))
 	})
 }
 

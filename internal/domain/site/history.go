@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -49,8 +50,9 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 	if err != nil {
 		return err
 	}
-	snapshots := map[int64][]snapshot{}
+	snapshots, held := map[int64][]snapshot{}, map[[2]int64]string{}
 	for _, p := range placements {
+		held[[2]int64{p.SiteID, p.AppID}] = p.Held
 		snapshots[p.SiteID] = append(snapshots[p.SiteID], snapshot{
 			AppID: p.AppID, Enabled: p.Enabled, Position: p.Position, Version: p.Version, Kept: p.kept, Paths: p.Paths, Config: readValues(p.Config),
 			CreatedAt: p.CreatedAt,
@@ -61,9 +63,46 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 		revisions[i] = begun{Site: site, placements: encode(snapshots[site.ID])}
 		if c.Organization.ID == site.OrganizationID { // who of another organization changed its app is not told
 			revisions[i].by = c
+		} else if err := s.tell(ctx, tx, site, held); err != nil {
+			return err
 		}
 	}
 	return insertRevisions(ctx, tx, revisions, s.DB.Now())
+}
+
+// tell records that a site has followed what another organization has done: which versions it runs, and why not others. The
+// activity of its organization has nothing else of that.
+func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int64]string) error {
+	was, is := runningOf(versionsOf(readEntries(site.before))), runningOf(site.runs)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	var changes []activity.Change
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if was[id] == is[id] {
+			continue
+		}
+		app := "apps." + strconv.FormatInt(id, 10) + "."
+		changes = append(changes, activity.Changed(app+"running", number(was[id]), number(is[id])))
+		if why := held[[2]int64{site.ID, id}]; why != "" {
+			changes = append(changes, activity.Changed(app+"held", nil, why))
+		}
+	}
+	if len(changes) == 0 { // what an app is called may have changed
+		return nil
+	}
+	return activity.Record(ctx, tx, activity.Entry{
+		OrganizationID: site.OrganizationID, Scope: activity.Site, ItemID: strconv.FormatInt(site.ID, 10), Verb: activity.Followed, Name: site.Name,
+		Changes: changes,
+	}, s.DB.Now())
+}
+
+// runningOf is the version that runs of each app.
+func runningOf(versions string) map[int64]int64 {
+	all := map[int64]int64{}
+	for _, v := range readVersions(versions) {
+		all[v.appID] = v.number
+	}
+	return all
 }
 
 // History returns a page of what a site's manifest said, the newest first.

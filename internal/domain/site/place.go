@@ -317,12 +317,6 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 			changes = append(changes, activity.Changed(app+field, before, after))
 		}
 	}
-	number := func(n int64) any {
-		if n == 0 {
-			return nil
-		}
-		return n
-	}
 	add("enabled", a.Enabled == b.Enabled, a.Enabled, b.Enabled)
 	add("position", a.Position == b.Position, a.Position, b.Position)
 	add("version", a.Version == b.Version, number(a.Version), number(b.Version))
@@ -334,4 +328,12 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 		add("config."+key, string(before[key]) == string(after[key]), activity.JSON(string(before[key])), activity.JSON(string(after[key])))
 	}
 	return changes
+}
+
+// number is a version as the activity shows it.
+func number(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }

@@ -32,7 +32,8 @@ type Site struct {
 
 	stamp  int64            // counted up by each change of apps, by a random number, see cache.VersionStep
 	apps   string           // what the manifest lists, see entries
-	runs   string           // the versions among that, as a revision has them; only of one that has begun
+	before string           // what it listed in the revision before; only of one that has begun
+	runs   string           // the versions among apps, as a revision has them; only of one that has begun
 	access access.AppAccess // of its organization
 }
 

@@ -16,13 +16,14 @@ func TestLines(t *testing.T) {
 	f := Frame{Home: "/console/o"}
 	ada, key := &client.ActivityUser{ID: 1, Email: "ada@x.example"}, int64(1)
 	for want, e := range map[string]client.AuditEntry{
-		"BY added the app Banner":                     {Scope: "Plugin", Activity: "installed", Detail: client.ActivityDetail{Name: "Banner"}},
-		"BY changed the files of 7":                   {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
-		"The invite of eve@x.example expired":         {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
-		"BY joined":                                   {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
-		"BY added the member eve@x.example":           {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "eve@x.example"}},
-		"BY created a key":                            {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
-		"BY signed in":                                {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY added the app Banner":                                 {Scope: "Plugin", Activity: "installed", Detail: client.ActivityDetail{Name: "Banner"}},
+		"BY changed the files of 7":                               {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
+		"The invite of eve@x.example expired":                     {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"Another organization changed what runs on the site shop": {Scope: "Site", Activity: "followed", Detail: client.ActivityDetail{Name: "shop"}},
+		"BY joined":                         {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY added the member eve@x.example": {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"BY created a key":                  {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
+		"BY signed in":                      {Scope: "Session", Activity: "signed_in", Detail: client.ActivityDetail{Name: "ada@x.example"}},
 		"Somebody failed to sign in as eve@x.example": {Scope: "Session", Activity: "sign_in_failed", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"BY removed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "removed", Erased: true, KeyID: &key},
 		"BY changed the member somebody (erased)":     {Scope: "OrganizationMembership", Activity: "updated", Erased: true, User: &client.ActivityUser{ID: 2}},
