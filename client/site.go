@@ -19,7 +19,7 @@ type Site struct {
 	Origins   []string  `json:"origins"` // whose reports and previews count; none: any
 	Revision  int64     `json:"revision"`
 	AppsCount int       `json:"apps_count"`
-	Snippet   string    `json:"snippet"` // the element for its pages
+	Snippet   string    `json:"snippet"` // the element for its pages; "" where the base url is not known
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }

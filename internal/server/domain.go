@@ -38,7 +38,8 @@ type Domain struct {
 	DB            *db.DB // for what no service does
 }
 
-// Open opens the database that the settings name, and brings its schema up to date.
+// Open opens the database that the settings name, and brings its schema up to date. It is for commands: they know what pages ask
+// only where the base url is set.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, error) {
 	d, secret, err := openDatabase(ctx, c, log, false)
 	if err != nil {
@@ -48,6 +49,7 @@ func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Domain, erro
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	domain.Sites.Manifests.BaseURL = c.BaseURL
 	return domain, nil
 }
 

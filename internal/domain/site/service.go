@@ -23,12 +23,12 @@ type Service struct {
 	Shown     func([]byte, Site) []byte // appends a site as the API shows it, for events; nil: there are none
 }
 
-// BaseURL is what the urls that pages get start with.
+// BaseURL is what the urls that pages get start with; "" where that is not known.
 func (s Service) BaseURL() string { return s.Manifests.BaseURL }
 
 // Snippet is the element for the pages of a site.
 func (s Service) Snippet(site Site) string {
-	if site.Token == "" { // a dry run, which makes none
+	if site.Token == "" || s.BaseURL() == "" { // a dry run makes no token
 		return ""
 	}
 	return `<script async src="` + s.BaseURL() + "/sites/" + site.Token + `/loader.js"></script>`

@@ -1,0 +1,39 @@
+package server_test
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/org"
+	sites "foyer/internal/domain/site"
+	"foyer/internal/infra/db"
+	"foyer/internal/server"
+)
+
+// A command that does not know the base url shows no element of a site, since it would lead elsewhere; nor has the event
+// of a change one.
+func TestSnippetOfACommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for base, want := range map[string]string{"": `"snippet":""`, "https://foyer.example": `src=\"https://foyer.example/sites/`} {
+		cfg := config.Config{Database: "sqlite:" + filepath.Join(dir, "foyer.db"), DataDir: dir, Listen: "127.0.0.1:8000", BaseURL: base}
+		d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+		o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"+base))
+		owner := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, o.ID, "ada@x.example", access.Owner))
+		c := access.Caller{UserID: owner.User.ID, Scope: access.All, Level: access.Owner, Organization: o.Organization}
+		must[sites.Site](t)(d.Sites.Create(t.Context(), c, sites.Draft{Name: patch.Of("Shop")}))
+		made := must[string](t)(db.One(t.Context(), d.DB, db.Value[string], `SELECT data FROM activity WHERE organization_id = $1 AND scope = $2`, o.ID, activity.Site))
+		if !strings.Contains(made, want) {
+			t.Errorf("%q: %s, want %s", base, made, want)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
