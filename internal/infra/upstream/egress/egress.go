@@ -119,9 +119,7 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 		req.Header.Set(name, value)
 	}
 	req.Header["Idempotency-Key"] = nil // not sent: net/http tries again on another connection if a kept one was closed
-	once := *c.http
-	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := once.Do(req)
+	resp, err := c.http.Transport.RoundTrip(req)
 	if err != nil {
 		return 0, classOf(err)
 	}

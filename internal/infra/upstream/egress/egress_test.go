@@ -264,6 +264,20 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
+// A redirect is an answer, wherever it leads.
+func TestPostFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Location"] = []string{r.URL.Query().Get("to")}
+		w.WriteHeader(http.StatusFound)
+	})
+	for _, to := range []string{"", "/", "http://[bad", "https://elsewhere.example/"} {
+		if status, class := egress.NewForWebhooks(loopback).Post(t.Context(), server+"/?to="+url.QueryEscape(to), nil, nil); status != http.StatusFound || class != "" {
+			t.Errorf("%q: %d, %q", to, status, class)
+		}
+	}
+}
+
 // What follows on a webhook's connection uses it again, whatever the answer says; one that its server
 // has closed meanwhile is no failure.
 func TestPostKeepsItsConnection(t *testing.T) {
