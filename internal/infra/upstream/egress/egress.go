@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	// maxReceived is the most that one connection may bring in, headers and
+	// maxReceived is the most that one connection may bring in for a request, headers and
 	// framing included, whatever a caller of Do allows for the body.
 	maxReceived = 64 << 20
 
@@ -71,7 +72,7 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 		if err != nil {
 			return nil, err
 		}
-		return &limitedConn{Conn: conn, left: maxReceived}, nil
+		return limited(conn, maxReceived), nil
 	}
 	transport.DisableCompression, transport.MaxResponseHeaderBytes = true, maxHeaderBytes
 	return c
@@ -111,6 +112,7 @@ const (
 // It follows no redirect, and keeps nothing of the answer's body. The request may be sent twice, if a
 // connection breaks.
 func (c *Client) Post(ctx context.Context, to string, headers map[string]string, body []byte) (status int, class string) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: renew})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil || c.Refused(req.URL) != nil {
 		return 0, ErrorAddress

@@ -1,9 +1,12 @@
 package egress
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http/httptrace"
+	"sync/atomic"
 
 	"foyer/internal/base/fault"
 )
@@ -14,15 +17,34 @@ var errTooMuch = errors.New("the connection brought in more than it may")
 // does not see: headers, interim answers, one-byte chunks.
 type limitedConn struct {
 	net.Conn
-	left int64
+	left atomic.Int64
+}
+
+// limited returns a connection that may bring in so much.
+func limited(conn net.Conn, most int64) *limitedConn {
+	c := &limitedConn{Conn: conn}
+	c.left.Store(most)
+	return c
+}
+
+// renew lets a connection that is used again bring in as much as a new one.
+func renew(used httptrace.GotConnInfo) {
+	conn := used.Conn
+	if over, ok := conn.(*tls.Conn); ok {
+		conn = over.NetConn()
+	}
+	if c, ok := conn.(*limitedConn); ok {
+		c.left.Store(maxReceived)
+	}
 }
 
 func (c *limitedConn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
+	left := c.left.Load()
+	if left <= 0 {
 		return 0, errTooMuch
 	}
-	n, err := c.Conn.Read(p[:min(int64(len(p)), c.left)])
-	c.left -= int64(n)
+	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
+	c.left.Add(-int64(n))
 	return n, err
 }
 

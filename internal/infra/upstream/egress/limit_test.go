@@ -4,6 +4,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -15,8 +19,25 @@ func TestLimitedConn(t *testing.T) {
 		defer there.Close()
 		_, _ = there.Write(make([]byte, 100))
 	}()
-	got, err := io.ReadAll(&limitedConn{Conn: here, left: 60})
+	got, err := io.ReadAll(limited(here, 60))
 	if len(got) != 60 || !errors.Is(err, errTooMuch) {
 		t.Errorf("read %d bytes, error %v; want 60 and errTooMuch", len(got), err)
+	}
+}
+
+// What a kept connection has brought in for earlier events ends none of the later ones.
+func TestPostsBringInMuch(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 60<<10)
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Large", large) })
+	for _, server := range []*httptest.Server{httptest.NewServer(answer), httptest.NewTLSServer(answer)} {
+		t.Cleanup(server.Close)
+		c := NewForWebhooks([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+		c.http.Transport.(*http.Transport).TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
+		for i := range maxReceived/len(large) + 10 {
+			if status, class := c.Post(t.Context(), server.URL, nil, nil); status != http.StatusOK || class != "" {
+				t.Fatalf("event %d: %d, %q", i, status, class)
+			}
+		}
 	}
 }
