@@ -141,10 +141,10 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
 	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
-	// Sites lock the apps, and apps the organization. Those who accept hold an invite and wait for it, and those who invite hold their
-	// membership: both go first. Placements go with the sites.
+	// Those who invite hold their membership, then the invite, and those who accept the invite: both wait for the organization, so
+	// memberships go first, then invites. Sites lock the apps, and apps the organization. Placements go with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,
-		invites.EraseOrganization, orgs.EraseMembers, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
+		orgs.EraseMembers, invites.EraseOrganization, sites.EraseOrganization, apps.EraseOrganization, keys.EraseOrganization,
 		signIn.EraseOrganization)
 	return &Domain{
 		Keys:          keys,

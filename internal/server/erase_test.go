@@ -309,7 +309,7 @@ func TestInviteWhileErasing(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Postgres(t) // SQLite has one transaction at a time
 	s := start(t, config.Config{Database: url})
-	whileErasing(t, s, url, 6, func(ctx context.Context) error {
+	whileErasing(t, s, url, []int{1, 2, 3, 4, 5, 6}, func(ctx context.Context) error {
 		_, err := s.CreateInvite(ctx, client.InviteDraft{TargetEmail: "late@x.example"})
 		return err
 	})
@@ -325,38 +325,47 @@ func TestSaveWhileErasing(t *testing.T) {
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: &global}))
 		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
 		must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
-		whileErasing(t, s, url, 3, func(ctx context.Context) error {
+		whileErasing(t, s, url, []int{3}, func(ctx context.Context) error {
 			_, err := s.UpdateSource(ctx, app.ID, client.SourcePatch{Source: map[string]*string{"site.ts": new("export const n = 2")}})
 			return err
 		})
 	}
 }
 
-// whileErasing erases the organization of a server. When the first erasers are done it begins a change, which
+// whileErasing erases the organization of a server. Each time that so many erasers are done it begins a change, which
 // is to wait for that, unless the server knows of it already, and to be refused.
-func whileErasing(t *testing.T, s *running, url string, after int, change func(context.Context) error) {
+func whileErasing(t *testing.T, s *running, url string, after []int, change func(context.Context) error) {
 	t.Helper()
 	cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
 	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
 	defer d.Close()
 	raw := dbtest.Open(t, url)
 	id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
-	changed := make(chan error, 1)
-	d.Organizations.OrganizationErasers = slices.Insert(d.Organizations.OrganizationErasers, after, func(context.Context, *db.Tx, string) error {
+	changed, begun := make(chan error, len(after)), 0
+	begin := func(ctx context.Context, tx *db.Tx, _ string) error {
+		if _, err := db.One(ctx, tx, db.Value[int], `SELECT 1`); err != nil { // with what travels with it
+			return err
+		}
+		begun++
 		go func() { changed <- change(context.WithoutCancel(t.Context())) }()
 		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		for tick := time.Tick(10 * time.Millisecond); len(changed) == 0; <-tick {
+		for tick := time.Tick(10 * time.Millisecond); ; <-tick {
 			n, err := db.One(context.WithoutCancel(t.Context()), raw, db.Value[int], waiting)
-			if n > 0 || err != nil {
+			if n+len(changed) >= begun || err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+	}
+	for _, i := range slices.Backward(after) {
+		d.Organizations.OrganizationErasers = slices.Insert(d.Organizations.OrganizationErasers, i, begin)
+	}
 	if _, err := d.Organizations.EraseOrganization(t.Context(), access.Caller{}, id); err != nil {
 		t.Error(err)
 	}
-	if refused, ok := errors.AsType[*client.Error](<-changed); !ok || refused.Status >= 500 {
-		t.Errorf("changed: %v", refused)
+	for range after {
+		err := <-changed
+		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status >= 500 {
+			t.Errorf("changed: %v", err)
+		}
 	}
 }

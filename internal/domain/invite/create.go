@@ -61,10 +61,10 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 }
 
 // placeAll makes an invite of each order. All transactions take their locks in this order:
-// people by their addresses, quotas, counts.
+// the membership of whoever invites, people by their addresses, quotas, counts.
 func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
 	turns := byEmail(orders.all)
-	if err := lockTargets(ctx, tx, c.Organization.ID, orders.all, turns); err != nil {
+	if err := lockTargets(ctx, tx, c, orders.all, turns); err != nil {
 		return nil, err
 	}
 	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), orders.may)
@@ -144,9 +144,9 @@ func (s Service) hosts(ctx context.Context, c access.Caller) (org.Hosts, error) 
 
 // lockTargets makes other transactions that invite the same people, or change their
 // invites, wait.
-func lockTargets(ctx context.Context, tx *db.Tx, organizationID string, orders []order, turns []int) error {
+func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, orders []order, turns []int) error {
 	for _, i := range turns {
-		if err := lockTarget(ctx, tx, organizationID, orders[i].email); err != nil {
+		if err := lockTarget(ctx, tx, c.Organization.ID, orders[i].email, c.UserID); err != nil {
 			return err
 		}
 	}

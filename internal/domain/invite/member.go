@@ -31,7 +31,7 @@ func (s Service) AddMember(ctx context.Context, by access.Caller, organizationID
 
 // Withdraw deletes the invite to an address that is going to be a member's, before the transaction locks anything of theirs.
 func (s Service) Withdraw(ctx context.Context, tx *db.Tx, by access.Caller, organizationID, email string) error {
-	if err := lockTarget(ctx, tx, organizationID, email); err != nil {
+	if err := lockTarget(ctx, tx, organizationID, email, 0); err != nil {
 		return err
 	}
 	t, err := findTarget(ctx, tx, organizationID, email, 0)

@@ -106,11 +106,15 @@ func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (Invi
 	return db.One(ctx, tx, (*Invite).fields, selectOwn+tx.Locking(" FOR UPDATE OF i"), organizationID, id)
 }
 
-// lockTarget makes other transactions that invite an address, or change its invite,
-// wait.
-func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string) error {
+// lockTarget makes other transactions that invite an address, or change its invite, wait. Before the invite it keeps the
+// membership of the user who invites, 0 for nobody: who is erased loses it first, so that nothing with their name is
+// stored after that.
+func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) error {
 	db.Lock(tx, "invite to "+organizationID+" "+email)
-	return db.Exec(ctx, tx, `SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2`+tx.Locking(" FOR UPDATE"), organizationID, email)
+	return db.Exec(ctx, tx, `
+		SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2 AND (CAST($3 AS BIGINT) = 0
+			OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.Locking(" FOR KEY SHARE")+`))`+tx.Locking(" FOR UPDATE"),
+		organizationID, email, by)
 }
 
 // target is what an address is to an organization already: a member, or whom an invite is for.
@@ -126,11 +130,10 @@ func (t *target) fields() []any {
 	return []any{&t.admitted, &t.member, &t.inviteID, &t.createdBy, db.Null(&t.expiresAt)}
 }
 
-// findTarget also keeps the membership of the user who invites, 0 for nobody, and fails with access.ErrChanged if they have
-// none: who is erased loses it first, so that nothing with their name is stored after that.
+// findTarget fails with access.ErrChanged if the user who invites, 0 for nobody, is no member.
 func findTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by int64) (target, error) {
 	t, err := db.One(ctx, tx, (*target).fields, `
-		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.Locking(" FOR KEY SHARE")+`),
+		SELECT CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3),
 			EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = t.organization_id AND u.email = t.email),
 			COALESCE(i.id, ''), COALESCE(i.created_by, 0), i.expires_at
 		FROM (SELECT CAST($1 AS TEXT) AS organization_id, CAST($2 AS TEXT) AS email) t
