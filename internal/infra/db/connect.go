@@ -145,8 +145,8 @@ func postgresConfig(address string) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 { // not in the url
 		c.ConnConfig.ConnectTimeout = postgresSilence
 	}
-	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; a standby will not do
-		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	if c.ConnConfig.ValidateConnect == nil { // the url accepts any server; a standby will not do, one that is read-only for a time will
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	c.ConnConfig.OnPgError = leaveReadOnly(c.ConnConfig.OnPgError)
 	c.AfterConnect = prepareSession

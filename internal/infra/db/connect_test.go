@@ -85,15 +85,12 @@ func TestRefusedDatabases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readOnly := dbtest.Postgres(t)
-	administer(t, readOnly, `ALTER DATABASE $name SET default_transaction_read_only = on`)
 	administer(t, address, `CREATE DATABASE $name_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
 	latin := *u
 	latin.Path += "_latin"
 	t.Cleanup(func() { administer(t, address, `DROP DATABASE $name_latin WITH (FORCE)`) })
 	for name, tc := range map[string]struct{ address, want string }{
 		"encoding":         {latin.String(), "encoding of the database is LATIN1: it must be UTF8"},
-		"standby":          {readOnly, "read only connection"},
 		"few connections":  {conns(t, address, "4"), "pool_max_conns must be from 5 to 20"},
 		"many connections": {conns(t, address, "21"), "pool_max_conns must be from 5 to 20"},
 		"no connections":   {conns(t, address, "0"), "pool_max_conns too small"},
@@ -115,6 +112,28 @@ func TestRefusedDatabases(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// A server that takes no changes for a time, since its disk is full, is read meanwhile.
+func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	address := dbtest.Postgres(t)
+	administer(t, address, `ALTER DATABASE $name SET default_transaction_read_only = on`)
+	d := dbtest.Open(t, address)
+	change := func() error {
+		return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, `DELETE FROM users`) })
+	}
+	for range 3 {
+		wantUnavailable(t, change(), "read-only")
+		if one, inTx := ask(t.Context(), d); one != nil || inTx != nil {
+			t.Error(one, inTx)
+		}
+	}
+	administer(t, address, `SET default_transaction_read_only = off`, `ALTER DATABASE $name RESET default_transaction_read_only`)
+	wantUnavailable(t, change(), "read-only") // on a connection from before that
+	if err := change(); err != nil {
+		t.Error(err)
 	}
 }
 
