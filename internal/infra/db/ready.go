@@ -60,10 +60,10 @@ func (d *DB) noteOutcome(err error) {
 	}
 }
 
-// broken reports whether err is likely to meet all changes.
+// broken reports whether err is likely to meet all changes: not if the caller has hung up.
 func broken(err error) bool {
 	if _, unsure := errors.AsType[uncertain](err); unsure {
-		return true
+		return !errors.Is(err, context.Canceled)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == readOnlyTransaction || e.Code == diskFull || e.Code[:2] == "58"

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,42 @@ func TestReadyAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A caller who hangs up while their change is committed says nothing about the database.
+func TestReadyAfterHangUp(t *testing.T) {
+	t.Parallel()
+	u := dbtest.Postgres(t) // SQLite's commits are waited for
+	d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+	administer(t, u,
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END'`,
+		`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()`)
+	err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		if _, err := db.Changed(ctx, tx, `SELECT pg_advisory_xact_lock(1)`); err != nil {
+			return err
+		}
+		ctx, hangUp := context.WithCancel(t.Context())
+		defer hangUp()
+		changed := make(chan error, 1)
+		go func() {
+			changed <- d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, makeUser, "ada", false, d.Now()) })
+		}()
+		for n := 0; n == 0 && len(changed) == 0; {
+			var err error
+			n, err = db.One(t.Context(), beside, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+			if err != nil {
+				return err
+			}
+		}
+		hangUp()
+		if err := <-changed; !errors.Is(err, context.Canceled) {
+			t.Errorf("changed: %v", err)
+		}
+		return d.Ready(t.Context())
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }
