@@ -52,7 +52,8 @@ func TestSettingsOfTheSession(t *testing.T) {
 	address := dbtest.Empty(t)
 	administer(t, address,
 		`ALTER DATABASE $name SET default_transaction_isolation = 'serializable'`,
-		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`)
+		`ALTER DATABASE $name SET client_encoding = 'LATIN1'`,
+		`ALTER DATABASE $name SET statement_timeout = '1min'`)
 	d := dbtest.Open(t, address)
 	settings := func(want map[string]string) func(context.Context, *db.Tx) error {
 		return func(ctx context.Context, tx *db.Tx) error {
@@ -72,7 +73,7 @@ func TestSettingsOfTheSession(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if err := d.InMigration(t.Context(), settings(map[string]string{"lock_timeout": "0"})); err != nil {
+	if err := d.InMigration(t.Context(), settings(map[string]string{"lock_timeout": "0", "statement_timeout": "0"})); err != nil {
 		t.Error(err)
 	}
 }

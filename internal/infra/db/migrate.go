@@ -102,12 +102,13 @@ func (d *DB) migrateFile(ctx context.Context, name string) error {
 	})
 }
 
-// inMigration is InTx, but waits for locks as long as it takes: another server may be
-// migrating.
+// inMigration is InTx, but takes as long as it takes, also to wait for locks: another server may be
+// migrating. PostgreSQL knows the last of the settings since 17.
 func (d *DB) inMigration(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	return d.InTx(ctx, func(ctx context.Context, tx *Tx) error {
 		if d.postgres != nil {
-			if err := Exec(ctx, tx, `SET LOCAL lock_timeout = 0`); err != nil {
+			const endless = `SELECT set_config(name, '0', TRUE) FROM pg_settings WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')`
+			if err := Exec(ctx, tx, endless); err != nil {
 				return err
 			}
 		}
