@@ -125,7 +125,11 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 	return o, s.DB.Purge()
 }
 
-// EraseMembers removes the memberships of an organization.
+// EraseMembers removes the memberships of an organization. It locks them in the order in which access.Keys.FlushUse changes them.
 func (s Service) EraseMembers(ctx context.Context, tx *db.Tx, organizationID string) error {
+	const all = `SELECT 1 FROM memberships WHERE organization_id = $1 ORDER BY user_id`
+	if err := db.Exec(ctx, tx, all+tx.Locking(" FOR UPDATE"), organizationID); err != nil {
+		return err
+	}
 	return db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, organizationID)
 }

@@ -2,14 +2,18 @@ package org_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/lastuse"
 )
 
 // Nobody keeps another from being erased by having the address that they would get.
@@ -42,4 +46,91 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 			t.Errorf("%s, %v", erased.Email, err)
 		}
 	})
+}
+
+// Erasing a user or an organization, and noting that members were active, take turns.
+func TestEraseWhileUseIsNoted(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(ctx context.Context, s org.Service, first org.Membership) error{
+		"user": func(ctx context.Context, s org.Service, first org.Membership) error {
+			_, err := s.EraseUser(ctx, access.Caller{}, first.User.Email)
+			return err
+		},
+		"organization": func(ctx context.Context, s org.Service, first org.Membership) error {
+			_, err := s.EraseOrganization(ctx, access.Caller{}, first.OrganizationID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := dbtest.Postgres(t) // SQLite has one transaction at a time
+			d, beside := dbtest.Open(t, u), dbtest.Open(t, u)
+			s := org.Service{DB: d, Keys: access.NewKeys(d)}
+			s.OrganizationErasers = append(s.OrganizationErasers, s.EraseMembers)
+			first, others := joinBackwards(t, s)
+			var n lastuse.Notes
+			for _, m := range append(others, first) {
+				n.Note(lastuse.Used{ID: m.User.ID, OrganizationID: m.OrganizationID}, d.Now())
+			}
+			const update = `UPDATE memberships SET last_active_at = $3 WHERE organization_id = $1 AND user_id = $2`
+			done := make(chan error, 2)
+			err := beside.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if _, err := db.Changed(ctx, tx, update, first.OrganizationID, first.User.ID, d.Now()); err != nil {
+					return err
+				}
+				go func() {
+					done <- n.Flush(t.Context(), d, func(ctx context.Context, tx *db.Tx, what lastuse.Used, at time.Time) error {
+						return db.Exec(ctx, tx, update, what.OrganizationID, what.ID, at)
+					})
+				}()
+				if err := awaitWaiting(t.Context(), beside, done, 1); err != nil {
+					return err
+				}
+				go func() { done <- erase(t.Context(), s, first) }()
+				return awaitWaiting(t.Context(), beside, done, 2)
+			})
+			if err := errors.Join(err, <-done, <-done); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// joinBackwards makes a user a member of two organizations, and another one of the first, each in the order against that
+// of ids. It returns the membership that is first by ids, and the others.
+func joinBackwards(t *testing.T, s org.Service) (first org.Membership, others []org.Membership) {
+	t.Helper()
+	var ids [2]string
+	for i := range ids {
+		o, err := s.Create(t.Context(), fmt.Sprint("Acme ", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = o.ID
+	}
+	slices.Sort(ids[:])
+	add := func(id, email string) org.Membership {
+		var m org.Membership
+		err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+			m, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: id, User: org.User{Email: email}, Level: access.Member})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	others = []org.Membership{add(ids[1], "ada@x.example"), add(ids[0], "bob@x.example")}
+	return add(ids[0], "ada@x.example"), others
+}
+
+// awaitWaiting returns once that many transactions wait for others, or one is done.
+func awaitWaiting(ctx context.Context, d *db.DB, done <-chan error, n int) error {
+	const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+	for tick := time.Tick(10 * time.Millisecond); len(done) == 0; <-tick {
+		if now, err := db.One(ctx, d, db.Value[int], waiting); now >= n || err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -228,8 +228,9 @@ func listMembers(ctx context.Context, q db.Querier, organizationID string) ([]Me
 		WHERE m.organization_id = $1 ORDER BY m.joined_at, u.id`, organizationID)
 }
 
+// membershipsOf lists them in the order in which access.Keys.FlushUse changes them.
 func membershipsOf(ctx context.Context, q db.Querier, userID int64) ([]Membership, error) {
-	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.joined_at, m.organization_id`, userID)
+	return db.All(ctx, q, (*Membership).fields, selectMember+` WHERE u.id = $1 ORDER BY m.organization_id`, userID)
 }
 
 // where is the condition for the memberships that a filter leaves. It looks at users one by one: a

@@ -44,7 +44,7 @@ func (n *Notes) Flush(ctx context.Context, d *db.DB, write func(ctx context.Cont
 		return nil
 	}
 	all := slices.SortedFunc(maps.Keys(last), func(a, b Used) int { // in one order, or servers would lock each other out
-		return cmp.Or(cmp.Compare(a.OrganizationID, b.OrganizationID), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.OrganizationID, b.OrganizationID))
 	})
 	err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		for _, what := range all {

@@ -14,7 +14,7 @@ import (
 )
 
 // What could not be written down is tried again, unless there was a later use; ids come in
-// order, of each organization, and each once.
+// order, and the organizations of each, and each once.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -23,7 +23,7 @@ func TestFlush(t *testing.T) {
 			At time.Time
 		}
 		early, late := d.Now(), d.Now().Add(time.Hour)
-		first, second, third := lastuse.Used{ID: 2}, lastuse.Used{ID: 1, OrganizationID: "Acme"}, lastuse.Used{ID: 2, OrganizationID: "Acme"}
+		first, second, third := lastuse.Used{ID: 1, OrganizationID: "Acme"}, lastuse.Used{ID: 2}, lastuse.Used{ID: 2, OrganizationID: "Acme"}
 		var n lastuse.Notes
 		flush := func(failure error) (written []use) {
 			t.Helper()
