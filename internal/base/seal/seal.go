@@ -42,7 +42,7 @@ func (b Box) Seal(plain, bound []byte) (string, error) {
 	return encoding.EncodeToString(aead.Seal(nil, nil, plain, bound)), nil
 }
 
-// Open returns what Seal was given.
+// Open returns what Seal was given. It takes one text for it alone, so that one that was used can be known again.
 func (b Box) Open(text string, bound []byte) ([]byte, error) {
 	aead, err := b.aead()
 	if err != nil {
@@ -51,6 +51,9 @@ func (b Box) Open(text string, bound []byte) ([]byte, error) {
 	sealed, err := encoding.DecodeString(text)
 	if err != nil {
 		return nil, err
+	}
+	if len(text) != encoding.EncodedLen(len(sealed)) {
+		return nil, errors.New("it has line breaks") // which the decoder skips
 	}
 	return aead.Open(nil, nil, sealed, bound)
 }

@@ -27,6 +27,8 @@ func TestBox(t *testing.T) {
 		{box, sealed, "", false},
 		{box, sealed[1:] + sealed[:1], "place", false},
 		{box, sealed + "A", "place", false},
+		{box, sealed[:5] + "\n" + sealed[5:], "place", false},
+		{box, sealed + "\r\n", "place", false},
 		{box, "!", "place", false},
 		{box, "", "place", false},
 	} {
