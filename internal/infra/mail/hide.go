@@ -11,6 +11,8 @@ import (
 const (
 	// maxText is how many characters are kept of what a mail server says.
 	maxText = 300
+	// maxLooked is how many bytes of it are looked at: each level of escapes is a pass over them.
+	maxLooked = 4 << 10
 	// telling is how many characters of a secret in a row give it away.
 	telling = 16
 
@@ -28,6 +30,7 @@ var (
 // fit turns what a mail server says into one line for a log and a table, without the
 // secrets of the mail: some servers repeat a link that they reject.
 func fit(said string, secrets []string) string {
+	said = said[:min(len(said), maxLooked)]
 	text := plaintext.Line(said, len(said)*2+maxText) // nothing is cut off yet, only made visible
 	text = linked.ReplaceAllString(text, "${1}"+hidden)
 	for _, secret := range secrets {

@@ -36,3 +36,25 @@ func TestServerThatFallsSilent(t *testing.T) {
 		})
 	}
 }
+
+// What a mail server says without an end is not kept in memory.
+func TestServerThatSaysTooMuch(t *testing.T) {
+	t.Parallel()
+	settings, err := Parse("smtp+plain://mail.test:25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range []string{strings.Repeat("220-hello\r\n", 200_000), "220 " + strings.Repeat("x", 2<<20)} {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		go func() {
+			_, _ = io.WriteString(theirs, said)
+			theirs.Close()
+		}()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		failed := SMTP{Settings: settings}.converse(t.Context(), ours, envelope{from: "foyer@x.example", to: "ada@x.example"})
+		if failed == nil || failed.Permanent || !strings.Contains(failed.Text, "more than 1 MiB") {
+			t.Errorf("%.10q: %v", said, failed)
+		}
+	}
+}
