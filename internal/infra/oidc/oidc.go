@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -209,8 +210,8 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 		addresses = append(addresses, provider.UserInfoEndpoint())
 	}
 	for _, address := range addresses {
-		if !safe(address) {
-			return nil, fmt.Errorf("it names the address %q, which is neither https nor on this machine", address)
+		if !safe(address, p.settings.Issuer) {
+			return nil, fmt.Errorf("it names the address %q, which is neither https nor, like itself, http on this machine", address)
 		}
 	}
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
@@ -231,14 +232,15 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 	return d, nil
 }
 
-// safe reports whether nobody between us and an address can change what it answers.
-func safe(address string) bool {
+// safe reports whether nobody between us and an address can change what it answers, and a provider elsewhere may name it.
+func safe(address, issuer string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
+	plain := u.Scheme == "http" && strings.HasPrefix(issuer, "http:")
+	return u.Scheme == "https" || plain && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
 }
 
 // refusedCode is why no token was given for a code. What else the provider writes may hold

@@ -1,7 +1,10 @@
 package oidc
 
 import (
+	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,5 +23,26 @@ func TestProviderIsSlow(t *testing.T) {
 	p.patience = 50 * time.Millisecond
 	if _, err := p.URL(t.Context(), Secrets{}); !fault.Is(err, fault.UpstreamTimeout) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A provider elsewhere has nothing on this machine asked by http.
+func TestProviderNamesAddressesHere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"} {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			at := "https://" + r.Host
+			about := map[string]string{"issuer": at, "authorization_endpoint": at, "token_endpoint": at, "jwks_uri": at, "userinfo_endpoint": at}
+			if name != "" {
+				about[name] = "http://127.0.0.1:9100/"
+			}
+			_ = json.NewEncoder(w).Encode(about)
+		}))
+		defer s.Close()
+		p := New(Settings{Issuer: s.URL}, time.Now)
+		p.client = s.Client()
+		if _, err := p.URL(t.Context(), Secrets{}); fault.Is(err, fault.UpstreamUnavailable) != (name != "") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
