@@ -3,6 +3,7 @@
 package oidc
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -31,8 +32,11 @@ const (
 	// keptFor is how long what the provider says about itself, and its keys, are believed. A
 	// key that is not known is asked for at once.
 	keptFor = time.Hour
-	// maxAnswer bounds what a provider can make us hold in memory, in bytes.
-	maxAnswer = 1 << 20
+	// maxAnswer bounds what a provider can make us hold in memory, and how many keys it has, in bytes.
+	maxAnswer = 64 << 10
+	// maxModulus is the length of an RSA key's modulus as JSON: of 18,000 bits. One of 500,000 takes a processor
+	// over a minute, which no context ends.
+	maxModulus = 3 << 10
 )
 
 // Settings say which provider to ask, and as whom.
@@ -74,19 +78,39 @@ func New(s Settings, now func() time.Time) *Provider {
 	}
 }
 
-// bounded cuts long answers off.
+// bounded cuts long answers off, and refuses keys that take long.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		res.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(res.Body, maxAnswer), res.Body}
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err == nil {
+		err = checkKeys(body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}
+
+// checkKeys looks at the keys of an answer, if it has any. Private ones, which take long as well, should not be there.
+func checkKeys(answer []byte) error {
+	var set struct {
+		Keys []map[string]json.RawMessage `json:"keys"`
+	}
+	_ = json.Unmarshal(answer, &set) // what it does not understand has no keys for others either
+	for _, key := range set.Keys {
+		if key["d"] != nil || len(key["n"]) > maxModulus {
+			return errors.New("it publishes a private key, or one of more than 18,000 bits")
+		}
+	}
+	return nil
 }
 
 // Secrets bind what comes back from the provider to the browser that was sent there.

@@ -83,6 +83,8 @@ func TestRedeemRefuses(t *testing.T) {
 		"not signed":         {oidctest.Behaviour{Algorithm: "none"}, fault.UpstreamUnavailable},
 		"signed by a secret": {oidctest.Behaviour{Algorithm: "HS256"}, fault.UpstreamUnavailable},
 		"unknown key":        {oidctest.Behaviour{HideKeys: true}, fault.UpstreamUnavailable},
+		"a long key":         {oidctest.Behaviour{AlsoKeys: []any{map[string]string{"kty": "RSA", "kid": "long", "n": strings.Repeat("x", 4<<10), "e": "AQAB"}}}, fault.UpstreamUnavailable},
+		"a private key":      {oidctest.Behaviour{AlsoKeys: []any{map[string]string{"kty": "EC", "alg": "ES256K", "kid": "private", "d": "AQAB"}}}, fault.UpstreamUnavailable},
 		"another nonce":      {oidctest.Behaviour{Claims: map[string]any{"nonce": "other"}}, fault.Invalid},
 		"no nonce":           {oidctest.Behaviour{Claims: map[string]any{"nonce": nil}}, fault.Invalid},
 		"userinfo of another": {oidctest.Behaviour{
@@ -162,6 +164,7 @@ func TestProviderIsDown(t *testing.T) {
 	for name, b := range map[string]oidctest.Behaviour{
 		"failing":       {Status: http.StatusInternalServerError},
 		"redirecting":   {Status: http.StatusFound},
+		"long":          {Discovery: map[string]any{"x": strings.Repeat("x", 64<<10)}},
 		"unsafe tokens": {Discovery: map[string]any{"token_endpoint": "http://login.example/token"}},
 		"unsafe users":  {Discovery: map[string]any{"userinfo_endpoint": "http://login.example/userinfo"}},
 	} {

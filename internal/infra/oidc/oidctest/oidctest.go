@@ -30,6 +30,7 @@ type Behaviour struct {
 	Algorithm  string         // RS256 ("" too), ES256, HS256 or none
 	Key        string         // the name of the key to sign with, made if it is new; "": "first"
 	HideKeys   bool           // publish no keys
+	AlsoKeys   []any          // published besides
 	UserInfo   map[string]any // what the userinfo endpoint says; nil: there is none
 	Error      string         // sent back in place of a code
 	Status     int            // of every answer, if not 0
@@ -209,6 +210,7 @@ func (p *Provider) publish(w http.ResponseWriter, _ *http.Request) {
 	if b.HideKeys {
 		public = nil
 	}
+	public = append(public, b.AlsoKeys...)
 	answer(w, map[string]any{"keys": public})
 }
 
