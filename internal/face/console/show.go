@@ -34,6 +34,7 @@ var templates = markup.New(files, template.FuncMap{
 	"spaced":   func(verb activity.Verb) string { return strings.ReplaceAll(string(verb), "_", " ") },
 	"indent":   indent,
 	"markdown": markdown.HTML,
+	"short":    markdown.Short,
 	"inline":   markdown.Inline,
 	"held":     readHeld,
 	"picture":  picture,

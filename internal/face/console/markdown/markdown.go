@@ -18,8 +18,12 @@ import (
 	"foyer/internal/base/plaintext"
 )
 
-// maxBytes is how much of a text is shown.
-const maxBytes = 16 << 10
+const (
+	// maxBytes is how much of a text is shown.
+	maxBytes = 16 << 10
+	// maxShort is how long a text of which a page has many may be: the parser takes squared time for some.
+	maxShort = 1 << 10
+)
 
 // below is how many levels the headings of a text are below those of the page: its own begin at the third.
 const below = 2
@@ -36,13 +40,25 @@ func HTML(source string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // goldmark escapes texts, and leaves HTML out
 }
 
-// Inline is a text of one paragraph as HTML, to stand within another; a longer one as it was written.
+// Short is a text of which a page has many as HTML; a long one as it was written.
+func Short(source string) template.HTML {
+	if len(source) > maxShort {
+		return "<p>" + escape(source) + "</p>\n"
+	}
+	return HTML(source)
+}
+
+// Inline is a Short text of one paragraph, to stand within another; one of several as it was written.
 func Inline(source string) template.HTML {
-	text := string(HTML(source))
+	text := string(Short(source))
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "<p>"), "</p>\n")
 	if text == "<p>"+inner+"</p>\n" && !strings.Contains(inner, "<p>") {
 		return template.HTML(inner) //nolint:gosec // it is part of what HTML returned
 	}
+	return escape(source)
+}
+
+func escape(source string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(plaintext.Visible(source))) //nolint:gosec // it is escaped
 }
 

@@ -52,3 +52,17 @@ func TestHostile(t *testing.T) {
 		t.Error("it does not say what is cut")
 	}
 }
+
+// A page can have many short texts: what is long is not parsed.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	long := "**<b** " + strings.Repeat("x", 1<<10)
+	for source, want := range map[string]string{"**a**": "<p><strong>a</strong></p>\n", long: "<p>**&lt;b** " + strings.Repeat("x", 1<<10) + "</p>\n"} {
+		if got := string(markdown.Short(source)); got != want {
+			t.Errorf("%.20q: %q", source, got)
+		}
+		if got := "<p>" + string(markdown.Inline(source)) + "</p>\n"; got != want {
+			t.Errorf("%.20q within another: %q", source, got)
+		}
+	}
+}
