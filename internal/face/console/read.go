@@ -10,6 +10,9 @@ import (
 	"foyer/internal/base/inflight"
 )
 
+// maxFields is how many fields a form has at most: net/url takes no more of one that has no files.
+const maxFields = 10_000
+
 // read reads a form of at most limit bytes.
 func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	body := http.MaxBytesReader(w, r.Body, limit)
@@ -21,7 +24,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if fault.Is(err, fault.Busy) {
 		return err
 	} else if err != nil {
-		return fault.New(fault.Unparsable, "The form did not arrive as a whole, or is larger than %d bytes.", limit)
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, is larger than %d bytes, or has more than %d fields.", limit, maxFields)
 	}
 	return nil
 }
@@ -36,13 +39,16 @@ func readParts(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) { // of one that does not arrive as a whole, the error is another
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if n == maxFields {
+			return errors.New("too many fields")
 		}
 		content, err := io.ReadAll(part)
 		if err != nil {
