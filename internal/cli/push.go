@@ -33,8 +33,8 @@ type appPush struct {
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
 left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp)
-or font (.woff2). Where that is plugin.json, nothing is sent. If there is no app of the name, one of type source is made. A name
-in plugin.json is the app's, so --name and a new --app must not say another one.
+or font (.woff2). Where that is plugin.json, or a file that the app has (a source map aside), nothing is sent. If there is no app
+of the name, one of type source is made. A name in plugin.json is the app's, so --name and a new --app must not say another one.
 What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
 
 Example:
@@ -52,14 +52,14 @@ type pushed struct {
 }
 
 func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
-	files, err := readFolder(c.Dir, to)
+	read, err := readFolder(c.Dir, to)
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
+	if len(read.files) == 0 {
 		return fmt.Errorf("%s has no file that an app can have", c.Dir)
 	}
-	source, err := c.send(ctx, o, files, to)
+	source, err := c.send(ctx, o, read, to)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c appPush) Run(ctx context.Context, o *client.Organization, out *terminal.
 	if source.SourceFiles != nil { // else nothing was compiled
 		wrong = tellCompiled(to, c.Dir, source)
 	}
-	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle, len(files)}); err != nil {
+	if err := pushes.One(out, pushed{source.App, source.SourceFiles, source.Bundle, len(read.files)}); err != nil {
 		return err
 	}
 	return notCompiled(wrong, c.DryRun)
@@ -85,9 +85,9 @@ var pushes = terminal.View[pushed]{
 }
 
 // send makes the folder's files those of the app, in one version.
-func (c appPush) send(ctx context.Context, o *client.Organization, files client.Files, to io.Writer) (client.AppSource, error) {
+func (c appPush) send(ctx context.Context, o *client.Organization, read contents, to io.Writer) (client.AppSource, error) {
 	c.Name = strings.TrimSpace(c.Name) // as the server does
-	declared := plugin.DeclaredName(files["plugin.json"])
+	declared := plugin.DeclaredName(read.files["plugin.json"])
 	if c.Name != "" && declared != "" && c.Name != declared {
 		return client.AppSource{}, fmt.Errorf("plugin.json calls the app %s, not %s: leave --name out, or change one of them", declared, c.Name)
 	}
@@ -100,10 +100,10 @@ func (c appPush) send(ctx context.Context, o *client.Organization, files client.
 		if err := c.checkRenamed(ctx, o, wanted); err != nil {
 			return client.AppSource{}, err
 		}
-		return c.create(ctx, o, wanted, declared, files, to)
+		return c.create(ctx, o, wanted, declared, read.files, to)
 	}
 	for try := 1; ; try++ {
-		source, err := c.replace(ctx, o, id, wanted, files)
+		source, err := c.replace(ctx, o, id, wanted, read)
 		if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusPreconditionFailed || try == maxTries {
 			return source, err
 		}
@@ -144,7 +144,7 @@ const maxTries = 5
 
 // replace makes the folder's files those of the app, unless somebody else changes it meanwhile: it
 // would keep what they add.
-func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, files client.Files) (client.AppSource, error) {
+func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, wanted string, read contents) (client.AppSource, error) {
 	var etag string
 	now, err := o.With(client.ETag(&etag)).GetSource(ctx, id)
 	if err != nil {
@@ -155,9 +155,12 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 		patch.Name = &c.Name
 	}
 	for name := range now.Source {
+		if why := read.unsent[name]; why != "" && path.Ext(name) != ".map" {
+			return now, fmt.Errorf("%s cannot be sent: %s; and the app has it: to delete it there, delete it in the folder", name, why)
+		}
 		patch.Source[name] = nil
 	}
-	for name, text := range files {
+	for name, text := range read.files {
 		patch.Source[name] = &text
 	}
 	return o.With(client.IfMatch(etag)).UpdateSource(ctx, id, patch)
@@ -197,12 +200,17 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(own), name)
 }
 
-// readFolder returns the files that an app can have, by their names below the folder.
-func readFolder(dir string, to io.Writer) (client.Files, error) {
-	files := client.Files{}
+// contents is what is in a folder, by names below it.
+type contents struct {
+	files  client.Files      // that an app can have
+	unsent map[string]string // why others are left out
+}
+
+func readFolder(dir string, to io.Writer) (contents, error) {
+	all := contents{client.Files{}, map[string]string{}}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	defer root.Close()
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -222,13 +230,14 @@ func readFolder(dir string, to io.Writer) (client.Files, error) {
 			return fmt.Errorf("plugin.json cannot be sent: %s", why)
 		}
 		if why != "" {
+			all.unsent[name] = why
 			fmt.Fprintf(to, "foyer: note: left out %s: %s\n", terminal.Printable(name), why)
 			return leave(d)
 		}
-		files[path.Clean(name)] = content
+		all.files[path.Clean(name)] = content
 		return nil
 	})
-	return files, err
+	return all, err
 }
 
 // leave goes on behind a file, or a folder and all that is in it.

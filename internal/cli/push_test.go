@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,46 @@ func TestPushOfANewAppIsTried(t *testing.T) {
 	code, out, complaints := run("app", "push", dir, "--dry-run", "-o", "csv")
 	if code != OK || !strings.HasPrefix(out, "id,name,type,files,bundle\n0,new,source,2,") || strings.Contains(complaints, "pages run nothing of it") {
 		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+}
+
+// A file that the app has, and that a push cannot send, is not deleted in the app: pages would run nothing of it.
+func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	dir := folder(t, "app", map[string]string{"a.md": "1", "b.md": "1"})
+	file := filepath.Join(dir, "b.md")
+	if code, _, complaints := run("app", "push", dir); code != OK {
+		t.Fatal(complaints)
+	}
+	spoilt := map[string]func() error{
+		"neither UTF-8 text": func() error { return os.WriteFile(file, []byte("\xe9"), 0o600) },
+		"larger than 1 MiB":  func() error { return os.WriteFile(file, make([]byte, 1<<20+1), 0o600) },
+		"not a file":         func() error { return cmp.Or(os.Remove(file), os.Symlink("a.md", file)) },
+	}
+	for why, spoil := range spoilt {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		code, _, complaints := run("app", "push", dir)
+		if code != Refused || !strings.Contains(complaints, "foyer: b.md cannot be sent: "+why) {
+			t.Errorf("%d, %s; want %q", code, complaints, why)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, out, _ := run("app", "versions", "app", "-o", "csv"); strings.Count(out, "\n") != 2 {
+		t.Errorf("more versions than the first: %s", out)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := run("app", "push", dir); code != OK {
+		t.Errorf("without the file: %s", complaints)
 	}
 }
 
