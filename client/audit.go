@@ -97,17 +97,14 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxAnswerBytes)
 	for lines.Scan() {
-		var line struct {
-			AuditEntry
-			Errors []Fault `json:"errors"` // it is the last line, and says why
-		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+		var entry AuditEntry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil { // an error's detail is a text
+			if ended := newError(response, lines.Bytes()); len(ended.Errors) > 0 {
+				return ended
+			}
 			return fmt.Errorf("stream: %w", cmp.Or(lines.Err(), err)) // a line is cut off where a connection breaks
 		}
-		if line.Errors != nil {
-			return newError(response, lines.Bytes())
-		}
-		if !yield(line.AuditEntry) {
+		if !yield(entry) {
 			return nil
 		}
 	}

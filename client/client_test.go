@@ -490,6 +490,24 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	}
 }
 
+// The last line of a stream says why it ended early.
+func TestStreamEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	const fault = `{"type":"authentication_error","code":"permission_denied","detail":"Ask again.","attr":null`
+	o := serve(t, answer(200, `{"id":1,"activity":"created","detail":{"name":"Banner"},"number":1}`+"\n"+fault+`,"errors":[`+fault+`}]}`+"\n"))
+	var got []client.AuditEntry
+	var end error
+	for e, err := range o.StreamAudit(t.Context(), client.AuditFilter{}) {
+		if end = err; err == nil {
+			got = append(got, e)
+		}
+	}
+	refused, ok := errors.AsType[*client.Error](end)
+	if !ok || refused.Code != "permission_denied" || end.Error() != "Ask again." || len(got) != 1 || got[0].Detail.Name != "Banner" {
+		t.Errorf("%v after %+v", end, got)
+	}
+}
+
 func TestCallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

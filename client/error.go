@@ -29,7 +29,7 @@ type Error struct {
 	// Errors is every fault found; empty when the answer is a proxy's, not
 	// foyer's.
 	Errors []Fault `json:"errors"`
-	// Status is the HTTP status.
+	// Status is the HTTP status; of what ends a stream it is 200, and Code says what happened.
 	Status int `json:"-"`
 	// RequestID names the request in the server's log.
 	RequestID string `json:"-"`
