@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -58,7 +60,10 @@ func (f AuditFilter) addTo(query url.Values) url.Values {
 	return query
 }
 
-const audit = "/activity"
+const (
+	audit  = "/activity"
+	ndjson = "application/x-ndjson"
+)
 
 // ListAudit reads one page of what was done in the organization, newest first.
 func (o *Organization) ListAudit(ctx context.Context, f AuditFilter, r Range) (Page[AuditEntry], error) {
@@ -81,7 +86,7 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept", "application/x-ndjson")
+	request.Header.Set("Accept", ndjson)
 	response, err := o.at.client.do(request)
 	if err != nil {
 		return err
@@ -93,6 +98,9 @@ func (o *Organization) streamAudit(ctx context.Context, f AuditFilter, yield fun
 			return fmt.Errorf("stream: %w", err)
 		}
 		return newError(response, text)
+	}
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), ndjson) {
+		return errors.New(notFoyer)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxAnswerBytes)

@@ -494,7 +494,10 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 func TestStreamEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	const fault = `{"type":"authentication_error","code":"permission_denied","detail":"Ask again.","attr":null`
-	o := serve(t, answer(200, `{"id":1,"activity":"created","detail":{"name":"Banner"},"number":1}`+"\n"+fault+`,"errors":[`+fault+`}]}`+"\n"))
+	o := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		io.WriteString(w, `{"id":1,"activity":"created","detail":{"name":"Banner"},"number":1}`+"\n"+fault+`,"errors":[`+fault+`}]}`+"\n")
+	})
 	var got []client.AuditEntry
 	var end error
 	for e, err := range o.StreamAudit(t.Context(), client.AuditFilter{}) {
@@ -505,6 +508,22 @@ func TestStreamEndsWithAnError(t *testing.T) {
 	refused, ok := errors.AsType[*client.Error](end)
 	if !ok || refused.Code != "permission_denied" || end.Error() != "Ask again." || len(got) != 1 || got[0].Detail.Name != "Banner" {
 		t.Errorf("%v after %+v", end, got)
+	}
+}
+
+// A page of a proxy is no activity, and that it is empty does not mean that there is none.
+func TestNoStreamIsAnotherServers(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", `{"status":"ok"}`, "<!doctype html>"} {
+		for e, err := range serve(t, answer(200, body)).StreamAudit(t.Context(), client.AuditFilter{}) {
+			if err == nil || err.Error() != "the server does not answer as a foyer server" {
+				t.Errorf("%q: %+v, %v", body, e, err)
+			}
+			body = "seen"
+		}
+		if body != "seen" {
+			t.Errorf("%q: no entry, and no error", body)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ func TestBrokenStreamPasses(t *testing.T) {
 		if r.ProtoMajor != 2 {
 			t.Errorf("asked over %s", r.Proto)
 		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, `{"number":1}`+"\n"+`{"number":`)
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
