@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -15,7 +16,25 @@ func JSON(document []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(document, &root); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
+	if err := checkWords(&root); err != nil {
+		return nil, err
+	}
 	return indent(&root)
+}
+
+var switches = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
+
+// checkWords refuses plain words that are true or false to readers of YAML 1.1.
+func checkWords(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode && node.Style == 0 && switches.MatchString(node.Value) {
+		return fmt.Errorf("line %d: quote %s, which is true or false in YAML 1.1", node.Line, node.Value)
+	}
+	for _, child := range node.Content {
+		if err := checkWords(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // indent is node as JSON, for people to read.

@@ -31,6 +31,19 @@ func TestJSONKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
+// Many readers know YAML 1.1, in which these words are true and false.
+func TestSwitchesAreQuoted(t *testing.T) {
+	t.Parallel()
+	for _, yaml := range []string{"Off: 1", "a: {off: 1}", "[a, y]", "a: NO"} {
+		if got, err := openapi.JSON([]byte(yaml)); err == nil {
+			t.Errorf("%s: %s", yaml, got)
+		}
+	}
+	if _, err := openapi.JSON([]byte("'Off': \"no\"\nb: |-\n  on\n")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBrokenDocuments(t *testing.T) {
 	t.Parallel()
 	const path = "tags: [{name: A}]\npaths: {/a: {get: {tags: [A], operationId: a, "
