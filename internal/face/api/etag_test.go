@@ -42,7 +42,7 @@ func (r *rig) objects() (paths []string, patches map[string]string) {
 func TestIfNoneMatch(t *testing.T) {
 	each(t, func(r *rig) {
 		paths, patches := r.objects()
-		for i, path := range append(paths, apps, "/sites", invites, "/members", apps+"unused", apps+"activity", "/api/users/@me/keys") {
+		for i, path := range append(paths, apps, "/sites", invites, "/members", apps+"unused", apps+"activity", "/overview", "/events", "/api/users/@me/keys") {
 			tag := r.etag(path)
 			for _, condition := range []string{tag, "W/" + tag, `"x", ` + tag, "*", strings.TrimSuffix(tag, `"`) + `-gzip"`} {
 				got := r.send(r.key, "GET", path, "", "If-None-Match", condition)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,6 +114,9 @@ func (c *Checker) check(method, path string, status int, header http.Header, bod
 	return c.Fits(at+"/content/application~1json/schema", body)
 }
 
+// forBrowsers are headers that also errors have, where no program looks for them.
+var forBrowsers = []string{"Cache-Control", "Access-Control-Allow-Origin"}
+
 func (c *Checker) checkHeaders(at string, found response, headers http.Header) error {
 	for name, h := range found.Headers {
 		place := at + "/headers/" + name
@@ -125,6 +129,11 @@ func (c *Checker) checkHeaders(at string, found response, headers http.Header) e
 		}
 		if err := c.validate(place+"/schema", h.value(text)); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
+		}
+	}
+	for name := range c.doc.Components.Headers {
+		if _, described := found.Headers[name]; !described && headers.Get(name) != "" && !slices.Contains(forBrowsers, name) {
+			return fmt.Errorf("header %s is not described", name)
 		}
 	}
 	return nil

@@ -125,6 +125,7 @@ func TestCheck(t *testing.T) {
 		"missing header":       {"GET", "/pets", 429, header(jsonType), `{}`, false},
 		"wrong header":         {"GET", "/pets", 429, header(jsonType, "Retry-After", "soon"), `{}`, false},
 		"header out of bounds": {"GET", "/pets", 429, header(jsonType, "Retry-After", "0"), `{}`, false},
+		"undescribed header":   {"GET", "/pets", 200, header(jsonType, "Retry-After", "3"), rex, false},
 		"wrong text header":    {"GET", "/pets", 200, header(jsonType, "RateLimit", "1"), rex, false},
 	} {
 		t.Run(name, func(t *testing.T) {
