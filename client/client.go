@@ -117,6 +117,11 @@ func (c *Client) Organization(id string) *Organization {
 
 func (c *Client) at(path string) endpoint { return endpoint{c, path} }
 
+// unkeyed is at, for changes that need no key: they ignore an Idempotency-Key, for which net/http would send them again.
+func (c *Client) unkeyed(path string) endpoint {
+	return c.With(Ask{request: func(r *http.Request) { r.Header.Del("Idempotency-Key") }}).at(path)
+}
+
 // call sends body, unless it is nil, to a path below the endpoint's and decodes the answer into answer, unless that is nil.
 func (e endpoint) call(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	_, err := e.exchange(ctx, method, path, query, body, answer)

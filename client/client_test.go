@@ -325,22 +325,37 @@ func TestRetryAfterIsNeverNegative(t *testing.T) {
 	}
 }
 
-// A deletion whose connection breaks may have been done: sent again, it would be one of what is not there.
-func TestADeletionIsSentOnce(t *testing.T) {
+// A change that knows no Idempotency-Key may have been made when its connection breaks: sent again, a deletion would be one of what is
+// not there, and the key that an invitation led to would be lost.
+func TestWhatKnowsNoIdempotencyKeyIsSentOnce(t *testing.T) {
 	t.Parallel()
-	var deletions atomic.Int32
-	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			deletions.Add(1)
-			panic(http.ErrAbortHandler)
+	for name, change := range map[string]func(context.Context, *client.Client) error{
+		"deletion": func(ctx context.Context, c *client.Client) error { return c.Organization("1").DeleteApp(ctx, 42) },
+		"invitation": func(ctx context.Context, c *client.Client) error {
+			_, err := c.AcceptInvitation(ctx, "t", client.Names{})
+			return err
+		},
+		"sign-in": func(ctx context.Context, c *client.Client) error { return c.RequestSignIn(ctx, "ada@example.com") },
+	} {
+		var changes atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				changes.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+			answer(200, appJSON)(w, r)
+		}))
+		t.Cleanup(server.Close)
+		c, err := client.New(server.URL, key, client.WithHTTPClient(server.Client()))
+		if err != nil {
+			t.Fatal(err)
 		}
-		answer(200, appJSON)(w, r)
-	})
-	if _, err := o.GetApp(t.Context(), 42); err != nil { // net/http sends again on a connection that was used before
-		t.Fatal(err)
-	}
-	if err := o.With(client.IdempotencyKey("k")).DeleteApp(t.Context(), 42); err == nil || deletions.Load() != 1 {
-		t.Errorf("%v after %d deletions", err, deletions.Load())
+		if _, err := c.Organization("1").GetApp(t.Context(), 42); err != nil { // net/http sends again on a connection that was used before
+			t.Fatal(err)
+		}
+		if err := change(t.Context(), c.With(client.IdempotencyKey("k"))); err == nil || changes.Load() != 1 {
+			t.Errorf("%s: %v after %d", name, err, changes.Load())
+		}
 	}
 }
 

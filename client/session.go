@@ -54,5 +54,5 @@ func (c *Client) RequestSignIn(ctx context.Context, email string) error {
 	body := struct {
 		Email string `json:"email"`
 	}{email}
-	return c.at("/api/signin").call(ctx, http.MethodPost, "", nil, body, nil)
+	return c.unkeyed("/api/signin").call(ctx, http.MethodPost, "", nil, body, nil)
 }

@@ -270,7 +270,7 @@ func (c *Client) GetInvitation(ctx context.Context, token string) (Invitation, e
 
 // AcceptInvitation makes the person invited a member. No key is needed.
 func (c *Client) AcceptInvitation(ctx context.Context, token string, names Names) (Accepted, error) {
-	return ask[Accepted](ctx, c.at(signup), http.MethodPost, url.PathEscape(token), nil, names)
+	return ask[Accepted](ctx, c.unkeyed(signup), http.MethodPost, url.PathEscape(token), nil, names)
 }
 
 // DeclineInvitation removes the invite. No key is needed.

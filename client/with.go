@@ -60,7 +60,7 @@ func DryRun() Ask {
 
 // IdempotencyKey has a change made once, however often it is sent with the same key within 24
 // hours; each change needs a key of its own. A deletion takes none: net/http would send it again,
-// and what has just been deleted would not be found.
+// and what has just been deleted would not be found. Nor do AcceptInvitation and RequestSignIn.
 func IdempotencyKey(key string) Ask {
 	return ofChange(func(r *http.Request) {
 		if r.Method != http.MethodDelete {
