@@ -112,6 +112,20 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	}
 }
 
+// A diff that goes into a file can be applied: it is as it is, also at the ends of lines that Windows writes.
+func TestDiffKeepsTheEndsOfLines(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for _, text := range []string{"1\r\n", "2\r\n"} {
+		if code, _, complaints := run("app", "push", folder(t, "app", map[string]string{"a.md": text})); code != OK {
+			t.Fatal(complaints)
+		}
+	}
+	if code, out, complaints := run("app", "diff", "app"); code != OK || !strings.HasSuffix(out, "\n-1\r\n+2\r\n") {
+		t.Errorf("%d, %q, %s", code, out, complaints)
+	}
+}
+
 // What others have typed comes back in errors, too: the reason of a version that is withdrawn, the name of a file.
 func TestErrorsCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
