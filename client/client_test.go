@@ -361,7 +361,7 @@ func TestWhatKnowsNoIdempotencyKeyIsSentOnce(t *testing.T) {
 
 func TestErrorOfAProxy(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{"page": "<h1>Bad Gateway</h1>", "nothing": "", "JSON": `{"errors":"all"}`} {
+	for name, body := range map[string]string{"page": "<h1>Bad Gateway</h1>", "nothing": "", "JSON": `{"errors":"all"}`, "list": `{"errors":[{"message":"blocked"}]}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := serve(t, answer(502, body)).DeleteApp(t.Context(), 1)

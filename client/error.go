@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +74,8 @@ func hasStatus(err error, status int) bool {
 
 func newError(response *http.Response, text []byte) *Error {
 	var e Error
-	if json.Unmarshal(text, &e) != nil {
+	nameless := func(f Fault) bool { return f.Code == "" } // no fault of foyer's is
+	if json.Unmarshal(text, &e) != nil || slices.ContainsFunc(e.Errors, nameless) {
 		e = Error{}
 	}
 	e.Status = response.StatusCode
