@@ -314,7 +314,10 @@ func TestError(t *testing.T) {
 
 func TestRetryAfterIsNeverNegative(t *testing.T) {
 	t.Parallel()
-	for header, least := range map[string]time.Duration{"99999999999999": time.Hour, "9223372036854775807": time.Hour, "-1": 0, "soon": 0} {
+	for header, least := range map[string]time.Duration{
+		"99999999999999": time.Hour, "9223372036854775807": time.Hour, "-1": 0, "soon": 0,
+		"Fri, 31 Dec 9999 23:59:59 GMT": time.Hour, "Fri, 27 Nov 2020 04:08:00 GMT": 0,
+	} {
 		_, err := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", header)
 			answer(503, "")(w, r)

@@ -81,6 +81,9 @@ func newError(response *http.Response, text []byte) *Error {
 	e.Status = response.StatusCode
 	e.RequestID = response.Header.Get("X-Request-Id")
 	e.RetryAfter = seconds(response.Header, "Retry-After")
+	if at, err := http.ParseTime(response.Header.Get("Retry-After")); err == nil { // of a proxy: foyer's are in seconds
+		e.RetryAfter = max(0, time.Until(at))
+	}
 	return &e
 }
 
