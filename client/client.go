@@ -205,7 +205,7 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 		return nil, newError(response, nil)
 	}
 	path := strings.TrimPrefix(request.URL.String(), c.base)
-	if base, same := strings.CutSuffix(to.String(), path); same {
+	if base, same := strings.CutSuffix(to.String(), path); same && !strings.ContainsAny(base, "?#") {
 		return nil, fmt.Errorf("the server redirects to %s: use that url", base)
 	}
 	return nil, fmt.Errorf(notFoyer+": it redirects to %s", to)

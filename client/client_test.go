@@ -496,11 +496,17 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 				t.Errorf("%s, %d: %v", name, status, err)
 			}
 		}
-		o := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, there.URL+"/login", http.StatusFound)
-		})
-		if err := call(t.Context(), o); err == nil || err.Error() != "the server does not answer as a foyer server: it redirects to "+there.URL+"/login" {
-			t.Errorf("%s to a page: %v", name, err)
+		for _, page := range []string{"/login", "/login?next="} {
+			var to string
+			o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if to = there.URL + page; strings.HasSuffix(page, "=") {
+					to += r.RequestURI
+				}
+				http.Redirect(w, r, to, http.StatusFound)
+			})
+			if err := call(t.Context(), o); err == nil || err.Error() != "the server does not answer as a foyer server: it redirects to "+to {
+				t.Errorf("%s to a page: %v", name, err)
+			}
 		}
 		if err := call(t.Context(), serve(t, answer(301, ""))); err == nil || !strings.HasSuffix(err.Error(), "as a foyer server: 301 Moved Permanently") {
 			t.Errorf("%s to nowhere: %v", name, err)
