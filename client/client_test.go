@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -181,6 +182,14 @@ func TestRequest(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A program that finds no domains has them cleared, though its list is nil.
+func TestNoDomainsAreAList(t *testing.T) {
+	t.Parallel()
+	if got, err := json.Marshal(client.OrganizationPatch{AllowedDomains: new([]string)}); err != nil || string(got) != `{"allowed_domains":[]}` {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

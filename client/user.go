@@ -41,6 +41,9 @@ func (p OrganizationPatch) MarshalJSON() ([]byte, error) {
 		plain
 		InviteTTL json.RawMessage `json:"invite_ttl,omitempty"`
 	}{plain: plain(p)}
+	if p.AllowedDomains != nil && *p.AllowedDomains == nil { // which would be null
+		patch.AllowedDomains = &[]string{}
+	}
 	switch {
 	case p.InviteTTL == nil:
 	case *p.InviteTTL == 0:
