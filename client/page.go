@@ -14,7 +14,8 @@ import (
 type Page[T any] struct {
 	// Count is how many results there are on all pages.
 	Count int `json:"count"`
-	// Next and Previous are the addresses of the pages around; empty at the ends.
+	// Next and Previous are the addresses of the pages around; empty at the ends. A page of large results may hold fewer than
+	// its limit: the next one has the offset after the last of Results.
 	Next     string `json:"next"`
 	Previous string `json:"previous"`
 	Results  []T    `json:"results"`
