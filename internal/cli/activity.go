@@ -96,11 +96,25 @@ func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Org
 		}
 		return follow(ctx, o, f, out, to)
 	}
-	found, err := o.ListAudit(ctx, f, client.Range{Limit: c.Limit, Offset: c.Offset})
+	found, err := newest(ctx, o, f, client.Range{Limit: c.Limit, Offset: c.Offset})
 	if err != nil {
 		return err
 	}
-	return activities.All(out, found.Results)
+	return activities.All(out, found)
+}
+
+// newest reads as many entries as a range says, though a page of large ones ends early.
+func newest(ctx context.Context, o *client.Organization, f client.AuditFilter, r client.Range) ([]client.AuditEntry, error) {
+	var found []client.AuditEntry
+	for {
+		page, err := o.ListAudit(ctx, f, r)
+		found = append(found, page.Results...)
+		r.Limit -= len(page.Results)
+		r.Offset += len(page.Results)
+		if err != nil || r.Limit <= 0 || page.Next == "" || len(page.Results) == 0 {
+			return found, err
+		}
+	}
 }
 
 // beforeLast returns the number after which the last n of the entries that a filter chooses come.
@@ -109,8 +123,8 @@ func beforeLast(ctx context.Context, o *client.Organization, f client.AuditFilte
 	if err != nil {
 		return 0, err
 	}
-	last, err := o.ListAudit(ctx, f, client.Range{Limit: n})
-	for _, e := range last.Results {
+	last, err := newest(ctx, o, f, client.Range{Limit: n})
+	for _, e := range last {
 		if e.Number != nil {
 			head.Number = min(head.Number, *e.Number-1)
 		}

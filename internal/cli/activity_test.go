@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +77,37 @@ func TestBrokenStreamPasses(t *testing.T) {
 		last, err := showAfter(t.Context(), c.Organization(client.Current), client.AuditFilter{}, terminal.NewOutput(out, terminal.Table, true))
 		if last != want.last || err == nil || passes(err) != want.passes {
 			t.Errorf("%T: %d, %v", out, last, err)
+		}
+	}
+}
+
+// A page of activity ends at 16 MiB, and what is shown does not.
+func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
+	t.Parallel()
+	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
+	for _, line := range []string{"admin organization create --name=Acme", "admin member add --email=ada@x.example --level=owner"} {
+		if code := Run(t.Context(), strings.Fields(line), environ, strings.NewReader(""), io.Discard, io.Discard); code != OK {
+			t.Fatal(line, code)
+		}
+	}
+	e := newEnvironment(environ, io.Discard)
+	if _, err := e.inside(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	app, err := e.organization.CreateApp(t.Context(), client.AppDraft{Name: "Large"})
+	const changes = 12
+	for i := 0; i < changes && err == nil; i++ {
+		schema := fmt.Sprintf(`[{"key":"%d%s"}]`, i, strings.Repeat("x", 900_000))
+		_, err = e.organization.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: json.RawMessage(schema)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]int{1000: changes + 1, changes: changes, 1: 1} {
+		got, err := newest(t.Context(), e.organization, client.AuditFilter{Scope: "Plugin"}, client.Range{Limit: limit})
+		if err != nil || len(got) != want {
+			t.Errorf("%d of %d: %v", len(got), limit, err)
 		}
 	}
 }
