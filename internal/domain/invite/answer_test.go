@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +63,32 @@ func TestEraseAccepted(t *testing.T) {
 			})
 			if n := kept(); err != nil || n != 1-i {
 				r.Errorf("user %d: %d are left, %v", id, n, err)
+			}
+		}
+	})
+}
+
+// Of those who remove what is kept of an invite at once, as erasing its organization does, one removes it and is recorded.
+func TestAcceptedIsRemovedOnce(t *testing.T) {
+	t.Parallel()
+	eachBeside(t, func(r *rig, other invite.Service) {
+		for n := range 5 {
+			i := r.invite(r.owner, draft(fmt.Sprintf("ada%d@x.example", n)))
+			r.accept(r.handed(i))
+			results := make(chan error, 8)
+			for k := range cap(results) {
+				go func() { results <- []invite.Service{r.invites, other}[k%2].Delete(r.Context(), r.owner, i.ID) }()
+			}
+			done := 0
+			for range cap(results) {
+				if err := <-results; err == nil {
+					done++
+				} else {
+					r.wantFault(err, fault.NotFound)
+				}
+			}
+			if done != 1 {
+				r.Errorf("%d of %d removed it", done, cap(results))
 			}
 		}
 	})

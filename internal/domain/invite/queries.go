@@ -84,8 +84,13 @@ func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (In
 		WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
 }
 
+// forgetAccepted fails with ErrNoRow if another transaction has removed it meanwhile.
 func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) error {
-	return db.Exec(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	n, err := db.Changed(ctx, tx, `DELETE FROM accepted_invites WHERE organization_id = $1 AND id = $2`, organizationID, id)
+	if err == nil && n == 0 {
+		return db.ErrNoRow
+	}
+	return err
 }
 
 // forgetAcceptedBefore removes a batch of those that were accepted before a time.
