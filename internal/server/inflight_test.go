@@ -6,11 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/config"
 	"foyer/internal/face/wire"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // mostMemory is what a server with the default bound stays below, whatever its clients do.
@@ -163,4 +166,47 @@ func TestHeldBodies(t *testing.T) {
 		answered[status]++
 	}
 	wantBounded(t, pid, answered)
+}
+
+// withhold opens connections from an address, each with a form whose last byte does not come, until one more of that
+// address is refused.
+func (s *running) withhold(t *testing.T, from, path, form string) {
+	t.Helper()
+	const head = "POST %s HTTP/1.1\r\nHost: foyer\r\nX-Forwarded-For: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s"
+	for range 40 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := fmt.Fprintf(conn, head, path, from, len(form)+1, form); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		switch got := visit(t, s, "").send(http.MethodPost, path, "a=b", "X-Forwarded-For", from); got.status {
+		case http.StatusServiceUnavailable:
+			return
+		case http.StatusTooManyRequests:
+			t.Fatalf("%s: what is withheld is not counted", path)
+		}
+	}
+}
+
+// However much is sent without a key and held back: whoever has one, pages with apps and people who sign in are served.
+func TestHeldBodiesWithoutAKey(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		s := start(t, config.Config{Database: url, InFlightLimit: 16 << 20, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+		sites := "/sites/" + must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).Token
+		s.withhold(t, "192.0.2.1", "/console/session", "key="+strings.Repeat("x", 250_000))
+		c := must[*client.Client](t)(client.New(s.URL, s.key))
+		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}})) // no key is in memory any more
+		visit(t, s, key.APIKey)
+		for _, path := range []string{"/readyz", sites + "/manifest.json", sites + "/loader.js", "/console/session"} {
+			if got := browse(t, http.MethodGet, s.URL+path, nil); got.status >= http.StatusInternalServerError {
+				t.Errorf("%s: %d %.300s", path, got.status, got.body)
+			}
+		}
+	})
 }

@@ -16,7 +16,7 @@ func TestOneUserLeavesRoom(t *testing.T) {
 	limit := New(9 * unit)
 	begin := func(user int64, n int, fits bool) *Request {
 		t.Helper()
-		r := limit.Begin()
+		r := limit.Begin(nil)
 		r.Of(user)
 		if err := r.Take(n); (err == nil) != fits || err != nil && !fault.Is(err, fault.Busy) {
 			t.Errorf("user %d, %d bytes: %v", user, n, err)
@@ -40,7 +40,7 @@ func TestOneUserLeavesRoom(t *testing.T) {
 func TestAloneHoldsMore(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
-	large, small := limit.Begin(), limit.Begin()
+	large, small := limit.Begin(nil), limit.Begin(nil)
 	if err := errors.Join(large.Take(2*unit), large.Take(8*unit)); err != nil {
 		t.Error(err)
 	}
@@ -57,7 +57,7 @@ func TestAloneHoldsMore(t *testing.T) {
 func TestPartAloneHoldsMore(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
-	r, other := limit.Begin(), limit.Begin()
+	r, other := limit.Begin(nil), limit.Begin(nil)
 	r.Of(7)
 	if err := r.Take(1); err != nil {
 		t.Error(err)
@@ -79,25 +79,25 @@ func TestPartAloneHoldsMore(t *testing.T) {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	limit := New(3 * unit)
-	r := limit.Begin()
+	r := limit.Begin(nil)
 	if err := r.Take(unit); err != nil {
 		t.Error(err)
 	}
 	r.Of(7)
 	r.Add(10 * unit)
-	if limit.byUser[0] != 0 || limit.byUser[7] != 11*unit {
-		t.Errorf("%v", limit.byUser)
+	if len(limit.by) != 1 || limit.by[owner{kind: users, id: 7}] != 11*unit {
+		t.Errorf("%v", limit.by)
 	}
 	r.End()
-	if limit.Held() != 0 || len(limit.byUser) != 0 {
-		t.Errorf("%d bytes are left, %v", limit.Held(), limit.byUser)
+	if limit.Held() != 0 || len(limit.by) != 0 || limit.byKind != [kinds]int{} {
+		t.Errorf("%d bytes are left, %v, %v", limit.Held(), limit.by, limit.byKind)
 	}
 }
 
 func TestReader(t *testing.T) {
 	t.Parallel()
 	limit := New(6 * unit)
-	other, r := limit.Begin(), limit.Begin()
+	other, r := limit.Begin(nil), limit.Begin(nil)
 	if err := other.Take(1); err != nil {
 		t.Error(err)
 	}
@@ -110,24 +110,56 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What several requests share counts once, until the last of them has ended.
+// What several requests send counts once, as an organization's, until the last of them has ended.
 func TestShare(t *testing.T) {
 	t.Parallel()
-	limit := New(6 * unit)
-	share := func(key string, fits bool) func() {
+	limit := New(12 * unit)
+	share := func(organization, key string, fits bool) *Request {
 		t.Helper()
-		release, err := limit.Begin().Share(key, 3*unit)
-		if (err == nil) != fits || err != nil && !fault.Is(err, fault.Busy) {
-			t.Errorf("%s: %v", key, err)
+		r := limit.Begin(nil)
+		if err := r.Share(organization, key, 3*unit); (err == nil) != fits || err != nil && !fault.Is(err, fault.Busy) {
+			t.Errorf("%s of %s: %v", key, organization, err)
 		}
-		return release
+		return r
 	}
-	first, second := share("a", true), share("a", true)
-	first()
-	share("b", false)
-	second()
-	share("b", true)()
-	if limit.Held() != 0 || len(limit.shared) != 0 {
-		t.Errorf("%d bytes are left, %v", limit.Held(), limit.shared)
+	first, second := share("ours", "a", true), share("ours", "a", true)
+	first.End()
+	share("ours", "b", false)
+	theirs := share("theirs", "c", true)
+	share("others", "d", false)
+	share("others", "a", true).End()
+	second.End()
+	share("ours", "b", true).End()
+	theirs.End()
+	if err := limit.Begin(nil).Share("ours", "small", step-1); err != nil || limit.Held() != 0 || len(limit.shared) != 0 {
+		t.Errorf("%d bytes are left, %v, %v", limit.Held(), limit.shared, err)
+	}
+}
+
+type from string
+
+func (f from) Network() string { return string(f) }
+
+// Clients without a key have little room each, and leave most of it to users and to what pages load.
+func TestWithoutAKey(t *testing.T) {
+	t.Parallel()
+	limit := New(24 * unit)
+	take := func(r *Request, n int, fits bool) {
+		t.Helper()
+		if err := r.Take(n); (err == nil) != fits || err != nil && !fault.Is(err, fault.Busy) {
+			t.Errorf("%+v, %d bytes: %v", r.owner(), n, err)
+		}
+	}
+	for _, network := range []from{"a", "b", "c"} {
+		take(limit.Begin(network), unit, true)
+		take(limit.Begin(network), unit, true)
+		take(limit.Begin(network), 1, false)
+	}
+	take(limit.Begin(from("d")), 1, false)
+	r := limit.Begin(from("a"))
+	r.Of(7)
+	take(r, 16*unit, true)
+	if err := limit.Begin(from("a")).Share("ours", "a", 2*unit); err != nil {
+		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/lastuse"
@@ -194,7 +195,7 @@ func (id *Identity) Caller() Caller {
 // load looks a credential up in the database.
 func (k *Keys) load(ctx context.Context, c credential) (*Identity, error) {
 	version := k.Version()
-	found, err := grants(ctx, k.DB, c)
+	found, err := grants(inflight.Uncounted(ctx), k.DB, c)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (k *Keys) recheck(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	c.asking.Store(true)
 	defer c.asking.Store(false)
-	ctx, cancel := context.WithTimeout(purpose.With(ctx, "keys"), maxAsk)
+	ctx, cancel := context.WithTimeout(purpose.With(inflight.Uncounted(ctx), "keys"), maxAsk)
 	defer cancel()
 	v, err := storedVersion(ctx, k.DB)
 	if err != nil {

@@ -188,7 +188,7 @@ func TestStreamLeavesRoom(t *testing.T) {
 		numberAll(t, d)
 		limit := inflight.New(64 << 20)
 		parts := 0
-		err = Stream(inflight.With(t.Context(), limit.Begin()), d, Filter{OrganizationID: ours}, func([]Stored) error {
+		err = Stream(inflight.With(t.Context(), limit.Begin(nil)), d, Filter{OrganizationID: ours}, func([]Stored) error {
 			if parts++; limit.Held() > 3*size {
 				t.Errorf("part %d: %d bytes are held", parts, limit.Held())
 			}

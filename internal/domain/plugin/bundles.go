@@ -13,6 +13,7 @@ import (
 	"foyer/internal/base/fair"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/flight"
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/infra/db"
 )
@@ -107,7 +108,11 @@ func (b *Bundles) Serve(ctx context.Context, publicToken, sha256 string) (*Scrip
 		return nil, errGone
 	}
 	b.uses.note(r.PluginID, now)
-	return b.script(ctx, r)
+	s, err := b.script(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return s, inflight.From(ctx).Share(r.OrganizationID, s.SHA256, s.Size())
 }
 
 // IsToken reports whether a text can be a public token, see putOrigin. Anything else
@@ -123,7 +128,7 @@ func (b *Bundles) resolve(ctx context.Context, publicToken, sha256 string, now t
 	if age := now.Sub(r.checkedAt); ok && age >= 0 && age < maxBundleAge {
 		return r, nil
 	}
-	r, err := findRef(ctx, b.DB, publicToken, sha256)
+	r, err := findRef(inflight.Uncounted(ctx), b.DB, publicToken, sha256)
 	if err != nil {
 		return ref{}, err
 	}
@@ -153,7 +158,7 @@ func (b *Bundles) loadInTurn(ctx context.Context, r ref) (*Script, error) {
 	if s, ok := b.scripts.Get(r.SHA256, cache.Unversioned); ok {
 		return s, nil // loaded between our look and our turn, for another organization
 	}
-	js, err := findContent(ctx, b.DB, r.SHA256)
+	js, err := findContent(inflight.Uncounted(ctx), b.DB, r.SHA256)
 	if err != nil {
 		return nil, access.OrNotFound(err)
 	}

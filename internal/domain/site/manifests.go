@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/cache"
 	"foyer/internal/base/compress"
 	"foyer/internal/base/flight"
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/domain/site/loader"
@@ -99,7 +100,7 @@ func (m *Manifests) site(ctx context.Context, token string) (*served, error) {
 		}
 	}
 	s, err := m.flight.Do(ctx, token+strconv.FormatInt(generation, 10), func(ctx context.Context) (*served, error) {
-		return m.load(ctx, token, generation, now)
+		return m.load(inflight.Uncounted(ctx), token, generation, now)
 	})
 	return s, access.OrNotFound(err)
 }
@@ -139,7 +140,7 @@ func (s Service) Manifest(ctx context.Context, token string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found.manifest, nil
+	return found.manifest, inflight.From(ctx).Share(found.OrganizationID, found.manifest.Tag, found.manifest.size())
 }
 
 // PreviewManifest is Manifest for a page that has the token of a preview.

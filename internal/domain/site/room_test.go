@@ -211,9 +211,9 @@ func TestManyLargePlacements(t *testing.T) {
 			r.Errorf("a page of %d of %d, %v", n, found.Count, err)
 		}
 		limit := inflight.New(24 << 20) // all together take 17 MB
-		of := limit.Begin()
+		of := limit.Begin(nil)
 		of.Of(r.caller.UserID)
-		others := limit.Begin()
+		others := limit.Begin(nil)
 		if err := others.Take(8 << 20); err != nil {
 			r.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestReportsOfALargeSite(t *testing.T) {
 		}
 		r.save(r.caller, p.ID, "two")
 		limit := inflight.New(8 << 20)
-		ctx := inflight.With(r.Context(), limit.Begin())
+		ctx := inflight.With(r.Context(), limit.Begin(nil))
 		report := fmt.Appendf(nil, `{"apps":[{"id":%d,"version":1,"state":"running","ms":5}]}`, p.ID)
 		r.Beacon(ctx, s.Token, "", report)
 		if held := limit.Held(); held > 1<<20 {

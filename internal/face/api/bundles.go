@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/inflight"
 	"foyer/internal/base/purpose"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
@@ -27,12 +26,6 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	release, err := inflight.From(r.Context()).Share(script.SHA256, script.Size())
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	defer release()
 	if script.Disabled {
 		h.Set("X-Foyer-Disabled", "1")
 	}

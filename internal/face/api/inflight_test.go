@@ -25,18 +25,20 @@ func (h *held) Write(b []byte) (int, error) {
 }
 
 // Those who load different bundles slowly have the server keep only so many. Of one bundle,
-// there are any number of slow readers.
+// there are any number of slow readers, and those of one organization leave room for others'.
 func TestSlowReadersOfBundles(t *testing.T) {
 	each(t, func(r *rig) {
 		var bundles []string
-		for _, letter := range []string{"a", "b"} {
-			id := r.app(`{"name":"x","plugin_type":"source"}`)
-			saved := r.send(r.key, "PATCH", apps+id+"/update_source", `{"site.ts":"export const a = '`+strings.Repeat(letter, 600<<10)+`'"}`)
+		for i, letter := range []string{"a", "b", "c"} {
+			const theirs = "/api/organizations/@current" + apps
+			key := []string{r.key, r.key, r.otherKey}[i]
+			id := between(r.send(key, "POST", theirs, `{"name":"x","plugin_type":"source"}`).body, `{"id":`, ",")
+			saved := r.send(key, "PATCH", theirs+id+"/update_source", `{"site.ts":"export const a = '`+strings.Repeat(letter, 600<<10)+`'"}`)
 			bundles = append(bundles, between(saved.body, `"bundle":{"url":"`+baseURL, `"`))
 			r.wantStatus("", "GET", bundles[len(bundles)-1], "", 200) // it is in memory now
 		}
 		limited := *r.api
-		limited.InFlight = inflight.New(1 << 20)
+		limited.InFlight = inflight.New(3 << 20)
 		h := limited.Observe(limited.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
 		slow := &held{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 		done := make(chan struct{})
@@ -48,6 +50,11 @@ func TestSlowReadersOfBundles(t *testing.T) {
 			<-slow.writing
 		}
 		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[2], nil))
+		if w.Code != http.StatusOK {
+			r.t.Errorf("another organization's: %d %s", w.Code, w.Body)
+		}
+		w = httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[1], nil))
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			r.t.Errorf("another bundle: %d %v", w.Code, w.Header())

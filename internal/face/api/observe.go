@@ -27,10 +27,11 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		start := a.Keys.Now()
-		holds := a.InFlight.Begin()
+		rec := &recorder{ResponseWriter: w, Outcome: Outcome{Status: http.StatusOK}, client: client{a, r}}
+		holds := a.InFlight.Begin(&rec.client)
 		defer holds.End()
 		r = r.WithContext(inflight.With(ctx, holds))
-		rec := &recorder{ResponseWriter: w, Outcome: Outcome{Status: http.StatusOK}, Holder: wire.NewHolder(r)}
+		rec.Holder = wire.NewHolder(r)
 		id := newRequestID(r)
 		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
@@ -172,9 +173,19 @@ type recorder struct {
 	wire.Holder
 	Outcome
 	asker
+	client client
 
 	begun bool // the status has been sent
 }
+
+// client is where a request comes from; its network is worked out only when it is asked for.
+type client struct {
+	api     *API
+	request *http.Request
+}
+
+// Network implements inflight.Client.
+func (c *client) Network() string { return c.api.ClientNetwork(c.request) }
 
 // recorderOf is the recorder of an answer; one that nobody reads if it has none, as inside of the program.
 func recorderOf(w http.ResponseWriter) *recorder {

@@ -11,6 +11,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/console/markup"
@@ -41,6 +42,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	if err != nil {
 		return nil, err
 	}
+	inflight.From(r.Context()).Of(identity.UserID)
 	asked, err := client.New("http://foyer.invalid", "", client.WithHTTPClient(&http.Client{Transport: wire.Inside{
 		Handler: c.api, RequestID: c.RequestID(w),
 		Context: func(ctx context.Context) context.Context { return access.WithSession(ctx, session) },

@@ -19,7 +19,7 @@ import (
 // check has a user's body checked in its turn, which calls checked. Nothing else, such as a key, says whose it is: the console
 // asks without one.
 func check(ctx context.Context, limit *inflight.Limit, user int64, size int, checked func()) error {
-	request := limit.Begin()
+	request := limit.Begin(nil)
 	defer request.End()
 	request.Of(user)
 	r := httptest.NewRequestWithContext(inflight.With(ctx, request), http.MethodPost, "/", nil)
@@ -40,7 +40,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		limit.Turns = fair.New(2, math.MaxInt, "Full")
 		var busy []func()
 		for _, whom := range []int64{busyUser, busyToo} {
-			request := limit.Begin()
+			request := limit.Begin(nil)
 			request.Of(whom)
 			leave, err := request.Enter(t.Context())
 			if err != nil {

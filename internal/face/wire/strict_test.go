@@ -25,7 +25,7 @@ func refuse(tb testing.TB, body string) []byte {
 		return nil
 	}
 	limit := inflight.New(64 << 20)
-	request := limit.Begin()
+	request := limit.Begin(nil)
 	r = r.WithContext(inflight.With(r.Context(), request))
 	recorded := httptest.NewRecorder()
 	w := &struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"foyer/internal/base/inflight"
 	"foyer/internal/base/purpose"
 	"foyer/internal/infra/db/sqlite"
 )
@@ -33,7 +34,7 @@ func (d *DB) Ready(ctx context.Context) error {
 			return fmt.Errorf("the last change was not kept: %w", f.err)
 		}
 	}
-	ctx = purpose.With(ctx, "ready")
+	ctx = purpose.With(inflight.Uncounted(ctx), "ready")
 	const first = `SELECT name FROM migrations ORDER BY name LIMIT 1`
 	if _, err := One(ctx, d, Value[string], first); err != nil {
 		return err
