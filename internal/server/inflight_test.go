@@ -170,20 +170,19 @@ func TestHeldBodies(t *testing.T) {
 
 // withhold opens connections from an address, each with a form whose last byte does not come, until one more of that
 // address is refused.
-func (s *running) withhold(t *testing.T, from, path, form string) {
+func (s *running) withhold(t *testing.T, from, path string) {
 	t.Helper()
-	const head = "POST %s HTTP/1.1\r\nHost: foyer\r\nX-Forwarded-For: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s"
-	for range 40 {
+	form := "key=" + strings.Repeat("x", 40_000)
+	for {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
+		const head = "POST %s HTTP/1.1\r\nHost: foyer\r\nX-Forwarded-For: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s"
 		if _, err := fmt.Fprintf(conn, head, path, from, len(form)+1, form); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for {
 		switch got := visit(t, s, "").send(http.MethodPost, path, "a=b", "X-Forwarded-For", from); got.status {
 		case http.StatusServiceUnavailable:
 			return
@@ -199,7 +198,8 @@ func TestHeldBodiesWithoutAKey(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		s := start(t, config.Config{Database: url, InFlightLimit: 16 << 20, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
 		sites := "/sites/" + must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")})).Token
-		s.withhold(t, "192.0.2.1", "/console/session", "key="+strings.Repeat("x", 250_000))
+		s.withhold(t, "192.0.2.1", "/console/session")
+		s.withhold(t, "192.0.2.2", "/invite/abc")
 		c := must[*client.Client](t)(client.New(s.URL, s.key))
 		key := must[client.NewKey](t)(c.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{"*"}})) // no key is in memory any more
 		visit(t, s, key.APIKey)

@@ -308,7 +308,7 @@ func InPart(ctx context.Context, do func(context.Context) error) error {
 }
 
 // Reader returns a reader of a body that is kept: what is read counts twice, for it is
-// copied when it is understood.
+// copied when it is understood. Where that is too much, the request ends: nothing of its body is kept.
 func (r *Request) Reader(body io.Reader) io.Reader { return &reader{r, body} }
 
 type reader struct {
@@ -319,6 +319,7 @@ type reader struct {
 func (b *reader) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if busy := b.request.Take(2 * n); busy != nil {
+		b.request.End() // the rest may be long in coming, and is thrown away
 		return 0, busy
 	}
 	return n, err

@@ -105,6 +105,10 @@ func TestReader(t *testing.T) {
 	if n, err := io.Copy(io.Discard, body); !fault.Is(err, fault.Busy) || n >= 3*unit {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
+	r.Add(unit) // an answer that says so
+	if limit.Held() != unit {
+		t.Errorf("%d bytes are held of what is refused", limit.Held()-unit)
+	}
 	if all, err := io.ReadAll(From(t.Context()).Reader(strings.NewReader("text"))); string(all) != "text" || err != nil {
 		t.Errorf("outside of requests: %q, %v", all, err)
 	}

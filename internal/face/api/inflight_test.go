@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -66,6 +67,30 @@ func TestSlowReadersOfBundles(t *testing.T) {
 		w = httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, bundles[1], nil)); w.Code != http.StatusOK || limited.InFlight.Held() != 0 {
 			r.t.Errorf("once they have it: %d, %d bytes are held", w.Code, limited.InFlight.Held())
+		}
+	})
+}
+
+// atEnd is an empty body that does something when it is read.
+type atEnd func()
+
+func (do atEnd) Read([]byte) (int, error) {
+	do()
+	return 0, io.EOF
+}
+
+// What pages report is counted while it arrives.
+func TestBeaconsAreCounted(t *testing.T) {
+	each(t, func(r *rig) {
+		limited := *r.api
+		limited.InFlight = inflight.New(1 << 20)
+		h := limited.Observe(limited.Handler(func(*wire.Mux) {}), func(*http.Request, api.Outcome) {})
+		held := 0
+		body := io.MultiReader(strings.NewReader("{}"), atEnd(func() { held = limited.InFlight.Held() }))
+		path := "/sites/" + r.siteToken(r.site("Shop")) + "/beacon"
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(r.t.Context(), http.MethodPost, path, body))
+		if held == 0 || limited.InFlight.Held() != 0 {
+			r.t.Errorf("%d bytes were held, %d are", held, limited.InFlight.Held())
 		}
 	})
 }

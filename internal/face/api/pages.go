@@ -90,7 +90,7 @@ func (a *API) takeBeacon(w http.ResponseWriter, r *http.Request) {
 	token := r.PathValue("token")
 	id, err := a.Sites.IDOf(r.Context(), token)
 	if err == nil && a.byPage.allow(reporter{a.ClientNetwork(r), id}, a.Keys.Now()) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
+		body, err := io.ReadAll(wire.Body(w, r, maxBeacon))
 		if err == nil {
 			a.Sites.Beacon(r.Context(), token, r.Header.Get("Origin"), body)
 		}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/inflight"
+	"foyer/internal/face/wire"
 )
 
 // maxFields is how many fields a form has at most: net/url takes no more of one that has no files.
@@ -15,13 +15,13 @@ const maxFields = 10_000
 
 // read reads a form of at most limit bytes.
 func read(w http.ResponseWriter, r *http.Request, limit int64) error {
-	body := http.MaxBytesReader(w, r.Body, limit)
-	r.Body = io.NopCloser(inflight.From(r.Context()).Reader(body))
+	r.Body = io.NopCloser(wire.Body(w, r, limit))
 	err := r.ParseForm()
 	if err == nil {
 		err = readParts(r)
 	}
 	if fault.Is(err, fault.Busy) {
+		r.PostForm = nil
 		return err
 	} else if err != nil {
 		return fault.New(fault.Unparsable, "The form did not arrive as a whole, is larger than %d bytes, or has more than %d fields.", limit, maxFields)

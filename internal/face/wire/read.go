@@ -137,6 +137,11 @@ func Buffer(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return buf.b, nil
 }
 
+// Body is what comes with a request, at most limit bytes of it, counted among what the request holds.
+func Body(w http.ResponseWriter, r *http.Request, limit int64) io.Reader {
+	return inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit))
+}
+
 // readBody reads a body of at most limit bytes.
 func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
@@ -145,7 +150,7 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 		}
 		return tooLarge(limit)
 	}
-	err := buf.readFrom(inflight.From(r.Context()).Reader(http.MaxBytesReader(w, r.Body, limit)))
+	err := buf.readFrom(Body(w, r, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		discard(r)
 		return tooLarge(limit)
@@ -154,6 +159,7 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 	case err == nil:
 		return nil
 	case fault.Is(err, fault.Busy):
+		*buf = buffer{}
 		discard(r)
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):

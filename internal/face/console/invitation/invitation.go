@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -125,8 +126,10 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	if err := p.FromHere(r); err != nil {
 		return markup.Page{}, err
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxSignupBody)
-	if err := r.ParseForm(); err != nil {
+	r.Body = io.NopCloser(wire.Body(w, r, wire.MaxSignupBody))
+	if err := r.ParseForm(); fault.Is(err, fault.Busy) {
+		return markup.Page{}, err
+	} else if err != nil {
 		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
 	}
 	token := r.PathValue("token")
