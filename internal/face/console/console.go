@@ -79,10 +79,14 @@ type action func(*visit) (next, error)
 // zero next is the page of the button.
 type next struct {
 	page    *markup.Page
+	shown   []byte // the page, as it is sent
 	path    string // as browsers see it
 	flash   string // what was done, for the page that follows
 	signOut bool
 }
+
+// size is how many bytes what follows has.
+func (n next) size() int { return len(n.shown) + len(n.path) + len(n.flash) }
 
 // screens are all pages on one screen, by their paths.
 func screens() map[string]screen {
@@ -148,7 +152,7 @@ const (
 func (c *Console) Register(to *wire.Mux) {
 	base := c.Base()
 	c.api, c.prefix, c.secure = to, base.EscapedPath(), base.Scheme == "https"
-	c.forms, c.entered, c.changed = dedup.New[next](), dedup.New[signin.Entered](), dedup.New[addresschange.Change]()
+	c.forms, c.entered, c.changed = dedup.New(next.size), dedup.New[signin.Entered](nil), dedup.New[addresschange.Change](nil)
 	first := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { redirectTo(w, c.root()) })
 	for _, path := range []string{"/signin/{token}", "/signin"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: c.linkPage(c.showLink), http.MethodPost: c.linkPage(c.useLink)}))
@@ -234,8 +238,8 @@ func (c *Console) button(s screen) http.Handler {
 			c.show(w, r, v, s.show)
 		case err != nil:
 			c.fail(w, r, v, err)
-		case then.page != nil:
-			c.Write(w, r, templates, http.StatusOK, *then.page)
+		case then.shown != nil:
+			c.WriteRendered(w, r, templates, http.StatusOK, then.shown)
 		default:
 			c.redirect(w, v, then)
 		}
@@ -267,7 +271,12 @@ func (c *Console) press(w http.ResponseWriter, r *http.Request, s screen) (*visi
 	content := sha256.Sum256([]byte(r.PostForm.Encode()))
 	then, err := c.forms.Do(r.Context(), sender, r.PostForm.Get("form"), string(content[:]), func(ctx context.Context) (next, error) {
 		v.request = r.WithContext(ctx)
-		return do(v)
+		then, err := do(v)
+		if err == nil && then.page != nil { // what it is made of may be many times larger
+			then.shown, err = templates.Render(*then.page)
+			then.page = nil
+		}
+		return then, err
 	})
 	return v, then, err
 }

@@ -15,8 +15,9 @@ const (
 	// remembered is how long an answer is kept: no longer than a second click may take,
 	// since it may hold a key.
 	remembered = time.Minute
-	// maxRemembered bounds how many answers there are.
-	maxRemembered = 1000
+	// maxRemembered bounds the bytes of all answers, each of which counts at least perAnswer.
+	maxRemembered = 8 << 20
+	perAnswer     = 2 << 10
 )
 
 // Name returns a name for a form that is about to be shown.
@@ -38,13 +39,19 @@ type answer[T any] struct {
 	forget  *time.Timer
 }
 
-// New returns Forms without answers.
-func New[T any]() *Forms[T] {
-	return &Forms[T]{answers: cache.Cache[string, answer[T]]{Max: maxRemembered}}
+// New returns Forms without answers. Size is how many bytes an answer has where they may be many; nil: they are few.
+func New[T any](size func(T) int) *Forms[T] {
+	sizeOf := func(a answer[T]) int {
+		if size == nil {
+			return perAnswer
+		}
+		return perAnswer + size(a.value)
+	}
+	return &Forms[T]{answers: cache.Cache[string, answer[T]]{Max: maxRemembered, Size: sizeOf}}
 }
 
 // Do returns what do does, or did when the same sender sent the form with the same content last.
-// A form without a name of ours is always done. An error is not remembered. What has begun goes
+// A form without a name of ours is always done. An error is not remembered, nor what is larger than all may be. What has begun goes
 // on even if its sender disconnects.
 func (f *Forms[T]) Do(ctx context.Context, sender, form, content string, do func(context.Context) (T, error)) (T, error) {
 	if len(form) != nameSize {

@@ -14,7 +14,7 @@ import (
 func TestForms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := New[int]()
+		f := New[int](nil)
 		form, done := Name(), 0
 		do := func(context.Context) (int, error) {
 			done++
@@ -55,7 +55,7 @@ func TestForms(t *testing.T) {
 
 func TestFormsThatFailAreSentAgain(t *testing.T) {
 	t.Parallel()
-	f := New[int]()
+	f := New[int](nil)
 	form := Name()
 	refused := errors.New("refused")
 	if _, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 0, refused }); !errors.Is(err, refused) {
@@ -63,5 +63,36 @@ func TestFormsThatFailAreSentAgain(t *testing.T) {
 	}
 	if got, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { return 1, nil }); got != 1 || err != nil {
 		t.Error(got, err)
+	}
+}
+
+// Of large answers, few are remembered.
+func TestFormsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	f := New(func(size int) int { return size })
+	done := 0
+	do := func(form string, size int) {
+		t.Helper()
+		if _, err := f.Do(t.Context(), "ada", form, "", func(context.Context) (int, error) { done++; return size, nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	first, second, third, tooLarge := Name(), Name(), Name(), Name()
+	for _, step := range []struct {
+		form       string
+		size, want int
+	}{
+		{first, maxRemembered / 3, 1},
+		{second, maxRemembered / 3, 2},
+		{tooLarge, maxRemembered, 3},
+		{tooLarge, maxRemembered, 4},
+		{first, maxRemembered / 3, 4},
+		{third, maxRemembered / 3, 5},
+		{second, maxRemembered / 3, 5},
+		{first, maxRemembered / 3, 6},
+	} {
+		if do(step.form, step.size); done != step.want {
+			t.Errorf("done %d times, want %d", done, step.want)
+		}
 	}
 }

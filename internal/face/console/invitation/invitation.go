@@ -54,7 +54,7 @@ type joined struct {
 
 // Register adds the pages to a mux.
 func (p *Pages) Register(to *wire.Mux) {
-	p.accepted = dedup.New[joined]()
+	p.accepted = dedup.New[joined](nil)
 	for _, path := range []string{"/invite/{token}", "/invite"} { // the last: a link cut off
 		to.Handle(path, wire.Secret(wire.Methods{http.MethodGet: p.page(p.show), http.MethodPost: p.page(p.answer)}))
 	}

@@ -37,7 +37,17 @@ func (h Host) Base() *url.URL {
 
 // Write answers with p. If it cannot be rendered, that is logged and told in plain text.
 func (h Host) Write(w http.ResponseWriter, r *http.Request, t Templates, status int, p Page) {
-	if err := t.Write(w, status, p); err != nil {
+	h.orPlain(w, r, t.Write(w, status, p))
+}
+
+// WriteRendered is Write for a page that was rendered before.
+func (h Host) WriteRendered(w http.ResponseWriter, r *http.Request, t Templates, status int, body []byte) {
+	h.orPlain(w, r, t.WriteRendered(w, status, body))
+}
+
+// orPlain says in plain text why a page cannot be shown.
+func (h Host) orPlain(w http.ResponseWriter, r *http.Request, err error) {
+	if err != nil {
 		h.Report(w, r, err)
 		http.Error(w, fault.Of(err)[0].Detail, wire.SetHeaders(w, err))
 	}

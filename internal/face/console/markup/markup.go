@@ -102,6 +102,11 @@ func (t Templates) Write(w http.ResponseWriter, status int, p Page) error {
 	if err != nil {
 		return err
 	}
+	return t.WriteRendered(w, status, body)
+}
+
+// WriteRendered is Write for a page that Render has written.
+func (t Templates) WriteRendered(w http.ResponseWriter, status int, body []byte) error {
 	if err := wire.Hold(w, len(body)); err != nil {
 		return err
 	}
