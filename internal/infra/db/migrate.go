@@ -45,7 +45,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkKnown(done); err != nil {
+	if err := CheckKnown(done); err != nil {
 		return err
 	}
 	for _, file := range files {
@@ -61,8 +61,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// checkKnown refuses a schema that another foyer has made.
-func checkKnown(done []string) error {
+// CheckKnown refuses a schema that another foyer has made, by its migrations.
+func CheckKnown(done []string) error {
 	files, err := migrations.ReadDir("migrations") // sorted
 	if err != nil {
 		return err

@@ -209,10 +209,13 @@ func inspect(c *sqlite.Conn) error {
 	if found != "ok" {
 		return fmt.Errorf("the backup is of a damaged database: %s", found)
 	}
-	if first, err := c.Text(`SELECT MIN(name) FROM migrations`); err != nil || first == "" {
-		return errors.Join(errNoBackup, err)
+	var ends [2]string
+	for i, end := range []string{"MIN", "MAX"} {
+		if ends[i], err = c.Text(`SELECT ` + end + `(name) FROM migrations`); err != nil || ends[i] == "" {
+			return errors.Join(errNoBackup, err)
+		}
 	}
-	return nil
+	return db.CheckKnown(ends[:])
 }
 
 // claim keeps other processes from a SQLite file until release is called. Nobody

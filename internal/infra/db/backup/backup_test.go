@@ -245,6 +245,11 @@ func TestRestoreRefuses(t *testing.T) {
 	if err := backup.Make(t.Context(), url, newer); err != nil {
 		t.Fatal(err)
 	}
+	for _, replace := range []bool{false, true} { // before it is said what else is in the way: the file is there, and in use
+		if err := backup.Restore(t.Context(), newer, url, replace, asItWas); err == nil || !strings.Contains(err.Error(), "made by a newer foyer") {
+			t.Errorf("newer, replace %t: %v", replace, err)
+		}
+	}
 	damaged := slices.Clone(sound)
 	copy(damaged[len(damaged)-4096:], "no page of SQLite")
 	inUse := write("used.db", string(sound))
