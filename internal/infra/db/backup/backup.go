@@ -140,15 +140,13 @@ func sqliteFile(url string) (path string, err error) {
 // that processes left behind when they were killed; one that is still being written fails
 // when it is to get its name.
 func reserve(path string) (string, error) {
-	for _, pattern := range []string{".*.partial", ".*.partial-journal"} {
-		left, err := filepath.Glob(escapeGlob(path) + pattern)
-		if err != nil {
+	left, err := filepath.Glob(escapeGlob(path) + ".*.partial*") // with their journals
+	if err != nil {
+		return "", err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
-		}
-		for _, name := range left {
-			if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return "", err
-			}
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")

@@ -327,7 +327,7 @@ func TestPartialFilesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(filepath.Dir(path), "[copy]")
-	left := []string{copied + ".1.partial", copied + ".1.partial-journal", path + ".2.partial"}
+	left := []string{copied + ".1.partial", copied + ".1.partial-journal", path + ".2.partial", path + ".2.partial-wal", path + ".2.partial-shm"}
 	for _, name := range append(left, copied+".kept") {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
