@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -84,7 +85,7 @@ func since(ago terminal.Lifetime) time.Time {
 
 type sitePreview struct {
 	appOnSite
-	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page."`
+	Page   string   `placeholder:"URL" help:"A page of the site. Without, its try page, which foyer admin knows only with FOYER_BASE_URL."`
 	Pin    int64    `placeholder:"VERSION" help:"The version to run. Without, the one that the app is at."`
 	Config []string `sep:"none" placeholder:"KEY=VALUE" help:"A value for the app; may be given several times."`
 
@@ -105,6 +106,9 @@ func (c sitePreview) Run(ctx context.Context, o *client.Organization, out *termi
 		s, err := o.GetSite(ctx, site)
 		if err != nil {
 			return orMissing(err, "site", c.Site)
+		}
+		if s.Snippet == "" {
+			return terminal.Misused(errors.New("--page must be given: the site's try page is known only with FOYER_BASE_URL"))
 		}
 		c.Page = tryPage(s)
 	}
