@@ -18,7 +18,7 @@ import (
 type AuditEntry struct {
 	ID       int64  `json:"id"`
 	Activity string `json:"activity"` // what was done, such as created or revoked
-	// User is who did it; nil: the operator, whoever declined an invite, or another organization. Of a user who was
+	// User is who did it; nil: the operator, whoever declined an invite, or, of followed, not told. Of a user who was
 	// erased, only the id is left.
 	User      *ActivityUser  `json:"user"`
 	Scope     string         `json:"scope"` // the kind of thing it was done to, such as Key

@@ -69,7 +69,7 @@ func who(e client.AuditEntry) string {
 	case e.User == nil && e.Activity == "declined":
 		return "(invitee)"
 	case e.User == nil && e.Activity == "followed":
-		return "(another organization)"
+		return "(not told)"
 	case e.User == nil:
 		return "(operator)"
 	case e.User.Email == "":

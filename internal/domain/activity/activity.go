@@ -60,7 +60,7 @@ const (
 	Expired  Verb = "expired"          // likewise
 	Failed   Verb = "failed"           // likewise: their mail
 	Outdated Verb = "update_available" // of apps
-	Followed Verb = "followed"         // of sites: what they run, by a change of another organization
+	Followed Verb = "followed"         // of sites: what they run of another organization's apps
 	Rotated  Verb = "rotated"          // of webhooks: their secret
 	Tested   Verb = "tested"           // likewise
 

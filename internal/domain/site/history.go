@@ -70,8 +70,8 @@ func (s Service) remember(ctx context.Context, tx *db.Tx, c access.Caller, sites
 	return insertRevisions(ctx, tx, revisions, s.DB.Now())
 }
 
-// tell records that a site has followed what another organization has done: which versions it runs, and why not others. The
-// activity of its organization has nothing else of that.
+// tell records that a site has followed what another organization has done, or what the operator has done to that one: which
+// versions it runs, and why not others. The activity of its organization has nothing else of that.
 func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int64]string) error {
 	was, is := runningOf(versionsOf(readEntries(site.before))), runningOf(site.runs)
 	all := maps.Clone(was)

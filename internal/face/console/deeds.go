@@ -47,7 +47,7 @@ var deeds = map[kind]string{
 	{activity.Site, activity.Removed}:         "took an app off the site %s",
 	{activity.Site, activity.Restored}:        "restored the site %s",
 	{activity.Site, activity.Previewed}:       "previewed an app on the site %s",
-	{activity.Site, activity.Followed}:        "Another organization changed what runs on the site %s",
+	{activity.Site, activity.Followed}:        "An app of another organization changed what runs on the site %s",
 	{activity.Invite, activity.Created}:       "invited %s",
 	{activity.Invite, activity.Resent}:        "invited %s again",
 	{activity.Invite, activity.Deleted}:       "withdrew the invite of %s",

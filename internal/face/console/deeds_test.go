@@ -16,10 +16,10 @@ func TestLines(t *testing.T) {
 	f := Frame{Home: "/console/o"}
 	ada, key := &client.ActivityUser{ID: 1, Email: "ada@x.example"}, int64(1)
 	for want, e := range map[string]client.AuditEntry{
-		"BY added the app Banner":                                 {Scope: "Plugin", Activity: "installed", Detail: client.ActivityDetail{Name: "Banner"}},
-		"BY changed the files of 7":                               {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
-		"The invite of eve@x.example expired":                     {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
-		"Another organization changed what runs on the site shop": {Scope: "Site", Activity: "followed", Detail: client.ActivityDetail{Name: "shop"}},
+		"BY added the app Banner":                                           {Scope: "Plugin", Activity: "installed", Detail: client.ActivityDetail{Name: "Banner"}},
+		"BY changed the files of 7":                                         {Scope: "Plugin", Activity: "source_updated", ItemID: "7"},
+		"The invite of eve@x.example expired":                               {Scope: "OrganizationInvite", Activity: "expired", Detail: client.ActivityDetail{Name: "eve@x.example"}},
+		"An app of another organization changed what runs on the site shop": {Scope: "Site", Activity: "followed", Detail: client.ActivityDetail{Name: "shop"}},
 		"BY joined":                         {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "ada@x.example"}},
 		"BY added the member eve@x.example": {Scope: "OrganizationMembership", Activity: "added", Detail: client.ActivityDetail{Name: "eve@x.example"}},
 		"BY created a key":                  {Scope: "Key", Activity: "created", Detail: client.ActivityDetail{Name: "ada@x.example"}},
