@@ -35,15 +35,15 @@ func (s *Stored) fields() []any {
 	}
 }
 
-// selectEntries reads entries by an index. Their numbers are looked up for each, where they are not
+// selectEntries reads entries, as a, by an index. Their numbers are looked up for each, where they are not
 // what it is read by: for a join, PostgreSQL might read the numbers of all.
-func selectEntries(by index) string {
+func selectEntries(by index, from string) string {
 	const given = ` FROM activity_numbers WHERE activity_id = a.id AND organization_id = a.organization_id)`
 	numbers := `COALESCE((SELECT number` + given + `, 0), COALESCE((SELECT hash` + given + `, '')`
 	if by == byNumber {
 		numbers = `n.number, n.hash`
 	}
-	return `SELECT ` + numbers + `, ` + columns + ` FROM ` + by.entries() + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
+	return `SELECT ` + numbers + `, ` + columns + ` FROM ` + from + ` LEFT JOIN users u ON u.id = a.user_id AND u.erased_at IS NULL`
 }
 
 // Filter narrows a list of entries down. What is zero narrows nothing.
@@ -229,16 +229,17 @@ func (f Filter) list(p page.Page) (query string, args []any) {
 	window := ` LIMIT $` + strconv.Itoa(at+1) + ` OFFSET $` + strconv.Itoa(at+2)
 	args = append(c.args, p.Limit, p.Offset)
 	if by == byNumber {
-		return selectEntries(by) + c.text + ` ORDER BY n.number DESC` + window, args
+		return selectEntries(by, by.entries()) + c.text + ` ORDER BY n.number DESC` + window, args
 	}
-	// There is no index of all scopes: the entries of the page are among the newest of each.
+	// There is no index of all scopes: the entries of the page are among the newest of each. Only the ids are sorted:
+	// with IN, SQLite sorts whole entries, in memory. Its CROSS JOIN keeps the order of what comes first.
 	ids := make([]string, len(of))
 	for i, s := range of {
 		ids[i] = `SELECT id, created_at FROM (SELECT a.id, a.created_at FROM activity a` + f.where(by, []Scope{s}).text + newest +
 			` LIMIT $` + strconv.Itoa(at+3) + `) AS newest`
 	}
-	return selectEntries(by) + ` WHERE a.id IN (SELECT id FROM (` + strings.Join(ids, ` UNION ALL `) +
-		` ORDER BY created_at DESC, id DESC` + window + `) AS shown)` + newest, append(args, p.Limit+p.Offset)
+	shown := `(` + strings.Join(ids, ` UNION ALL `) + ` ORDER BY created_at DESC, id DESC` + window + `) AS shown CROSS JOIN activity a`
+	return selectEntries(by, shown) + ` WHERE a.id = shown.id ORDER BY shown.created_at DESC, shown.id DESC`, append(args, p.Limit+p.Offset)
 }
 
 // A part of a stream, and how many entries without a number may follow the last.
@@ -292,12 +293,12 @@ func (f Filter) part() (query string, args []any) {
 	f.After = 0
 	c := f.where(byNumber, f.scopes())
 	c.and(`n.number > ?`, after)
-	return selectEntries(byNumber) + c.text + ` ORDER BY n.number LIMIT ` + strconv.Itoa(partEntries), c.args
+	return selectEntries(byNumber, byNumber.entries()) + c.text + ` ORDER BY n.number LIMIT ` + strconv.Itoa(partEntries), c.args
 }
 
 // waiting is what has no number yet, and so comes after all that have one.
 func (f Filter) waiting() (query string, args []any) {
 	f.After = 0
 	c := f.where(byWait, f.scopes())
-	return selectEntries(byWait) + c.text + ` ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
+	return selectEntries(byWait, byWait.entries()) + c.text + ` ORDER BY a.id LIMIT ` + strconv.Itoa(maxWaiting), c.args
 }
