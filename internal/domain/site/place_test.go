@@ -1,10 +1,12 @@
 package site
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -225,20 +227,39 @@ func TestSentBackAfterTheSchemaChanged(t *testing.T) {
 // A number is not its digits in a string, among choices neither.
 func TestChoices(t *testing.T) {
 	each(t, func(r rig) {
-		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true, 3.0]}]`)
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", `[{"key": "n", "type": "choice", "site": true, "choices": [1, "2", "\u0041", true, 3.0, 0]}]`)
 		placed := r.place(r.caller, s, p)
-		for value, want := range map[string]string{`1`: "", `3`: "", `"2"`: "", `"A"`: "", `"\u0041"`: "", `true`: "", `"1"`: "config.n choice", `2`: "config.n choice", `"true"`: "config.n choice"} {
+		for value, want := range map[string]string{`1`: "", `3`: "", `10e-1`: "", `-0.0`: "", `"2"`: "", `"A"`: "", `"\u0041"`: "", `true`: "", `"1"`: "config.n choice", `2`: "config.n choice", `"true"`: "config.n choice"} {
 			_, err := r.Change(r.Context(), r.caller, s.ID, placed.AppID, PlacementDraft{Config: given("n", value)})
 			if blames(err) != want {
 				r.Errorf("%s: %v", value, err)
 			}
 		}
+		_, err := r.Change(r.Context(), r.caller, s.ID, placed.AppID, PlacementDraft{Config: given("n", `"`+strings.Repeat("x", maxJSON)+`"`)})
+		if blames(err) != "config.n long" {
+			r.Error(err)
+		}
 		p = r.app(r.caller, "without", `[{"key": "n", "type": "choice", "site": true}]`)
-		_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given("n", `"a"`)})
+		_, err = r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Config: given("n", `"a"`)})
 		if blames(err) != "config.n choice" || !strings.Contains(err.Error(), "has no choices") {
 			r.Error(err)
 		}
 	})
+}
+
+// A value takes as long to check as it is long, however many choices there are: whoever checks it keeps others from writing.
+func TestManyChoices(t *testing.T) {
+	t.Parallel()
+	s := newSchema(`[{"key": "n", "type": "choice", "choices": [` + strings.Repeat(`"a",`, 50_000) + `"b"]}]`)
+	began := time.Now()
+	for value, want := range map[string]string{`"b"`: "", `"` + strings.Repeat("x", 60_000) + `"`: "config.n choice"} {
+		if faults := s.faults(values{"n": json.RawMessage(value)}, true); blames(faults.Err()) != want {
+			t.Errorf("%.10s: %v", value, faults)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
 }
 
 // However large a schema is, what is said of wrong values is to be read, and what a page gets is bounded.

@@ -20,25 +20,46 @@ const (
 )
 
 // schema is the fields of a config_schema that have a key, each key once, in its order.
-type schema []plugin.SchemaField
+type schema []field
 
-// newSchema reads a config_schema. Of several fields with one key the first counts, and is secret
-// if any of them is.
+// field is a field of a schema.
+type field struct {
+	plugin.SchemaField
+	choices map[string]bool // in plain form
+}
+
+// newSchema reads a config_schema, once for all values that are checked against it.
 func newSchema(configSchema string) schema {
 	var s schema
+	for _, f := range keyed(configSchema) {
+		one := field{SchemaField: f}
+		if f.Type == "choice" {
+			one.choices = make(map[string]bool, len(f.Choices))
+			for _, choice := range f.Choices {
+				one.choices[plain(choice)] = true
+			}
+		}
+		s = append(s, one)
+	}
+	return s
+}
+
+// keyed lists the fields of a config_schema that have a key. Of several fields with one key the first counts, and is
+// secret if any of them is.
+func keyed(configSchema string) (fields []plugin.SchemaField) {
 	at := map[string]int{}
 	for _, f := range plugin.SchemaFields(configSchema) {
 		i, told := at[f.Key]
 		switch {
 		case f.Key == "":
 		case told:
-			s[i].Secret = s[i].Secret || f.Hidden()
+			fields[i].Secret = fields[i].Secret || f.Hidden()
 		default:
-			at[f.Key] = len(s)
-			s = append(s, f)
+			at[f.Key] = len(fields)
+			fields = append(fields, f)
 		}
 	}
-	return s
+	return fields
 }
 
 // fills reports whether a page gets the value of a field.
@@ -46,7 +67,7 @@ func fills(f plugin.SchemaField) bool { return f.Site && !f.Hidden() }
 
 // Fields lists the fields of a config_schema whose values a page gets, in its order.
 func Fields(configSchema string) []plugin.SchemaField {
-	return slices.DeleteFunc(newSchema(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
+	return slices.DeleteFunc(keyed(configSchema), func(f plugin.SchemaField) bool { return !fills(f) })
 }
 
 // unknown finds keys that are given, but are none of the schema.
@@ -106,7 +127,7 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
 		case given:
 			faults.Add(wrong(f, raw))
-		case required && f.Required && fills(f) && f.Default == "":
+		case required && f.Required && fills(f.SchemaField) && f.Default == "":
 			faults.Add(fault.Field(fault.Required, "config."+f.Key, "Must be given: the app needs it."))
 		}
 	}
@@ -128,15 +149,18 @@ func tooManyBytes(n int) error {
 }
 
 // wrong is what is wrong with one value.
-func wrong(f plugin.SchemaField, raw json.RawMessage) error {
+func wrong(f field, raw json.RawMessage) error {
 	must := func(what string) error {
 		return fault.Field(fault.Invalid, "config."+f.Key, "Must be %s.", what)
 	}
 	kind := raw[0]
 	switch f.Type {
-	case "json":
+	case "json", "choice":
 		if len(raw) > maxJSON {
 			return fault.Field(fault.TooLong, "config."+f.Key, "Must be at most %d bytes long, not %d.", maxJSON, len(raw))
+		}
+		if f.Type == "choice" {
+			return wrongChoice(f, string(raw))
 		}
 	case "number":
 		if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
@@ -146,47 +170,46 @@ func wrong(f plugin.SchemaField, raw json.RawMessage) error {
 		if kind != 't' && kind != 'f' {
 			return must("true or false")
 		}
-	case "choice":
-		return wrongChoice(f, string(raw))
 	default:
 		if kind != '"' {
 			return must("a string")
 		}
-		if n := utf8.RuneCountInString(plain(raw)); n > maxText {
+		if n := utf8.RuneCountInString(text(raw)); n > maxText {
 			return fault.Field(fault.TooLong, "config."+f.Key, "Must be at most %d characters long, not %d.", maxText, n)
 		}
 	}
 	return nil
 }
 
-func wrongChoice(f plugin.SchemaField, value string) error {
+func wrongChoice(f field, value string) error {
 	switch {
-	case len(f.Choices) == 0:
+	case len(f.choices) == 0:
 		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Takes no value: the app says that it is a choice, but has no choices for it.")
-	case !slices.ContainsFunc(f.Choices, func(choice string) bool { return same(choice, value) }):
+	case !f.choices[plain(value)]:
 		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
 	}
 	return nil
 }
 
-// same reports whether two texts of JSON are the same text or number, or are spelt the same: a number is not
-// its digits in a string.
-func same(a, b string) bool {
-	if a[0] == '"' && b[0] == '"' {
-		return plain(json.RawMessage(a)) == plain(json.RawMessage(b))
-	}
-	x, errA := strconv.ParseFloat(a, 64)
-	y, errB := strconv.ParseFloat(b, 64)
-	return a == b || errA == nil && errB == nil && x == y
+// text is what a JSON string says.
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s) // it is a string
+	return s
 }
 
-// plain is a string without its quotes; anything else as it is.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+// plain is a JSON value in the form that it is compared in, however it was spelt: a text after a quote, which tells
+// it from a number, and a number in its shortest form. Anything else is as it is spelt.
+func plain(raw string) string {
+	if raw[0] == '"' {
+		return `"` + text(json.RawMessage(raw))
 	}
-	return string(raw)
+	if x, err := strconv.ParseFloat(raw, 64); err == nil {
+		if x == 0 {
+			x = 0 // which -0 is, too
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return raw
 }
 
 // shown is what a page gets: what is given or else the default of each field that is for pages,
@@ -199,7 +222,7 @@ func (s schema) shown(v values) string {
 		if given, ok := v[f.Key]; ok {
 			value = string(given)
 		}
-		if !fills(f) || value == "" {
+		if !fills(f.SchemaField) || value == "" {
 			continue
 		}
 		if out.Len() > 1 {
