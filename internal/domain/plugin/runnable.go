@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"foyer/internal/domain/access"
@@ -14,7 +16,6 @@ type Runnable struct {
 	OrganizationID string
 	Name           string
 	IsGlobal       bool
-	ConfigSchema   string
 	Disabled       string // why; "": it is not
 	Current        int64  // number of the current version; 0: it has none
 	SharedAt       time.Time
@@ -24,7 +25,7 @@ type Runnable struct {
 }
 
 func (r *Runnable) fields() []any {
-	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, db.Null(&r.ConfigSchema), &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
+	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
 }
 
 // Shows reports whether an organization sees a version: of another organization's plugin, the current
@@ -36,7 +37,7 @@ func (r *Runnable) Shows(organizationID string, v Version) bool {
 // FindRunnable returns a plugin of any organization, ErrNoRow if it is gone.
 func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error) {
 	return db.One(ctx, q, (*Runnable).fields, `
-		SELECT id, organization_id, name, is_global, config_schema, disabled_reason,
+		SELECT id, organization_id, name, is_global, disabled_reason,
 			COALESCE((SELECT current_number FROM plugin_sources WHERE plugin_sources.plugin_id = plugins.id), 0), shared_at,
 			COALESCE((SELECT access_level FROM organizations WHERE organizations.id = plugins.organization_id), 0)
 		FROM plugins WHERE id = $1`, id)
@@ -52,7 +53,25 @@ func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 	return FindRunnable(ctx, tx, id)
 }
 
-// FindVersion returns a version of a plugin of any organization, ErrNoRow if it is not kept.
+var versionWithoutSchema = strings.Replace(versionColumns, "v.config_schema", "NULL", 1)
+
+// FindVersion returns a version of a plugin of any organization, without its config_schema, ErrNoRow if it is not kept.
 func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, error) {
-	return findVersion(ctx, q, id, number)
+	return db.One(ctx, q, (*Version).fields,
+		`SELECT `+versionWithoutSchema+` FROM plugin_versions v WHERE v.plugin_id = $1 AND v.number = $2`, id, number)
+}
+
+// FindSchema returns the config_schema that a version of a plugin of any organization came with; of number 0, that of the
+// plugin. What is gone has none.
+func FindSchema(ctx context.Context, q db.Querier, id, number int64) (schema string, err error) {
+	columns := func(s *string) []any { return []any{db.Null(s)} }
+	if number == 0 {
+		schema, err = db.One(ctx, q, columns, `SELECT config_schema FROM plugins WHERE id = $1`, id)
+	} else {
+		schema, err = db.One(ctx, q, columns, `SELECT config_schema FROM plugin_versions WHERE plugin_id = $1 AND number = $2`, id, number)
+	}
+	if errors.Is(err, db.ErrNoRow) {
+		return "", nil
+	}
+	return schema, err
 }

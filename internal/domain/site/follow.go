@@ -51,6 +51,7 @@ func readEntries(apps string) []entry {
 // must have locked it: so all of them say the same, at the same moment.
 func (s Service) FollowApp(ctx context.Context, tx *db.Tx, c access.Caller, appID int64) error {
 	w := newWorld(tx)
+	w.follows = true
 	next := func(ctx context.Context, after int64) ([]Site, error) { return lockSitesOfApp(ctx, tx, appID, after) }
 	return inBatches(ctx, next, func(ctx context.Context, sites []Site) error {
 		a, err := w.app(ctx, appID)

@@ -159,6 +159,7 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 // its new sites can be followed.
 func lockApps(ctx context.Context, tx *db.Tx, all []snapshot) (*world, error) {
 	w := newWorld(tx)
+	w.follows = true
 	for _, o := range all { // by app id, see findSnapshots
 		if err := w.lock(ctx, tx, o.AppID); err != nil {
 			return nil, err

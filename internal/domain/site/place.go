@@ -184,7 +184,7 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 		}
 	}
 	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // off it can go whatever has become of its values
-		checked, err := w.schema(ctx, *p)
+		checked, err := w.wanted(ctx, *p)
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
 	switch {
 	case err != nil:
 		return err
-	case v == nil || !a.Shows(site.OrganizationID, v.Version):
+	case v == nil || !a.Shows(site.OrganizationID, plugin.Version(*v)):
 		return errNoVersion
 	case v.Withdrawn.Is():
 		return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)

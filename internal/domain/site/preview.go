@@ -170,7 +170,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	if err := w.shows(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
-	checked, err := w.schema(ctx, p)
+	checked, err := w.wanted(ctx, p)
 	if err != nil {
 		return preview{}, err
 	}
@@ -190,7 +190,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 // app's current one then.
 func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
-	if err != nil || v == nil || a.Shows(site.OrganizationID, v.Version) {
+	if err != nil || v == nil || a.Shows(site.OrganizationID, plugin.Version(*v)) {
 		return err
 	}
 	placed, err := findPlacement(ctx, w.q, site, a.ID)

@@ -7,28 +7,32 @@ import (
 	"fmt"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/inflight"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 )
 
-// world is what placements depend on, read once for all of them.
+// world is what placements depend on, read once for all of them, but for schemas that take much.
 type world struct {
 	q        db.Querier
 	erased   string // an organization whose apps are going to be gone; "": none is
+	follows  bool   // what is shown of placements that do not run may be of another schema or other values
 	apps     map[int64]plugin.Runnable
 	versions map[versionKey]*version
+	schemas  map[versionKey]schema // number 0: of an app by itself
+	size     int                   // of the texts of the schemas, in bytes
 }
 
 type versionKey struct{ appID, number int64 }
 
 // version is a version that there is.
-type version struct {
-	plugin.Version
-	schema schema
-}
+type version plugin.Version
+
+// maxSchemas is how many bytes of schemas a world keeps: a site has up to 200, of a MiB each.
+const maxSchemas = 4 << 20
 
 func newWorld(q db.Querier) *world {
-	return &world{q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*version{}}
+	return &world{q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*version{}, schemas: map[versionKey]schema{}}
 }
 
 // app returns an app of any organization, the zero Runnable if it is gone.
@@ -60,23 +64,48 @@ func (w *world) version(ctx context.Context, appID, number int64) (*version, err
 	case err != nil:
 		return nil, err
 	default:
-		w.versions[key] = &version{found, newSchema(found.Schema)}
+		w.versions[key] = (*version)(&found)
 	}
 	return w.versions[key], nil
 }
 
-// schema is what the values of a placement are checked against: that of the version it wants, or
+// schema returns the schema of a version; of number 0, that of the app.
+func (w *world) schema(ctx context.Context, appID, number int64) (schema, error) {
+	key := versionKey{appID, number}
+	if s, ok := w.schemas[key]; ok {
+		return s, nil
+	}
+	err := inflight.InPart(ctx, func(ctx context.Context) error {
+		text, err := plugin.FindSchema(ctx, w.q, appID, number)
+		if err != nil {
+			return err
+		}
+		if w.size += len(text); w.size > maxSchemas {
+			clear(w.schemas)
+			w.size = len(text)
+		}
+		w.schemas[key] = newSchema(text)
+		return nil
+	})
+	return w.schemas[key], err
+}
+
+// wanted is the schema that the values of a placement are checked against: that of the version it wants, or
 // of an app that has no version yet.
-func (w *world) schema(ctx context.Context, p Placement) (schema, error) {
+func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.version(ctx, p.AppID, cmp.Or(p.Version, a.Current))
-	if err != nil || v == nil {
-		return newSchema(a.ConfigSchema), err
+	number := cmp.Or(p.Version, a.Current)
+	v, err := w.version(ctx, p.AppID, number)
+	if err != nil {
+		return nil, err
 	}
-	return v.schema, nil
+	if v == nil {
+		number = 0
+	}
+	return w.schema(ctx, p.AppID, number)
 }
 
 // whyNotSeen is why an organization cannot run an app at all; "": it can.
@@ -111,7 +140,8 @@ func (v *version) whyUnusable(number int64) string {
 }
 
 // resolve finds out which version of its app a placement runs, and with which values: never one
-// that they do not satisfy. The values of the others on the site take so many bytes.
+// that they do not satisfy. The values of the others on the site take so many bytes. What is off, or can
+// never run, is so whatever its schema: to switch something off, none is read.
 func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) error {
 	a, err := w.app(ctx, p.AppID)
 	if err != nil {
@@ -122,12 +152,37 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	if err != nil {
 		return err
 	}
-	checked, err := w.schema(ctx, *p)
+	p.Running, p.Held = 0, ""
+	on := p.Enabled && s.Enabled && s.access >= readable
+	if on {
+		p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), v.whyUnusable(wanted))
+	}
+	runs := on && p.Held == ""
+	if !runs && !w.follows {
+		p.fit(others)
+		return nil
+	}
+	checked, err := w.wanted(ctx, *p)
 	if err != nil {
 		return err
 	}
 	given := readValues(p.Config)
-	p.Running, p.Held, p.Values = 0, "", checked.shown(given)
+	p.Values = checked.shown(given)
+	p.fit(others)
+	if !runs {
+		return nil
+	}
+	faults := checked.unfit(given, others)
+	if len(faults) == 0 {
+		p.Running, p.kept = wanted, wanted
+		return nil
+	}
+	p.Held = heldBy(wanted, faults)
+	return w.runKept(ctx, s, p, given, others)
+}
+
+// fit has a placement show no values that there is no room for.
+func (p *Placement) fit(others int) {
 	room := maxConfigBytes - others
 	if !p.Enabled {
 		room = max(len(p.Config), maxOffBytes)
@@ -135,26 +190,23 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	if len(p.Values) > room {
 		p.Values = "{}" // no page gets them
 	}
-	if !p.Enabled || !s.Enabled || s.access < readable {
-		return nil
-	}
-	if p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), v.whyUnusable(wanted)); p.Held != "" {
-		return nil
-	}
-	faults := v.schema.unfit(given, others)
-	if len(faults) == 0 {
-		p.Running, p.kept = wanted, wanted
-		return nil
-	}
-	p.Held = heldBy(wanted, faults)
-	last, err := w.version(ctx, p.AppID, p.kept)
+}
+
+// runKept has a placement that is held run the version it ran last, if it can.
+func (w *world) runKept(ctx context.Context, s Site, p *Placement, given values, others int) error {
+	a, err := w.app(ctx, p.AppID)
 	if err != nil {
 		return err
 	}
-	if last.whyUnusable(p.kept) == "" && a.Shows(s.OrganizationID, last.Version) && len(last.schema.unfit(given, others)) == 0 {
-		p.Running, p.Values = p.kept, last.schema.shown(given)
+	v, err := w.version(ctx, p.AppID, p.kept)
+	if err != nil || v.whyUnusable(p.kept) != "" || !a.Shows(s.OrganizationID, plugin.Version(*v)) {
+		return err
 	}
-	return nil
+	checked, err := w.schema(ctx, p.AppID, p.kept)
+	if err == nil && len(checked.unfit(given, others)) == 0 {
+		p.Running, p.Values = p.kept, checked.shown(given)
+	}
+	return err
 }
 
 // maxHeldBy is how many faults of values a held placement names.

@@ -247,3 +247,45 @@ func TestReportsOfALargeSite(t *testing.T) {
 		}
 	})
 }
+
+// A site can be switched off however large the schemas of its apps are: none is read for that, and on again they are read
+// one by one.
+func TestSwitchLargeSchemas(t *testing.T) {
+	each(t, func(r rig) {
+		s := r.site(r.caller, "shop")
+		const apps, size = 10, 900 << 10
+		for i := range apps {
+			p := r.app(r.caller, fmt.Sprint("app ", i), `[{"key": "k", "site": true, "default": 1, "hint": "`+strings.Repeat("x", size)+`"}]`)
+			r.place(r.caller, s, p)
+		}
+		_, before := r.manifest(s)
+		others := inflight.New(8 << 20)
+		if err := others.Begin(nil).Take(5 << 20); err != nil {
+			r.Fatal(err)
+		}
+		set := func(limit *inflight.Limit, on bool) error {
+			of := limit.Begin(nil)
+			defer of.End()
+			of.Of(r.caller.UserID)
+			_, err := r.Update(inflight.With(r.Context(), of), r.caller, s.ID, Draft{Enabled: patch.Of(on)})
+			return err
+		}
+		for _, on := range []bool{false, true} {
+			if err := set(others, on); err != nil {
+				r.Errorf("%t: %v", on, err)
+			}
+		}
+		r.wants("on again", s, before)
+		more := others.Begin(nil)
+		more.Of(r.other.UserID)
+		if err := more.Take(5 << 19); err != nil { // no schema has room
+			r.Fatal(err)
+		}
+		if err := set(others, false); err != nil {
+			r.Errorf("off: %v", err)
+		}
+		if err := set(others, true); !fault.Is(err, fault.Busy) {
+			r.Errorf("on without room: %v", err)
+		}
+	})
+}
