@@ -24,8 +24,12 @@ func JSON(document []byte) ([]byte, error) {
 
 var switches = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$`)
 
-// checkWords refuses plain words that are true or false to readers of YAML 1.1.
+// checkWords refuses plain words that are true or false to readers of YAML 1.1, and <<, which merges to some and is a key to
+// others, as here.
 func checkWords(node *yaml.Node) error {
+	if node.Tag == "!!merge" {
+		return fmt.Errorf("line %d: write out what << would merge", node.Line)
+	}
 	if node.Kind == yaml.ScalarNode && node.Style == 0 && switches.MatchString(node.Value) {
 		return fmt.Errorf("line %d: quote %s, which is true or false in YAML 1.1", node.Line, node.Value)
 	}

@@ -31,10 +31,10 @@ func TestJSONKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Many readers know YAML 1.1, in which these words are true and false.
+// Many readers know YAML 1.1, in which these words are true and false; not all of them know <<.
 func TestSwitchesAreQuoted(t *testing.T) {
 	t.Parallel()
-	for _, yaml := range []string{"Off: 1", "a: {off: 1}", "[a, y]", "a: NO"} {
+	for _, yaml := range []string{"Off: 1", "a: {off: 1}", "[a, y]", "a: NO", "a: &x {b: 1}\nc: {<<: *x}"} {
 		if got, err := openapi.JSON([]byte(yaml)); err == nil {
 			t.Errorf("%s: %s", yaml, got)
 		}
