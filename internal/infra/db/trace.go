@@ -11,11 +11,12 @@ import (
 // that answers nothing is short: it travels with the next one.
 func (d *DB) countStatement(ctx context.Context, query string) *trace.Span {
 	d.statements.Add(1)
-	if trace.From(ctx) == nil {
+	parent := trace.From(ctx)
+	if parent == nil {
 		return nil
 	}
 	verb, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	s := trace.Child(ctx, verb, trace.Client)
+	s := parent.Child(verb, trace.Client)
 	s.Set("db.system.name", d.engine())
 	s.Set("db.query.text", query) // without its arguments
 	return s

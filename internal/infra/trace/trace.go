@@ -73,14 +73,12 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 	return context.WithValue(ctx, contextKey{}, s), s
 }
 
-// Child starts a span within that of ctx; without one there is none.
-func Child(ctx context.Context, name string, kind int) *Span {
-	parent := From(ctx)
-	if parent == nil {
+// Child starts a span within s; within none there is none.
+func (s *Span) Child(name string, kind int) *Span {
+	if s == nil {
 		return nil
 	}
-	t := parent.tracer
-	return &Span{tracer: t, name: name, kind: kind, trace: parent.trace, parent: parent.id, id: digits(8), began: t.now()}
+	return &Span{tracer: s.tracer, name: name, kind: kind, trace: s.trace, parent: s.id, id: digits(8), began: s.tracer.now()}
 }
 
 // From returns the span of ctx; nil: none.
