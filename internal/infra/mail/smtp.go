@@ -19,6 +19,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 
 	"foyer/internal/base/address"
+	"foyer/internal/base/limitedconn"
 	"foyer/internal/infra/job"
 )
 
@@ -35,20 +36,7 @@ const (
 // maxAnswers is how many bytes a mail server may send in one conversation.
 const maxAnswers = 1 << 20
 
-// answers is a connection that brings in so many bytes at most: the library reads lines of any length.
-type answers struct {
-	net.Conn
-	left int
-}
-
-func (a *answers) Read(p []byte) (int, error) {
-	if a.left == 0 {
-		return 0, errors.New("the mail server sends more than 1 MiB")
-	}
-	n, err := a.Conn.Read(p[:min(len(p), a.left)])
-	a.left -= n
-	return n, err
-}
+var errTooMuch = errors.New("the mail server sends more than 1 MiB")
 
 // SMTP sends each message over a connection of its own.
 type SMTP struct {
@@ -111,7 +99,7 @@ func (s SMTP) send(ctx context.Context, m Message) *Error {
 // is about us and the server, not the mail: the operator can repair it (a wrong
 // password or sender, say), so even a 5xx answer is not permanent there.
 func (s SMTP) converse(ctx context.Context, conn net.Conn, mail envelope) *Error {
-	conn = &answers{Conn: conn, left: maxAnswers}
+	conn = limitedconn.New(conn, maxAnswers, errTooMuch) // the library reads lines of any length
 	limit(conn, openTime)
 	client, failed := s.open(ctx, conn, mail.from)
 	if failed != nil {

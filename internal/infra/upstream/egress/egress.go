@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/limitedconn"
 	"foyer/internal/base/origin"
 )
 
@@ -72,7 +73,7 @@ func newClient(allow allowList, transport *http.Transport) *Client {
 		if err != nil {
 			return nil, err
 		}
-		return limited(conn, maxReceived), nil
+		return limitedconn.New(conn, maxReceived, errTooMuch), nil
 	}
 	transport.DisableCompression, transport.MaxResponseHeaderBytes = true, maxHeaderBytes
 	return c

@@ -4,28 +4,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http/httptrace"
-	"sync/atomic"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/limitedconn"
 )
 
+// errTooMuch is of a connection that brings in too much in ways a body's limit does not see: headers, interim answers,
+// one-byte chunks.
 var errTooMuch = errors.New("the connection brought in more than it may")
-
-// limitedConn ends a connection that brings in too much in ways a body's limit
-// does not see: headers, interim answers, one-byte chunks.
-type limitedConn struct {
-	net.Conn
-	left atomic.Int64
-}
-
-// limited returns a connection that may bring in so much.
-func limited(conn net.Conn, most int64) *limitedConn {
-	c := &limitedConn{Conn: conn}
-	c.left.Store(most)
-	return c
-}
 
 // renew lets a connection that is used again bring in as much as a new one.
 func renew(used httptrace.GotConnInfo) {
@@ -33,19 +20,9 @@ func renew(used httptrace.GotConnInfo) {
 	if over, ok := conn.(*tls.Conn); ok {
 		conn = over.NetConn()
 	}
-	if c, ok := conn.(*limitedConn); ok {
-		c.left.Store(maxReceived)
+	if c, ok := conn.(*limitedconn.Conn); ok {
+		c.Renew(maxReceived)
 	}
-}
-
-func (c *limitedConn) Read(p []byte) (int, error) {
-	left := c.left.Load()
-	if left <= 0 {
-		return 0, errTooMuch
-	}
-	n, err := c.Conn.Read(p[:min(int64(len(p)), left)])
-	c.left.Add(-int64(n))
-	return n, err
 }
 
 // limitedBody is a body whose errors are faults.

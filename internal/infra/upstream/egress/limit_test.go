@@ -1,29 +1,12 @@
 package egress
 
 import (
-	"errors"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
 )
-
-func TestLimitedConn(t *testing.T) {
-	t.Parallel()
-	here, there := net.Pipe()
-	defer here.Close()
-	go func() {
-		defer there.Close()
-		_, _ = there.Write(make([]byte, 100))
-	}()
-	got, err := io.ReadAll(limited(here, 60))
-	if len(got) != 60 || !errors.Is(err, errTooMuch) {
-		t.Errorf("read %d bytes, error %v; want 60 and errTooMuch", len(got), err)
-	}
-}
 
 // What a kept connection has brought in for earlier events ends none of the later ones.
 func TestPostsBringInMuch(t *testing.T) {
