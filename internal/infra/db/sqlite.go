@@ -14,15 +14,13 @@ import (
 	"foyer/internal/infra/db/sqlite"
 )
 
-// On every connection a commit is on disk when it returns, and statements wait for locks of
-// other processes.
+// On every connection a commit is on disk when it returns.
 var (
 	sqlitePragmas = []string{
-		"busy_timeout = 10000", // the first: see sqlite.OpenOwn
 		"journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
 		"secure_delete = ON", // what is erased is nowhere in the file
 	}
-	readerPragmas = slices.Concat(sqlitePragmas, []string{"query_only = ON"})
+	readerPragmas = slices.Concat([]string{sqlite.Patient}, sqlitePragmas, []string{"query_only = ON"})
 )
 
 func writerPragmas(path string) []string {
@@ -71,7 +69,7 @@ func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
 	}
-	c, err := sqlite.OpenOwn(d.sqlite.file.path, sqlitePragmas)
+	c, err := sqlite.OpenOwn(d.sqlite.file.path, sqlitePragmas...)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func firstConn(ctx context.Context, path string) (*conn, error) {
 		pause = 20 * time.Millisecond
 	)
 	for try := 1; ; try++ {
-		c, err := sqlite.OpenOwn(path, writerPragmas(path))
+		c, err := sqlite.OpenOwn(path, writerPragmas(path)...)
 		if err == nil {
 			return &conn{Conn: c}, nil
 		}

@@ -22,9 +22,6 @@ var (
 	errNoBackup  = errors.New("not a backup of foyer")
 )
 
-// patient has a connection wait for locks of other processes.
-const patient = "busy_timeout = 10000"
-
 // Make writes a consistent copy of a SQLite database to a new file, while
 // servers go on using the database. The copy has the schema that it finds.
 func Make(ctx context.Context, url, path string) error {
@@ -55,7 +52,7 @@ func Make(ctx context.Context, url, path string) error {
 
 // vacuumInto copies a database to a file that is going to be at path.
 func vacuumInto(ctx context.Context, source, partial, path string) error {
-	c, err := sqlite.OpenOwn(source, []string{patient})
+	c, err := sqlite.OpenOwn(source)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,13 @@ var ErrForeign = errors.New("this is another program's database: it has tables, 
 const selectForeign = `SELECT EXISTS (SELECT 1 FROM sqlite_schema)
 	AND (SELECT group_concat(name) FROM pragma_table_info('migrations')) IS NOT 'name'`
 
-// OpenOwn opens a database that is foyer's, or empty. It leaves another program's as it
-// is: all pragmas but the first, which must not change it, wait until that is known.
-func OpenOwn(path string, pragmas []string) (*Conn, error) {
-	c, err := Open(path, pragmas[0])
+// Patient is the pragma that has statements wait for locks of other processes, in milliseconds.
+const Patient = "busy_timeout = 10000"
+
+// OpenOwn opens a database that is foyer's, or empty, with Patient and other pragmas. It leaves another program's as it
+// is: what would change it waits until that is known.
+func OpenOwn(path string, pragmas ...string) (*Conn, error) {
+	c, err := Open(path, Patient)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -27,7 +30,7 @@ func OpenOwn(path string, pragmas []string) (*Conn, error) {
 		err = ErrForeign
 	}
 	if err == nil {
-		err = c.Set(pragmas[1:])
+		err = c.Set(pragmas)
 	}
 	if lacksShared(err) {
 		err = fmt.Errorf("the disk is full: there is no room for %s-shm: %w", filepath.Base(path), err)
