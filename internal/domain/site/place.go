@@ -211,7 +211,7 @@ func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
 	switch {
 	case err != nil:
 		return err
-	case v == nil || !a.Shows(site.OrganizationID, plugin.Version(*v)):
+	case v == nil || !a.Shows(site.OrganizationID, *v):
 		return errNoVersion
 	case v.Withdrawn.Is():
 		return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)

@@ -190,7 +190,7 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 // app's current one then.
 func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
-	if err != nil || v == nil || a.Shows(site.OrganizationID, plugin.Version(*v)) {
+	if err != nil || v == nil || a.Shows(site.OrganizationID, *v) {
 		return err
 	}
 	placed, err := findPlacement(ctx, w.q, site, a.ID)
@@ -215,8 +215,8 @@ func (w *world) canRun(ctx context.Context, site Site, a plugin.Runnable, number
 		return fault.New(fault.Invalid, "The site is off.")
 	case why != "":
 		return fault.New(fault.Invalid, "%s", why)
-	case v.whyUnusable(number) != "":
-		return fault.Field(fault.Invalid, "version", "%s", v.whyUnusable(number))
+	case whyUnusable(v, number) != "":
+		return fault.Field(fault.Invalid, "version", "%s", whyUnusable(v, number))
 	}
 	return nil
 }

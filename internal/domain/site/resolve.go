@@ -18,21 +18,18 @@ type world struct {
 	erased   string // an organization whose apps are going to be gone; "": none is
 	follows  bool   // what is shown of placements that do not run may be of another schema or other values
 	apps     map[int64]plugin.Runnable
-	versions map[versionKey]*version
+	versions map[versionKey]*plugin.Version
 	schemas  map[versionKey]schema // number 0: of an app by itself
 	size     int                   // of the texts of the schemas, in bytes
 }
 
 type versionKey struct{ appID, number int64 }
 
-// version is a version that there is.
-type version plugin.Version
-
 // maxSchemas is how many bytes of schemas a world keeps: a site has up to 200, of a MiB each.
 const maxSchemas = 4 << 20
 
 func newWorld(q db.Querier) *world {
-	return &world{q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*version{}, schemas: map[versionKey]schema{}}
+	return &world{q: q, apps: map[int64]plugin.Runnable{}, versions: map[versionKey]*plugin.Version{}, schemas: map[versionKey]schema{}}
 }
 
 // app returns an app of any organization, the zero Runnable if it is gone.
@@ -52,7 +49,7 @@ func (w *world) app(ctx context.Context, id int64) (plugin.Runnable, error) {
 }
 
 // version returns a version of an app, nil if it is not kept.
-func (w *world) version(ctx context.Context, appID, number int64) (*version, error) {
+func (w *world) version(ctx context.Context, appID, number int64) (*plugin.Version, error) {
 	key := versionKey{appID, number}
 	if v, ok := w.versions[key]; ok || number == 0 {
 		return v, nil
@@ -64,7 +61,7 @@ func (w *world) version(ctx context.Context, appID, number int64) (*version, err
 	case err != nil:
 		return nil, err
 	default:
-		w.versions[key] = (*version)(&found)
+		w.versions[key] = &found
 	}
 	return w.versions[key], nil
 }
@@ -124,8 +121,8 @@ func whyNotSeen(organizationID string, a plugin.Runnable) string {
 	return ""
 }
 
-// whyUnusable is why a version of an app can never run; "": it can, if its values are right.
-func (v *version) whyUnusable(number int64) string {
+// whyUnusable is why a version of an app, nil if it is not kept, can never run; "": it can, if its values are right.
+func whyUnusable(v *plugin.Version, number int64) string {
 	switch {
 	case v == nil && number == 0:
 		return "The app has no bundle."
@@ -155,7 +152,7 @@ func (w *world) resolve(ctx context.Context, s Site, p *Placement, others int) e
 	p.Running, p.Held = 0, ""
 	on := p.Enabled && s.Enabled && s.access >= readable
 	if on {
-		p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), v.whyUnusable(wanted))
+		p.Held = cmp.Or(whyNotSeen(s.OrganizationID, a), whyUnusable(v, wanted))
 	}
 	runs := on && p.Held == ""
 	if !runs && !w.follows {
@@ -199,7 +196,7 @@ func (w *world) runKept(ctx context.Context, s Site, p *Placement, given values,
 		return err
 	}
 	v, err := w.version(ctx, p.AppID, p.kept)
-	if err != nil || v.whyUnusable(p.kept) != "" || !a.Shows(s.OrganizationID, plugin.Version(*v)) {
+	if err != nil || whyUnusable(v, p.kept) != "" || !a.Shows(s.OrganizationID, *v) {
 		return err
 	}
 	checked, err := w.schema(ctx, p.AppID, p.kept)
