@@ -119,7 +119,11 @@ func (f filtered) readsAnIndex(t *testing.T, d *db.DB, sees visibleNow) {
 			t.Errorf("%s, %d of others, is not read by %s:\n%s", f.name, sees.others, index, plan)
 		}
 	}
-	reads(f.query(ours, sees, 0, page.First))
+	query, args := f.query(ours, sees, 0, page.First)
+	reads(query, args)
+	if steps := dbtest.Explain(t, d, query, args...); strings.Contains(steps[len(steps)-1], "TEMP B-TREE") {
+		t.Errorf("%s, %d of others: whole apps are sorted:\n%s", f.name, sees.others, strings.Join(steps, "\n"))
+	}
 	if query, args := f.countQuery(ours, sees); query != "" && f.Global != patch.Of(false) { // that is a difference
 		reads(query, args)
 	}

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"foyer/internal/base/cache"
@@ -19,7 +20,7 @@ var columns = columnsWith(ownersName)
 // columnsWith and fields must list the same things in the same order.
 func columnsWith(ownersName string) string {
 	return `plugins.id, organization_id, ` + ownersName + `, revision, ` +
-		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, created_at, updated_at`
+		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, plugins.created_at, plugins.updated_at`
 }
 
 func (p *Plugin) fields() []any {
@@ -84,7 +85,8 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 
 // visible is the query for a page of what an organization sees. The first of its own plugins
 // and of the global ones of others, each in the order of an index, are merged to find them:
-// without a limit for each, PostgreSQL would sort all there are.
+// without a limit for each, PostgreSQL would sort all there are. Only what they are in order by is sorted: with IN, SQLite
+// sorts whole plugins, in memory. Its CROSS JOIN keeps the order of what comes first.
 func visible(condition string, o page.Order) string {
 	part := func(which string) string {
 		return `SELECT * FROM (SELECT ` + o.Columns() + ` FROM plugins WHERE ` + which + condition +
@@ -92,8 +94,8 @@ func visible(condition string, o page.Order) string {
 	}
 	ids := part(`organization_id = $1`) + ` UNION ALL ` + part(`is_global AND organization_id <> $1`)
 	return `
-		SELECT ` + columns + ` FROM plugins WHERE id IN (SELECT id FROM (` + ids + `) AS found ORDER BY ` + o.SQL() + ` LIMIT $2 OFFSET $3)
-		ORDER BY ` + o.SQL()
+		SELECT ` + columns + ` FROM (` + ids + ` ORDER BY ` + o.SQL() + ` LIMIT $2 OFFSET $3) AS found CROSS JOIN plugins
+		WHERE plugins.id = found.id ORDER BY found.` + strings.ReplaceAll(o.SQL(), ", ", ", found.")
 }
 
 // list is a page of what an organization sees. Most see only their own plugins, which
