@@ -21,7 +21,7 @@ import (
 	"foyer/internal/infra/upstream/unpack"
 )
 
-// Versions returns a page of a plugin's versions, the newest first, and the number of the
+// Versions returns a page of a plugin's versions, the newest first and without their config_schema, and the number of the
 // current one. Only its own organization is told who made the versions of a global plugin.
 func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Version], current int64, err error) {
 	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {

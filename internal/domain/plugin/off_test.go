@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func (r rig) built(sites ...string) (Plugin, []Version) {
 	return p, r.versions(p.ID)
 }
 
-// versions lists the versions of an app, the first one first.
+// versions reads the versions of an app, the first one first.
 func (r rig) versions(id int64) []Version {
 	r.Helper()
 	found, _, err := r.Versions(r.Context(), r.caller, id, page.First)
@@ -33,8 +34,12 @@ func (r rig) versions(id int64) []Version {
 		r.Fatal(err)
 	}
 	var all []Version
-	for i := range found.Items {
-		all = append(all, found.Items[len(found.Items)-1-i])
+	for _, listed := range slices.Backward(found.Items) {
+		v, err := r.Version(r.Context(), r.caller, id, listed.Number)
+		if err != nil {
+			r.Fatal(err)
+		}
+		all = append(all, v)
 	}
 	return all
 }

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"foyer/internal/domain/access"
@@ -52,8 +51,6 @@ func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
 	}
 	return FindRunnable(ctx, tx, id)
 }
-
-var versionWithoutSchema = strings.Replace(versionColumns, "v.config_schema", "NULL", 1)
 
 // FindVersion returns a version of a plugin of any organization, without its config_schema, ErrNoRow if it is not kept.
 func FindVersion(ctx context.Context, q db.Querier, id, number int64) (Version, error) {

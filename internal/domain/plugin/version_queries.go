@@ -120,12 +120,21 @@ func (v *Version) fieldsWithUsers() []any {
 	return slices.Concat(v.fields(), []any{&v.Current}, v.CreatedBy.Fields(), user)
 }
 
-const selectVersionsWithUsers = `
-	SELECT ` + versionColumns + `, v.number = (SELECT s.current_number FROM plugin_sources s WHERE s.plugin_id = v.plugin_id), ` + org.UserColumns + `, ` + offColumns + `
-	FROM plugin_versions v JOIN users u ON u.id = v.created_by LEFT JOIN users w ON w.id = v.withdrawn_by`
+var (
+	selectVersionsWithUsers = versionsWithUsers(versionColumns)
+	versionWithoutSchema    = strings.Replace(versionColumns, "v.config_schema", "NULL", 1)
+	listVersionsWithUsers   = versionsWithUsers(versionWithoutSchema)
+)
 
+func versionsWithUsers(columns string) string {
+	return `
+	SELECT ` + columns + `, v.number = (SELECT s.current_number FROM plugin_sources s WHERE s.plugin_id = v.plugin_id), ` + org.UserColumns + `, ` + offColumns + `
+	FROM plugin_versions v JOIN users u ON u.id = v.created_by LEFT JOIN users w ON w.id = v.withdrawn_by`
+}
+
+// list reads versions without their config_schema, of up to a MiB each.
 func (s seen) list(ctx context.Context, q db.Querier, p page.Page) ([]Version, error) {
-	return db.All(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+`
+	return db.All(ctx, q, (*Version).fieldsWithUsers, listVersionsWithUsers+`
 		WHERE`+isSeen+` ORDER BY v.number DESC LIMIT $4 OFFSET $5`, s.pluginID, s.current, s.since, p.Limit, p.Offset)
 }
 
