@@ -49,12 +49,7 @@ var filtersOf = map[string][]string{
 func TestListsReadIndexes(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
-		endpoint, spans := collector(t)
-		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-		tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tracer, spans := collector(t, "")
 		s := startTraced(t, config.Config{Database: database}, tracer)
 		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{Name: "App"}))
 		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))

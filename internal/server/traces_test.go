@@ -32,8 +32,8 @@ type span struct {
 	} `json:"attributes"`
 }
 
-// collector takes what a server sends, and hands on the spans.
-func collector(t *testing.T) (url string, spans chan span) {
+// collector takes what a tracer sends, which has its address with a suffix, and hands on the spans.
+func collector(t *testing.T, suffix string) (tracer *trace.Tracer, spans chan span) {
 	t.Helper()
 	spans = make(chan span, 10_000)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,12 @@ func collector(t *testing.T) (url string, spans chan span) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, spans
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": s.URL + suffix, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
+	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracer, spans
 }
 
 // A trace that begins at a proxy goes on in foyer, in its statements, and at the receiver of a webhook.
@@ -64,15 +69,10 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		const id, proxy = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-		endpoint, spans := collector(t)
+		tracer, spans := collector(t, "/")
 		told := make(chan string, 10)
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Get("Traceparent") }))
 		t.Cleanup(receiver.Close)
-		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint + "/", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-		tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
 		s := startTraced(t, config.Config{Database: database, WebhookAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, tracer)
 		if _, err := s.CreateWebhook(t.Context(), client.WebhookPatch{URL: &receiver.URL, Events: []string{"site.*"}}); err != nil {
 			t.Fatal(err)
@@ -131,12 +131,7 @@ func TestTraces(t *testing.T) {
 // A line of the log names the trace of its request, also of one that foyer began.
 func TestTraceInTheLog(t *testing.T) {
 	t.Parallel()
-	endpoint, spans := collector(t)
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer, spans := collector(t, "")
 	s := startTraced(t, config.Config{}, tracer)
 	if _, err := s.GetApp(t.Context(), 1<<40); err == nil {
 		t.Fatal("an app that is not there")
@@ -159,12 +154,7 @@ func TestTraceInTheLog(t *testing.T) {
 // A request that waits for events looks for them twice a second, which makes no spans.
 func TestWaitingMakesNoSpans(t *testing.T) {
 	t.Parallel()
-	endpoint, spans := collector(t)
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b"}
-	tracer, err := trace.New(func(name string) string { return env[name] }, "v1", time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer, spans := collector(t, "")
 	s := startTraced(t, config.Config{}, tracer)
 	const wait = 4 * time.Second
 	for after, more := int64(0), true; more; {
