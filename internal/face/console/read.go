@@ -1,63 +1,17 @@
 package console
 
 import (
-	"encoding/base64"
-	"errors"
-	"io"
 	"net/http"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/face/wire"
+	"foyer/internal/face/console/markup"
 )
-
-// maxFields is how many fields a form has at most: net/url takes no more of one that has no files.
-const maxFields = 10_000
 
 // read reads a form of at most limit bytes.
 func read(w http.ResponseWriter, r *http.Request, limit int64) error {
-	r.Body = io.NopCloser(wire.Body(w, r, limit))
-	err := r.ParseForm()
-	if err == nil {
-		err = readParts(r)
+	err := markup.ReadForm(w, r, limit)
+	if err != nil && !fault.Is(err, fault.Busy) {
+		return fault.New(fault.Unparsable, "The form did not arrive as a whole, is larger than %d bytes, or has more than %d fields.", limit, markup.MaxFields)
 	}
-	if fault.Is(err, fault.Busy) {
-		r.PostForm = nil
-		return err
-	} else if err != nil {
-		return fault.New(fault.Unparsable, "The form did not arrive as a whole, is larger than %d bytes, or has more than %d fields.", limit, maxFields)
-	}
-	return nil
-}
-
-// readParts reads the fields of a form that can have files into those of one that has none. A file
-// is a field in base64.
-func readParts(r *http.Request) error {
-	parts, err := r.MultipartReader()
-	if errors.Is(err, http.ErrNotMultipart) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) { // of one that does not arrive as a whole, the error is another
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if n == maxFields {
-			return errors.New("too many fields")
-		}
-		content, err := io.ReadAll(part)
-		if err != nil {
-			return err
-		}
-		text := string(content)
-		if part.FileName() != "" {
-			text = base64.RawURLEncoding.EncodeToString(content)
-		}
-		r.PostForm.Add(part.FormName(), text)
-	}
+	return err
 }

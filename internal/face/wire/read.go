@@ -146,13 +146,13 @@ func Body(w http.ResponseWriter, r *http.Request, limit int64) io.Reader {
 func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
 		if r.Header.Get("Expect") == "" { // otherwise it has not begun to send
-			discard(r)
+			Discard(r)
 		}
 		return tooLarge(limit)
 	}
 	err := buf.readFrom(Body(w, r, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		discard(r)
+		Discard(r)
 		return tooLarge(limit)
 	}
 	switch {
@@ -160,7 +160,7 @@ func (buf *buffer) readBody(w http.ResponseWriter, r *http.Request, limit int64)
 		return nil
 	case fault.Is(err, fault.Busy):
 		*buf = buffer{}
-		discard(r)
+		Discard(r)
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fault.New(fault.Unparsable, "The body took too long to arrive: it was not complete when the server stopped waiting.")
@@ -184,9 +184,9 @@ func inTurn[T any](r *http.Request, body []byte, parse func([]byte) (T, error)) 
 	return parse(body)
 }
 
-// discard reads the rest of a body, within bounds: a client that sends all of it before
+// Discard reads the rest of a body, within bounds: a client that sends all of it before
 // it reads would find the connection reset, and no answer.
-func discard(r *http.Request) {
+func Discard(r *http.Request) {
 	const most = 32 << 20                     // bytes
 	_, _ = io.CopyN(io.Discard, r.Body, most) // what fails here fails again later
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -126,8 +125,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) (markup.Page, err
 	if err := p.FromHere(r); err != nil {
 		return markup.Page{}, err
 	}
-	r.Body = io.NopCloser(wire.Body(w, r, wire.MaxSignupBody))
-	if err := r.ParseForm(); fault.Is(err, fault.Busy) {
+	if err := markup.ReadForm(w, r, wire.MaxSignupBody); fault.Is(err, fault.Busy) {
 		return markup.Page{}, err
 	} else if err != nil {
 		return markup.Page{}, fault.New(fault.Unparsable, "The form did not arrive as a whole. Open the link again and send it once more.")
