@@ -253,7 +253,7 @@ func TestReportsOfALargeSite(t *testing.T) {
 func TestSwitchLargeSchemas(t *testing.T) {
 	each(t, func(r rig) {
 		s := r.site(r.caller, "shop")
-		const apps, size = 10, 900 << 10
+		const apps, size = 5, 900 << 10
 		for i := range apps {
 			p := r.app(r.caller, fmt.Sprint("app ", i), `[{"key": "k", "site": true, "default": 1, "hint": "`+strings.Repeat("x", size)+`"}]`)
 			r.place(r.caller, s, p)
