@@ -2,9 +2,7 @@ package site
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
-	"foyer/internal/infra/db/dbtest"
 )
 
 const needs = `[{"key": "%s", "type": "string", "site": true, "required": true}]`
@@ -431,47 +428,4 @@ func TestFollowWhileSitesChange(t *testing.T) {
 			}
 		}
 	})
-}
-
-var timed = flag.Bool("timed", false, "TestFollowThousandSites fails if the upgrade takes over 2 s")
-
-// An app on 1,000 sites is upgraded within 100 MB, and with a dozen statements for each batch of sites: in 2 s, where
-// nobody else is at work.
-//
-//nolint:paralleltest // what it allocates is counted for the whole process
-func TestFollowThousandSites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes 1,000 sites")
-	}
-	for engine, url := range map[string]string{"sqlite": "sqlite:" + t.TempDir() + "/foyer.db", "postgres": dbtest.Postgres(t)} {
-		t.Run(engine, func(t *testing.T) { followThousandSites(newRig(t, dbtest.Open(t, url))) })
-	}
-}
-
-func followThousandSites(r rig) {
-	p := r.app(r.caller, "app", `[{"key": "text", "type": "string", "site": true}]`)
-	var last Site
-	for i := range 1000 {
-		last = r.site(r.caller, fmt.Sprint("site ", i))
-		r.place(r.caller, last, p, "text", `"`+strings.Repeat("x", 1000)+`"`)
-	}
-	if _, err := r.Create(r.Context(), r.caller, Draft{Name: patch.Of("one more")}); blames(err) != "invalid" {
-		r.Errorf("1,001 sites: %v", err)
-	}
-	r.save(r.caller, p.ID, "two")
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	began, asked := time.Now(), r.DB.Statements()
-	if _, err := r.plugins.Upgrade(r.Context(), r.caller, p.ID, plugin.Move{Version: patch.Of("1")}); err != nil {
-		r.Fatal(err)
-	}
-	took, statements := time.Since(began), r.DB.Statements()-asked
-	runtime.ReadMemStats(&after)
-	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
-	r.Logf("took %v, %d statements, allocated %d MB", took, statements, allocated)
-	const limit = 2 * 12 * (1000/batch + 1) // make rehearse runs each twice
-	if statements > limit || allocated > 100 || *timed && took > 2*time.Second {
-		r.Errorf("took %v, %d statements, allocated %d MB", took, statements, allocated)
-	}
-	r.wants("the last one", last, `app@1{"text":"`+strings.Repeat("x", 1000)+`"}`)
 }
