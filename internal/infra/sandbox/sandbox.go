@@ -81,7 +81,7 @@ func (p *Pool) run(ctx context.Context, task string, in io.Reader) ([]byte, erro
 	answer, complaint := capped{max: maxAnswer}, capped{max: maxStderr}
 	cmd := exec.CommandContext(ctx, self, command, task)
 	cmd.Dir = "/"
-	cmd.Env = []string{} // nil would hand down the server's, secrets included
+	cmd.Env = environment() // nil would hand down the server's, secrets included
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &answer, &complaint
 	cmd.WaitDelay = time.Second // for an in whose Read blocks
 	cmd.SysProcAttr = apart()
