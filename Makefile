@@ -13,6 +13,8 @@ TOOL     := go tool -modfile=tools/go.mod
 # One way to compile for all but the race detector: what one compiles the next one finds.
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
+# Without a second's sleep at the end of each program, and without checks of how SQLite points into its own memory.
+RACE     := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-d=checkptr=0 -parallel 4 -timeout 20m
 
 .PHONY: build release run test setup lint fmt unit rehearse budget drill fuzz bench bench-growth bench-peers pictures screens cover measure vuln
 
@@ -42,11 +44,11 @@ fmt:
 	$(TOOL) golangci-lint fmt
 
 unit: # on both engines, the end-to-end scripts among them; the API's thousands of requests take too long with the race detector
-	CGO_ENABLED=1 go test -race -parallel 4 -timeout 20m $$(go list ./... | grep -v -e /domain/ -e /server -e /face/api$$ -e /test/)
+	$(RACE) $$(go list ./... | grep -v -e /domain/ -e /server -e /face/api$$ -e /test/)
 	go test -parallel 4 -timeout 20m ./internal/face/api ./test/...
 
 rehearse: # each transaction on SQLite is undone once and run again: batches do that to those beside one that fails
-	CGO_ENABLED=1 go test -race -parallel 4 -timeout 20m -tags rehearse ./internal/domain/... ./internal/server
+	$(RACE) -tags rehearse ./internal/domain/... ./internal/server
 
 drill: # what the program stands on is killed, cut, locked and copied; wrong programs, which it must find
 	go test -tags drill -count 1 -parallel 4 -timeout 2h ./test/drill
