@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -185,11 +186,15 @@ func (a *API) answerPanic(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+// panicError is what a handler panicked with.
+type panicError struct{ error }
 
-// fail answers with err. An answer that has begun is broken off, so that nobody takes it for a whole one.
+func panicked(p any) error { return panicError{fmt.Errorf("panic: %v\n%s", p, debug.Stack())} }
+
+// fail answers with err. An answer that has begun is broken off, so that nobody takes it for a whole one. A panic does not come
+// of a client that has gone.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if wire.DropIfDisconnected(w, r, err) {
+	if _, ok := errors.AsType[panicError](err); !ok && wire.DropIfDisconnected(w, r, err) {
 		return
 	}
 	rec := recorderOf(w)

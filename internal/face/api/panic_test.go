@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,6 +49,23 @@ func TestPanic(t *testing.T) {
 			if text := log.String(); strings.Count(text, "panic: ") != 1 || !strings.Contains(text, "request_id=a-request ") {
 				r.t.Errorf("%s: %s", name, text)
 			}
+		}
+	})
+}
+
+// A panic is logged, too, when the client no longer waits.
+func TestPanicOfADisconnected(t *testing.T) {
+	each(t, func(r *rig) {
+		var log bytes.Buffer
+		broken := *r.api
+		broken.Log = slog.New(slog.NewTextHandler(&log, nil))
+		ctx, leave := context.WithCancel(r.t.Context())
+		leave()
+		h := broken.Observe(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") }), func(*http.Request, api.Outcome) {})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		if w.Code != http.StatusInternalServerError || strings.Count(log.String(), "panic: broken") != 1 {
+			r.t.Errorf("%d, %s", w.Code, log.String())
 		}
 	})
 }
