@@ -50,14 +50,23 @@ func (p *Placed) blame() {
 		p.wrong = readHeld(*p.Held).Faults
 	}
 	p.Faults = slices.Clone(p.Faults)
+	known := p.known()
 	for i, f := range p.Faults {
 		key, ok := strings.CutPrefix(f.Attr, "config.")
-		at := slices.IndexFunc(p.Values, func(s setting) bool { return s.Key == key })
-		if ok && at >= 0 {
+		if value, has := known[key]; ok && has {
 			p.wrong[key] = f.Detail
-			p.Faults[i].Detail = p.Values[at].Title() + ": " + f.Detail
+			p.Faults[i].Detail = value.Title() + ": " + f.Detail
 		}
 	}
+}
+
+// known are the values that the form asks for, by their keys; "": the last heading.
+func (p Placed) known() map[string]setting {
+	known := make(map[string]setting, len(p.Values))
+	for _, s := range p.Values {
+		known[s.Key] = s
+	}
+	return known
 }
 
 // placed is the site that the path names, and the app on it.
@@ -269,10 +278,11 @@ func (v *visit) unsaved(p Placed) error {
 	var stored map[string]json.RawMessage
 	_ = json.Unmarshal(p.Config, &stored) // without values there are none
 	var keys []string
+	known := p.known()
 	for name := range v.request.PostForm {
 		key, ok := strings.CutPrefix(name, "config.")
-		has := func(s setting) bool { return s.Key == key }
-		if text := v.edited(name); ok && text != nil && *text != asTyped(stored[key]) && *text != string(stored[key]) && !slices.ContainsFunc(p.Values, has) {
+		_, has := known[key]
+		if text := v.edited(name); ok && !has && text != nil && *text != asTyped(stored[key]) && *text != string(stored[key]) {
 			keys = append(keys, line(key))
 		}
 	}
