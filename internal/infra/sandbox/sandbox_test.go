@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -96,8 +97,9 @@ func look(in io.Reader, out io.Writer) error {
 	_, fileErr := os.ReadFile("/etc/passwd")
 	_, netErr := net.Dial("tcp", "127.0.0.1:1")
 	_, runErr := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	environ := slices.DeleteFunc(os.Environ(), func(s string) bool { return s == "GORACE=atexit_sleep_ms=0" })
 	_, err = fmt.Fprintf(out, "dir %s\nenv %q\nprocs %d\nfd %v\nfile %v\nnet %v\nrun %v\n",
-		dir, os.Environ(), runtime.GOMAXPROCS(0), fdErr, fileErr, netErr, runErr)
+		dir, environ, runtime.GOMAXPROCS(0), fdErr, fileErr, netErr, runErr)
 	return err
 }
 
