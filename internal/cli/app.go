@@ -90,11 +90,7 @@ func (c appList) Run(ctx context.Context, o *client.Organization, out *terminal.
 			return err
 		}
 	}
-	all, err := collect(o.AllApps(ctx, f))
-	if err != nil {
-		return err
-	}
-	return apps.All(out, all)
+	return all(out, apps, o.AllApps(ctx, f))
 }
 
 // anApp is the argument that names an app.

@@ -17,11 +17,7 @@ var catalogued = terminal.View[client.CatalogApp]{
 type appCatalog struct{}
 
 func (appCatalog) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllRepository(ctx))
-	if err != nil {
-		return err
-	}
-	return catalogued.All(out, all)
+	return all(out, catalogued, o.AllRepository(ctx))
 }
 
 var unused = terminal.View[client.UnusedApp]{
@@ -34,9 +30,5 @@ var unused = terminal.View[client.UnusedApp]{
 type appUnused struct{}
 
 func (appUnused) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllUnusedApps(ctx))
-	if err != nil {
-		return err
-	}
-	return unused.All(out, all)
+	return all(out, unused, o.AllUnusedApps(ctx))
 }

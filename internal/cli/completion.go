@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -68,12 +69,8 @@ type completeCommand struct {
 
 // Run prints what the last word can be.
 func (c completeCommand) Run(model *kong.Application, out *terminal.Output) error {
-	for _, word := range complete(model, c.Words) {
-		if _, err := fmt.Fprintln(out, word); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := io.WriteString(out, strings.Join(append(complete(model, c.Words), ""), "\n"))
+	return err
 }
 
 // complete lists the commands, flags and values of flags that begin as the last word does.

@@ -117,8 +117,8 @@ func (e *environment) currentOrganization(*client.Client) (*client.Organization,
 }
 
 // target is where on the database a command works, and as whom.
-func (e *environment) target() (admin.Target, error) {
-	return admin.NewTarget(e.flags["organization"], e.flags["as"]), nil
+func (e *environment) target() admin.Target {
+	return admin.NewTarget(e.flags["organization"], e.flags["as"])
 }
 
 func (e *environment) inside(ctx context.Context) (*client.Client, error) {
@@ -130,11 +130,7 @@ func (e *environment) inside(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := e.target()
-	if err != nil {
-		return nil, err
-	}
-	c, o, err := at.Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, &e.failure}))
+	c, o, err := e.target().Client(ctx, d, settings.Base(settings.Listen), slog.New(causes{slog.DiscardHandler, &e.failure}))
 	e.organization = o
 	return c, err
 }

@@ -102,11 +102,7 @@ func (c inviteList) Run(ctx context.Context, o *client.Organization, out *termin
 	if c.Status != "" {
 		f.Status = []string{c.Status}
 	}
-	all, err := collect(o.AllInvites(ctx, f))
-	if err != nil {
-		return err
-	}
-	return invites.All(out, all)
+	return all(out, invites, o.AllInvites(ctx, f))
 }
 
 // anInvite is the argument that names an invite.

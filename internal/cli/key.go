@@ -84,17 +84,9 @@ type keyList struct {
 
 func (c keyList) Run(ctx context.Context, to *client.Client, o *client.Organization, out *terminal.Output) error {
 	if !c.Members {
-		all, err := collect(to.AllKeys(ctx))
-		if err != nil {
-			return err
-		}
-		return keys.All(out, all)
+		return all(out, keys, to.AllKeys(ctx))
 	}
-	all, err := collect(o.AllKeys(ctx))
-	if err != nil {
-		return err
-	}
-	return memberKeys.All(out, all)
+	return all(out, memberKeys, o.AllKeys(ctx))
 }
 
 func memberKeyID(ctx context.Context, o *client.Organization, name string) (int64, error) {

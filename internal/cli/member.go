@@ -48,11 +48,7 @@ type memberList struct {
 }
 
 func (c memberList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
-	if err != nil {
-		return err
-	}
-	return members.All(out, all)
+	return all(out, members, o.AllMembers(ctx, client.MemberFilter{Search: c.Search, Level: levels[c.Level]}))
 }
 
 // aMember is the argument that names a member.

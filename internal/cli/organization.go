@@ -28,11 +28,7 @@ var organizations = terminal.View[client.OrganizationInfo]{
 type organizationList struct{}
 
 func (organizationList) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
-	all, err := collect(to.AllOrganizations(ctx))
-	if err != nil {
-		return err
-	}
-	return organizations.All(out, all)
+	return all(out, organizations, to.AllOrganizations(ctx))
 }
 
 type organizationGet struct{ etag }

@@ -67,11 +67,7 @@ type siteList struct {
 }
 
 func (c siteList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
-	if err != nil {
-		return err
-	}
-	return sites.All(out, all)
+	return all(out, sites, o.AllSites(ctx, client.SiteFilter{Search: c.Search, Ordering: c.Order}))
 }
 
 // aSite is the argument that names a site.

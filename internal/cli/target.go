@@ -11,6 +11,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/cli/admin"
+	"foyer/internal/cli/terminal"
 )
 
 // remote is the server that a command works on, and the organization there.
@@ -160,6 +161,15 @@ func organizationID(ctx context.Context, c *client.Client, name string) (string,
 		return ids[0], nil
 	}
 	return "", fault.New(fault.Invalid, "There are %d organizations named %s: give the id of one, %s.", len(ids), name, strings.Join(ids, " or "))
+}
+
+// all shows a whole list.
+func all[T any](out *terminal.Output, v terminal.View[T], list iter.Seq2[T, error]) error {
+	items, err := collect(list)
+	if err != nil {
+		return err
+	}
+	return v.All(out, items)
 }
 
 // collect reads a whole list.

@@ -59,10 +59,6 @@ func (t thing[T]) remove(ctx context.Context, o *client.Organization, out *termi
 // listOf shows a list that a thing has.
 func listOf[T, U any](ctx context.Context, o *client.Organization, out *terminal.Output, of thing[T], v terminal.View[U], list func(context.Context, int64) iter.Seq2[U, error]) error {
 	return of.on(ctx, o, func(id int64) error {
-		all, err := collect(list(ctx, id))
-		if err != nil {
-			return err
-		}
-		return v.All(out, all)
+		return all(out, v, list(ctx, id))
 	})
 }

@@ -142,11 +142,7 @@ var sessions = terminal.View[client.Session]{
 type userSessions struct{}
 
 func (userSessions) Run(ctx context.Context, to *client.Client, out *terminal.Output) error {
-	all, err := collect(to.AllSessions(ctx))
-	if err != nil {
-		return err
-	}
-	return sessions.All(out, all)
+	return all(out, sessions, to.AllSessions(ctx))
 }
 
 type userSignOut struct {

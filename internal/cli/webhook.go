@@ -50,11 +50,7 @@ var deliveries = terminal.View[client.WebhookDelivery]{
 type webhookList struct{}
 
 func (webhookList) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	all, err := collect(o.AllWebhooks(ctx))
-	if err != nil {
-		return err
-	}
-	return webhooks.All(out, all)
+	return all(out, webhooks, o.AllWebhooks(ctx))
 }
 
 // aWebhook is the argument that names a webhook.

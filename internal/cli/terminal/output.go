@@ -203,7 +203,7 @@ func noFormula(cell string) string {
 // Shown is a text of several lines as it is or, on a terminal, without what could command that.
 func (o *Output) Shown(text string) string {
 	if o.Terminal {
-		return PrintableLines(text)
+		return printableLines(text)
 	}
 	return text
 }
@@ -309,8 +309,8 @@ func Printable(cell any) string {
 	return strings.Map(printable, shown)
 }
 
-// PrintableLines is a text of several lines that cannot command the terminal.
-func PrintableLines(text string) string {
+// printableLines is a text of several lines that cannot command the terminal.
+func printableLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r

@@ -99,7 +99,7 @@ func TestAnswersCannotCommandTheTerminal(t *testing.T) {
 
 func TestLinesCannotCommandTheTerminal(t *testing.T) {
 	t.Parallel()
-	if got, want := PrintableLines("a\tb\n\x1b[2K\r\u202ec"), "a\tb\n\uFFFD[2K\uFFFD\uFFFDc"; got != want {
+	if got, want := printableLines("a\tb\n\x1b[2K\r\u202ec"), "a\tb\n\uFFFD[2K\uFFFD\uFFFDc"; got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 }
