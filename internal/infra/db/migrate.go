@@ -45,7 +45,7 @@ func (d *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := CheckKnown(done); err != nil {
+	if err := checkKnown(done); err != nil {
 		return err
 	}
 	for _, file := range files {
@@ -61,8 +61,8 @@ func (d *DB) migrate(ctx context.Context) error {
 	return nil
 }
 
-// CheckKnown refuses a schema that another foyer has made, by its migrations.
-func CheckKnown(done []string) error {
+// checkKnown refuses a schema that another foyer has made, by its migrations.
+func checkKnown(done []string) error {
 	files, err := migrations.ReadDir("migrations") // sorted
 	if err != nil {
 		return err
