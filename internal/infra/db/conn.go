@@ -20,14 +20,6 @@ type conn struct {
 	reads     bool           // it only reads, for one caller at a time: their context may end it
 }
 
-func openConn(path string, pragmas ...string) (*conn, error) {
-	c, err := sqlite.Open(path, pragmas...)
-	if err != nil {
-		return nil, err
-	}
-	return &conn{Conn: c}, nil
-}
-
 // start prepares a statement and binds its arguments.
 func (c *conn) start(query string, args []any) (*sqlite.Stmt, error) {
 	s, err := c.Prepare(query)

@@ -190,13 +190,3 @@ func (p *postgresDB) close() {
 	case <-time.After(postgresSilence):
 	}
 }
-
-// ClockAhead is how far PostgreSQL's clock is ahead of this machine's; behind if
-// negative. SQLite has no clock of its own.
-func (d *DB) ClockAhead(ctx context.Context) (time.Duration, error) {
-	if d.sqlite != nil {
-		return 0, nil
-	}
-	there, err := One(ctx, d, Value[time.Time], `SELECT clock_timestamp()`)
-	return there.Sub(d.Now()), err
-}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -178,16 +177,6 @@ func TestRoleThatMayNotCreate(t *testing.T) {
 	}
 	if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil || n != 1 {
 		t.Errorf("%d users, %v", n, err)
-	}
-}
-
-func TestClockAhead(t *testing.T) {
-	t.Parallel()
-	d := dbtest.Open(t, dbtest.Postgres(t))
-	d.Now = func() time.Time { return time.Now().Add(-time.Hour) }
-	ahead, err := d.ClockAhead(t.Context())
-	if err != nil || (ahead-time.Hour).Abs() > time.Minute {
-		t.Errorf("%v, %v", ahead, err)
 	}
 }
 

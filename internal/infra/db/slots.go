@@ -84,8 +84,7 @@ func (s *slots) enter(ctx context.Context, inTx bool, until time.Time) (slot, er
 	return <-w.in, nil // just now
 }
 
-// may reports whether a use may have a slot now. The caller of this and the
-// following holds mu.
+// may reports whether a use may have a slot now. The caller of may, take, admit and giveBack holds mu.
 func (s *slots) may(u use) bool {
 	held := s.held[u]
 	return s.free > 0 && (held == 0 || held < s.free) && (!u.inTx || len(s.shards) > 0)

@@ -103,12 +103,17 @@ func newReaders(file original, n int) *readers {
 }
 
 func (r *readers) query(ctx context.Context, query string, args []any, row func(scan scanner) error) error {
+	return r.do(ctx, func(c *conn) error { return c.query(ctx, query, args, row) })
+}
+
+// do runs fn on a connection of its own.
+func (r *readers) do(ctx context.Context, fn func(*conn) error) error {
 	c, err := r.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.leave(c)
-	return withPathIfDamaged(r.file.path, c.query(ctx, query, args, row))
+	return withPathIfDamaged(r.file.path, fn(c))
 }
 
 // enter waits for a slot, and returns a connection.
@@ -144,11 +149,11 @@ func (r *readers) take() (*conn, error) {
 	if err := r.file.lost(); err != nil {
 		return nil, err // SQLite would open, or make, another
 	}
-	c, err := openConn(r.file.path, readerPragmas...)
-	if err == nil {
-		c.reads = true
+	c, err := sqlite.Open(r.file.path, readerPragmas...)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	return &conn{Conn: c, reads: true}, nil
 }
 
 func (r *readers) leave(c *conn) {

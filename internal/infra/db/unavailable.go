@@ -23,7 +23,7 @@ const retryAfter = 2 * time.Second
 // text is for the log.
 type unavailable struct{ error }
 
-// Unwrap implements errors.
+// Unwrap gives the fault with the error.
 func (u unavailable) Unwrap() []error {
 	return []error{u.error, &fault.Error{
 		Kind: fault.Unavailable, Detail: "The database cannot answer just now, and nothing was changed: try again.",
@@ -34,7 +34,7 @@ func (u unavailable) Unwrap() []error {
 // uncertain is an error of a commit after which nobody knows whether it has happened.
 type uncertain struct{ error }
 
-// Unwrap implements errors.
+// Unwrap gives the error of the commit.
 func (u uncertain) Unwrap() error { return u.error }
 
 // afterCommit marks the error of a commit as uncertain, unless the database has said that it

@@ -59,12 +59,7 @@ func (s snapshot) query(ctx context.Context, query string, args []any, row func(
 }
 
 func (r *readers) view(ctx context.Context, fn func(q Querier) error) error {
-	c, err := r.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.leave(c)
-	return withPathIfDamaged(r.file.path, c.view(fn))
+	return r.do(ctx, func(c *conn) error { return c.view(fn) })
 }
 
 func (c *conn) view(fn func(q Querier) error) (err error) {
