@@ -5,6 +5,7 @@ package address
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,12 +79,7 @@ func Domain(s string) (string, error) {
 
 // dotAtom reports whether a local part needs no quotes (RFC 5322 section 3.2.3).
 func dotAtom(s string) bool {
-	for atom := range strings.SplitSeq(s, ".") {
-		if atom == "" || strings.ContainsFunc(atom, notAtomText) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(s, "."), func(atom string) bool { return atom == "" || strings.ContainsFunc(atom, notAtomText) })
 }
 
 func notAtomText(r rune) bool {

@@ -128,13 +128,7 @@ func KeepAnswer[T any](ctx context.Context, tx *db.Tx, object T) error {
 }
 
 // KeepSecret is KeepAnswer for an answer that shows a secret: it is not kept.
-func KeepSecret(ctx context.Context, tx *db.Tx) error {
-	c, ok := ctx.Value(claimed{}).(*Claim)
-	if !ok {
-		return nil
-	}
-	return c.keep(ctx, tx, c.answer(nil))
-}
+func KeepSecret(ctx context.Context, tx *db.Tx) error { return KeepAnswer[any](ctx, tx, nil) }
 
 func (c *Claim) keep(ctx context.Context, tx *db.Tx, a Answer) error {
 	n, err := updateAnswer(ctx, tx, c, a)

@@ -62,7 +62,6 @@ func (a *API) appOf(r *http.Request, c access.Caller, e activity.Stored) (plugin
 		p = emptyApp(c)
 		p.ID, p.Name = id, e.Name
 		p.Type, err = a.Plugins.TypeOfDeleted(r.Context(), c, id)
-		return p, err
 	}
 	return p, err
 }

@@ -140,10 +140,11 @@ var errStopped = errors.New("the client takes no more")
 // streamAudit sends all entries, one a line. It ends with a line that is an error's body if the
 // caller's rights end, or something fails.
 func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Caller, f activity.Filter) error {
-	if !a.streams.enter(c.UserID) {
-		return fault.Later(fault.Throttled, recheckEvery, "At most %d streams at a time: wait for one to end.", maxStreams)
+	leave, err := a.streams.enter(c.UserID)
+	if err != nil {
+		return err
 	}
-	defer a.streams.leave(c.UserID)
+	defer leave()
 	if err := wire.Hold(w, streamBytes); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 		return org.MaySeeActivity(again)
 	})
 	var lines []byte
-	err := a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) (err error) {
+	err = a.Organizations.StreamActivity(r.Context(), c, f, func(part []activity.Stored) (err error) {
 		if err := mayStill(); err != nil {
 			return err
 		}

@@ -13,18 +13,24 @@ const dryRunParameter = "dry_run"
 
 // dryRun has a request whose query asks for it make all checks and change nothing.
 func dryRun(w http.ResponseWriter, r *http.Request, route Route, query url.Values) (*http.Request, error) {
-	values, asked := query[dryRunParameter]
+	asked, err := isTrue(query, dryRunParameter)
 	switch {
-	case !asked:
-		return r, nil
-	case !route.hasDryRun():
+	case query.Has(dryRunParameter) && !route.hasDryRun():
 		return nil, fault.Field(fault.Invalid, dryRunParameter, "This operation has no dry run.")
-	case values[0] != "true":
-		return nil, fault.Field(fault.Invalid, dryRunParameter, "Must be true, or left out.")
+	case err != nil || !asked:
+		return r, err
 	}
 	w.Header().Set("Dry-Run", "true")
 	w.Header().Set("Cache-Control", "no-store") // an ETag would name what is not there
 	return r.WithContext(dryrun.With(r.Context())), nil
+}
+
+// isTrue reads a parameter that asks for something.
+func isTrue(query url.Values, name string) (bool, error) {
+	if query.Has(name) && query.Get(name) != "true" {
+		return false, fault.Field(fault.Invalid, name, "Must be true, or left out.")
+	}
+	return query.Has(name), nil
 }
 
 // hasDryRun reports whether a route changes apps, sites, placements, invites or members. A link

@@ -72,10 +72,11 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c access.Caller
 		q.wait = 0
 	}
 	if wire.Accepts(r, "Accept", eventStream) || q.wait > 0 {
-		if !a.streams.enter(c.UserID) {
-			return fault.Later(fault.Throttled, recheckEvery, "At most %d streams at a time: wait for one to end.", maxStreams)
+		leave, err := a.streams.enter(c.UserID)
+		if err != nil {
+			return err
 		}
-		defer a.streams.leave(c.UserID)
+		defer leave()
 	}
 	if wire.Accepts(r, "Accept", eventStream) {
 		return a.streamEvents(w, r, c, q)

@@ -133,7 +133,7 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	partly, err := readPartial(r)
+	partly, err := isTrue(r.URL.Query(), "partial")
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,6 @@ func (a *API) createInvites(w http.ResponseWriter, r *http.Request, c access.Cal
 		return err
 	}
 	return a.writeInvite(w, http.StatusOK, i)
-}
-
-func readPartial(r *http.Request) (bool, error) {
-	query := r.URL.Query()
-	asked := query.Has("partial")
-	if asked && query.Get("partial") != "true" {
-		return false, fault.Field(fault.Invalid, "partial", "Must be true, or left out.")
-	}
-	return asked, nil
 }
 
 // outcomeAppender returns what appends the invite that was made, or why there is none.

@@ -93,15 +93,15 @@ type streamCount struct {
 	taken map[int64]int
 }
 
-// enter reports whether the user may have another one, which they then have until leave.
-func (s *streamCount) enter(userID int64) bool {
+// enter gives a user another stream, until leave.
+func (s *streamCount) enter(userID int64) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[userID] == maxStreams {
-		return false
+		return nil, fault.Later(fault.Throttled, recheckEvery, "At most %d streams at a time: wait for one to end.", maxStreams)
 	}
 	s.taken[userID]++
-	return true
+	return func() { s.leave(userID) }, nil
 }
 
 func (s *streamCount) leave(userID int64) {
@@ -146,9 +146,7 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 // network is what an address counts as: of an IPv6 address its /64, which is what one client has.
 func network(addr netip.Addr) string {
 	if addr.Is6() {
-		if net, err := addr.Prefix(64); err == nil {
-			return net.String()
-		}
+		return netip.PrefixFrom(addr, 64).Masked().String()
 	}
 	return addr.String()
 }

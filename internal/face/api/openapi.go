@@ -29,9 +29,6 @@ var (
 	openAPIPage = compress.Embedded(packedPage)
 )
 
-// OpenAPI returns the public contract of the API, as YAML. It must not be changed.
-func OpenAPI() []byte { return openAPIYAML.Plain() }
-
 // OpenAPIDocument returns the contract as JSON. It must not be changed.
 func OpenAPIDocument() []byte { return openAPIJSON.Plain() }
 

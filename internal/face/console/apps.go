@@ -26,13 +26,8 @@ type Apps struct {
 var bad = []string{"disabled", "broken", "failing"}
 
 // Bad are those that an app is in.
-func (p Apps) Bad(app client.App) (all []string) {
-	for _, state := range bad {
-		if p.in[state][app.ID] {
-			all = append(all, state)
-		}
-	}
-	return all
+func (p Apps) Bad(app client.App) []string {
+	return slices.DeleteFunc(slices.Clone(bad), func(state string) bool { return !p.in[state][app.ID] })
 }
 
 // AppForm is what the page's filter has: as typed.

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"slices"
+
 	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -28,23 +30,13 @@ func (p Entry) Bytes() (n int) {
 }
 
 // Needs are the fields that need a value before it runs.
-func (p Entry) Needs() (all []setting) {
-	for _, field := range p.Fields {
-		if field.Required && field.Default == "" {
-			all = append(all, field)
-		}
-	}
-	return all
+func (p Entry) Needs() []setting {
+	return slices.DeleteFunc(slices.Clone(p.Fields), func(f setting) bool { return !f.Required || f.Default != "" })
 }
 
 // Broken are the files that do not compile.
-func (p Entry) Broken() (all []plugin.File) {
-	for _, file := range p.Would.Files {
-		if file.Error != "" {
-			all = append(all, file)
-		}
-	}
-	return all
+func (p Entry) Broken() []plugin.File {
+	return slices.DeleteFunc(slices.Clone(p.Would.Files), func(f plugin.File) bool { return f.Error == "" })
 }
 
 // Cut reports whether not all of its readme is shown.

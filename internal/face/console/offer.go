@@ -1,6 +1,8 @@
 package console
 
 import (
+	"slices"
+
 	"foyer/client"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
@@ -48,13 +50,9 @@ func offer(c access.Caller) Offer {
 }
 
 // levels are those that may be given.
-func levels(may func(access.Level) error) (all []client.Level) {
-	for _, level := range []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner} {
-		if may(access.Level(level)) == nil {
-			all = append(all, level)
-		}
-	}
-	return all
+func levels(may func(access.Level) error) []client.Level {
+	all := []client.Level{client.LevelMember, client.LevelAdmin, client.LevelOwner}
+	return slices.DeleteFunc(all, func(l client.Level) bool { return may(access.Level(l)) != nil })
 }
 
 // LevelsFor are those that a member of a level may be given, with that one.

@@ -24,8 +24,8 @@ func Accepts(r *http.Request, header, value string) bool {
 	return false
 }
 
-// AcceptsGzip reports whether a client takes gzip.
-func AcceptsGzip(r *http.Request) bool { return Accepts(r, "Accept-Encoding", "gzip") }
+// acceptsGzip reports whether a client takes gzip.
+func acceptsGzip(r *http.Request) bool { return Accepts(r, "Accept-Encoding", "gzip") }
 
 // compressors are writers at the level that costs least: answers are made for one request.
 var compressors = sync.Pool{New: func() any {

@@ -19,7 +19,7 @@ type Holder struct {
 // NewHolder returns that of the answer to a request.
 func NewHolder(r *http.Request) Holder {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	h := Holder{Request: inflight.From(r.Context()), Change: !reads, Gzip: AcceptsGzip(r)}
+	h := Holder{Request: inflight.From(r.Context()), Change: !reads, Gzip: acceptsGzip(r)}
 	if reads {
 		h.noneMatch = r.Header["If-None-Match"]
 	}

@@ -27,7 +27,7 @@ const (
 func (k Kept) Write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	zipped, body, etag := AcceptsGzip(r), k.Plain, `"`+k.Tag+`"`
+	zipped, body, etag := acceptsGzip(r), k.Plain, `"`+k.Tag+`"`
 	if zipped {
 		body, etag = k.Compressed, `"`+k.Tag+`-gzip"`
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"foyer/internal/base/fault"
@@ -30,13 +31,11 @@ func (m Methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Known reports whether a method is one of RFC 9110 or RFC 5789. Clients may make up
 // others, of any length.
-func Known(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodConnect, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
+func Known(method string) bool { return slices.Contains(methods, method) }
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
 func (m Methods) allowed() []string {

@@ -309,12 +309,7 @@ func loader(name string) api.Loader {
 
 // isCode reports whether importing a file can do something by itself.
 func isCode(name string) bool {
-	switch loader(name) {
-	case api.LoaderTS, api.LoaderTSX, api.LoaderJS, api.LoaderJSX:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]api.Loader{api.LoaderTS, api.LoaderTSX, api.LoaderJS, api.LoaderJSX}, loader(name))
 }
 
 // blame returns the first error of each file that has one, and of the entry in any

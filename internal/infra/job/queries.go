@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"foyer/internal/infra/db"
@@ -37,11 +36,7 @@ func among(before []any, kinds []string) (condition string, args []any) {
 // anyDue looks before nextDue locks, since there is mostly nothing to do.
 func anyDue(ctx context.Context, q db.Querier, now time.Time, kinds []string) (bool, error) {
 	condition, args := due(now, kinds)
-	_, err := db.One(ctx, q, db.Value[int], `SELECT 1 FROM jobs`+condition+` LIMIT 1`, args...)
-	if errors.Is(err, db.ErrNoRow) {
-		return false, nil
-	}
-	return err == nil, err
+	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM jobs`+condition+`)`, args...)
 }
 
 func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job, error) {

@@ -87,11 +87,7 @@ func semantic(tag string) string {
 // that is not a version comes first.
 func compareTags(a, b string) int {
 	x, y := semantic(a), semantic(b)
-	return cmp.Or(
-		cmp.Compare(rank(x), rank(y)),
-		semver.Compare(x, y),
-		cmp.Compare(a, b),
-	)
+	return cmp.Or(cmp.Compare(rank(x), rank(y)), semver.Compare(x, y), cmp.Compare(a, b))
 }
 
 // Older reports whether a tag is a lower version than another; one that is no version has no age.
