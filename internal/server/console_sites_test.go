@@ -281,14 +281,15 @@ func TestConsoleNotShared(t *testing.T) {
 		v := visit(t, s, key)
 		placed := "/console/@current/sites/" + itoa(site.ID) + "/apps/" + itoa(app.ID)
 		v.want(200, "no longer shared", v.get(placed))
+		v.want(200, `aria-label="Move App `+itoa(app.ID)+` up"`, v.get("/console/@current/sites/"+itoa(site.ID)))
 		if strings.Contains(v.get(placed).body, `value="preview"`) {
 			t.Error("a preview is offered of what cannot be previewed")
 		}
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
 		v.want(200, `<option value="">the current one: 1</option>`, v.get(placed))
 		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
-		v.want(200, "is off on Theirs now.", v.post(placed, v.get(placed).fill(t, "save", "enabled", "")...))
-		v.want(200, "is taken off Theirs", v.post(placed, "do", "remove"))
+		v.want(200, "App "+itoa(app.ID)+" is off on Theirs now.", v.post(placed, v.get(placed).fill(t, "save", "enabled", "")...))
+		v.want(200, "App "+itoa(app.ID)+" is taken off Theirs", v.post(placed, "do", "remove"))
 	})
 }
 

@@ -27,10 +27,15 @@ func (r *Runnable) fields() []any {
 	return []any{&r.ID, &r.OrganizationID, &r.Name, &r.IsGlobal, &r.Disabled, &r.Current, db.Null(&r.SharedAt), &r.AppAccess}
 }
 
+// Seen reports whether an organization sees the plugin: nobody sees one that is gone.
+func (r *Runnable) Seen(organizationID string) bool {
+	return r.IsGlobal || r.OrganizationID == organizationID
+}
+
 // Shows reports whether an organization sees a version: of another organization's plugin, the current
-// one and those made since it was shared.
+// one and those made since it was shared, while it is.
 func (r *Runnable) Shows(organizationID string, v Version) bool {
-	return r.OrganizationID == organizationID || v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt)
+	return r.OrganizationID == organizationID || r.IsGlobal && (v.Number == r.Current || !v.CreatedAt.Before(r.SharedAt))
 }
 
 // FindRunnable returns a plugin of any organization, ErrNoRow if it is gone.

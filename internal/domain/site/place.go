@@ -76,7 +76,7 @@ func visible(ctx context.Context, q db.Querier, c access.Caller, appID int64) er
 	if err != nil {
 		return access.OrNotFound(err)
 	}
-	if a.OrganizationID != c.Organization.ID && !a.IsGlobal {
+	if !a.Seen(c.Organization.ID) {
 		return access.ErrNotFound
 	}
 	return nil
@@ -129,8 +129,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		return Placement{}, err
 	}
 	a := w.apps[d.AppID.Value]
-	foreign := a.OrganizationID != c.Organization.ID
-	if a.ID == 0 || foreign && !a.IsGlobal {
+	if !a.Seen(c.Organization.ID) {
 		return Placement{}, fault.Field(fault.Invalid, "app_id", "The organization has no such app, and none is shared with it.")
 	}
 	full, err := findRoom(ctx, tx, site)
@@ -145,7 +144,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 		SiteID: id, SiteName: site.Name, SiteToken: site.Token, OrganizationID: c.Organization.ID, AppID: a.ID, Name: a.Name, Enabled: true, Position: min(full.last+1, maxPosition),
 		Paths: []string{}, Config: "{}", CreatedAt: now, UpdatedAt: now,
 	}
-	if foreign && !d.Version.Set { // nobody else's new code runs on one's pages unasked
+	if a.OrganizationID != c.Organization.ID && !d.Version.Set { // nobody else's new code runs on one's pages unasked
 		p.Version = a.Current
 		if a.Current == 0 {
 			return Placement{}, fault.Field(fault.Invalid, "app_id", "This app of another organization has no version yet that could be placed.")

@@ -22,7 +22,7 @@ type Placement struct {
 	SiteToken      string
 	OrganizationID string // the site's
 	AppID          int64
-	Name           string // the app's
+	Name           string // the app's; "": it is gone or no longer shared
 	Enabled        bool
 	Position       int64
 	Version        int64    // the version it is pinned to; 0: it follows the app

@@ -8,7 +8,8 @@ import (
 	"foyer/internal/infra/db"
 )
 
-const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_id, COALESCE((SELECT name FROM plugins WHERE plugins.id = p.app_id), ''),
+const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_id,
+	COALESCE((SELECT name FROM plugins a WHERE a.id = p.app_id AND (a.is_global OR a.organization_id = p.organization_id)), ''),
 	p.enabled, p.position, p.version, p.running, p.kept, p.held, p.paths, p.config, p.site_values, p.created_at, p.updated_at`
 
 func (p *Placement) fields() []any {

@@ -159,11 +159,11 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	if err != nil {
 		return preview{}, err
 	}
-	if a.ID == 0 || a.OrganizationID != site.OrganizationID && !a.IsGlobal {
+	if !a.Seen(site.OrganizationID) {
 		return preview{}, access.ErrNotFound
 	}
 	number := d.Version.Or(a.Current)
-	p := Placement{AppID: appID, Version: number, Enabled: true, Config: "{}"}
+	p := Placement{OrganizationID: site.OrganizationID, AppID: appID, Version: number, Enabled: true, Config: "{}"}
 	if err := w.canRun(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}

@@ -88,10 +88,10 @@ func (w *world) schema(ctx context.Context, appID, number int64) (schema, error)
 }
 
 // wanted is the schema that the values of a placement are checked against: that of the version it wants, or
-// of an app that has no version yet.
+// of an app that has no version yet. Of an app that is no longer shared, others see none.
 func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
 	a, err := w.app(ctx, p.AppID)
-	if err != nil {
+	if err != nil || !a.Seen(p.OrganizationID) {
 		return nil, err
 	}
 	number := cmp.Or(p.Version, a.Current)
@@ -107,11 +107,10 @@ func (w *world) wanted(ctx context.Context, p Placement) (schema, error) {
 
 // whyNotSeen is why an organization cannot run an app at all; "": it can.
 func whyNotSeen(organizationID string, a plugin.Runnable) string {
-	foreign := a.OrganizationID != organizationID
 	switch {
 	case a.ID == 0:
 		return "The app is gone."
-	case foreign && !a.IsGlobal:
+	case !a.Seen(organizationID):
 		return "The app is no longer shared with this organization."
 	case a.AppAccess < readable:
 		return "The organization of the app may not use apps."

@@ -307,7 +307,7 @@ func savePlacement(v *visit) (next, error) {
 		return next{}, err
 	}
 	placed, err := v.organization.UpdatePlacement(v.ctx(), before.Site.ID, before.AppID, patch)
-	return next{flash: sentence("%s "+state(placed)+" on %s now.", placed.Name, before.Site.Name)}, err
+	return next{flash: sentence("%s "+state(placed)+" on %s now.", called(placed.Name, placed.AppID), before.Site.Name)}, err
 }
 
 // state is how an app is on a site, in a sentence.
@@ -332,5 +332,5 @@ func removePlacement(v *visit) (next, error) {
 	if err == nil {
 		err = v.organization.DeletePlacement(v.ctx(), site.ID, appID)
 	}
-	return next{path: sitePage(v.home, site.ID), flash: sentence("%s is taken off %s: its values are deleted.", placed.Name, site.Name)}, err
+	return next{path: sitePage(v.home, site.ID), flash: sentence("%s is taken off %s: its values are deleted.", called(placed.Name, appID), site.Name)}, err
 }

@@ -2,10 +2,12 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -38,6 +40,7 @@ var templates = markup.New(files, template.FuncMap{
 	"inline":   markdown.Inline,
 	"held":     readHeld,
 	"picture":  picture,
+	"called":   called,
 	"initials": initials,
 	"hue":      hue,
 	"agent":    agent,
@@ -82,6 +85,12 @@ const maxLine = 100
 
 // line is a name, or the like, as it is shown.
 func line(s string) string { return plaintext.VisibleLine(s, maxLine) }
+
+// called is an app's name, or its id if that shows nothing: a placement has no name of an app that is gone or no longer
+// shared.
+func called(name string, id int64) string {
+	return cmp.Or(line(name), "App "+strconv.FormatInt(id, 10))
+}
 
 // maxBrief is how much of a description a list shows, in characters.
 const maxBrief = 160

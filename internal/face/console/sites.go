@@ -199,7 +199,7 @@ func moveApp(v *visit) (next, error) {
 		}
 		to := min(max(from+by, 0), len(all)-1)
 		all[from], all[to] = all[to], all[from]
-		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", all[to].Name), v.order(id, all)
+		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", called(all[to].Name, app)), v.order(id, all)
 	})
 }
 

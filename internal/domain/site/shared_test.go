@@ -1,0 +1,81 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"foyer/internal/base/dryrun"
+	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/plugin"
+)
+
+// withDefault is a config_schema with one field, which pages get.
+func withDefault(key string) patch.Field[string] {
+	return patch.Of(fmt.Sprintf(`[{"key":%q,"site":true,"default":%[1]q}]`, key))
+}
+
+// Whose site has an app that is no longer shared sees nothing of what became of it since, nor of what it was before it was
+// shared; and no version that was never shared runs there when the app is shared again.
+func TestNoLongerShared(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", withDefault("ancient").Value)
+		r.patch(r.caller, p.ID, plugin.Draft{ConfigSchema: withDefault("greeting"), IsGlobal: patch.Of(true)})
+		follows := PlacementDraft{AppID: patch.Of(p.ID), Version: patch.Field[int64]{Set: true, Null: true}}
+		if _, err := r.Place(r.Context(), r.other, s.ID, follows); err != nil {
+			r.Fatal(err)
+		}
+		pinned := r.site(r.other, "pinned")
+		r.place(r.other, pinned, p)
+		r.wants("shared", s, `app@2{"greeting":"greeting"}`)
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(false)})
+		r.patch(r.caller, p.ID, plugin.Draft{Name: patch.Of("secret"), ConfigSchema: withDefault("secret")})
+
+		r.showsNothing("no longer shared", s)
+		for number := range int64(5) {
+			_, err := r.Change(dryrun.With(r.Context()), r.other, s.ID, p.ID, PlacementDraft{Version: patch.Of(number + 1)})
+			if blames(err) != "version invalid" {
+				r.Errorf("pinned to %d: %v", number+1, err)
+			}
+		}
+		for _, key := range []string{"ancient", "greeting", "secret", "other"} {
+			_, err := r.Change(r.Context(), r.other, s.ID, p.ID, PlacementDraft{Config: given(key, `"x"`)})
+			if blames(err) != "config."+key+" invalid" || strings.Contains(err.Error(), "it has "+key) {
+				r.Errorf("a value for %s: %v", key, err)
+			}
+		}
+		for _, on := range []bool{false, true} {
+			r.change(r.other, s, p, PlacementDraft{Enabled: patch.Of(on)})
+			r.showsNothing("switched", s)
+		}
+		if err := r.Remove(r.Context(), r.other, s.ID, p.ID); err != nil {
+			r.Error(err)
+		}
+		if _, err := r.Restore(r.Context(), r.other, s.ID, 2); err != nil {
+			r.Error(err)
+		}
+		r.showsNothing("restored", s)
+
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.wants("shared again, follows", s, `secret@3{"secret":"secret"}`)
+		r.wants("shared again, pinned as it was", pinned, `secret@2{"greeting":"greeting"}`)
+	})
+}
+
+// showsNothing looks for what an app is called, and for values that it has, in all that shows a site's only placement.
+func (r rig) showsNothing(what string, s Site) {
+	r.Helper()
+	all, err := r.Apps(r.Context(), r.other, s.ID, page.First)
+	if err != nil || len(all.Items) != 1 {
+		r.Fatalf("%s: %+v, %v", what, all, err)
+	}
+	if p := all.Items[0]; p.Name != "" || p.Values != "{}" || p.Running != 0 {
+		r.Errorf("%s: %+v", what, p)
+	}
+	health, err := r.HealthOfSite(r.Context(), r.other, s.ID, time.Time{}, page.First)
+	if err != nil || len(health.Items) != 1 || health.Items[0].Name != "" {
+		r.Errorf("%s: %+v, %v", what, health, err)
+	}
+}
