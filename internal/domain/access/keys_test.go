@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +131,37 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 		}
 		if left, err := k.List(t.Context()); err != nil || len(left) != 1 {
 			t.Errorf("%+v, %v", left, err)
+		}
+	})
+}
+
+// Nor is one made by a key that ends while the request waits for its turn.
+func TestCreateOwnWhileEnding(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		k := NewKeys(dbtest.Open(t, url))
+		var passed atomic.Int64
+		now := k.DB.Now()
+		k.DB.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
+		userID, ids := withKeys(t, k, time.Hour)
+		made := make(chan error, 1)
+		create := sync.OnceFunc(func() {
+			go func() {
+				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
+				made <- err
+			}()
+		})
+		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			if _, err := storedVersion(ctx, tx); err != nil { // it is locked when that returns
+				return err
+			}
+			create()
+			err := waitForOthers(t, k.DB, url, 1, made)
+			passed.Store(int64(time.Hour))
+			return err
+		})
+		if failed := <-made; err != nil || !errors.Is(failed, errBadKey) {
+			t.Errorf("%v, %v", err, failed)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func (k *Keys) CreateOwn(ctx context.Context, c Caller, d OwnDraft) (Key, string
 	secret := NewKey()
 	var made Key
 	err = k.Change(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		if err := mayAdd(ctx, tx, c, key.CreatedAt); err != nil {
+		if err := k.mayAdd(ctx, tx, c); err != nil {
 			return err
 		}
 		if err := mayBind(ctx, tx, c, key.OrganizationID); err != nil {
@@ -64,11 +64,11 @@ const maxOwn = 100
 
 // mayAdd reports whether c may make another key now, and holds that until tx ends. The
 // user's keys that have expired are removed, so that making many does not fill the table.
-func mayAdd(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
+func (k *Keys) mayAdd(ctx context.Context, tx *db.Tx, c Caller) error {
 	if _, err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
 	}
-	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {
+	if err := deleteExpiredOf(ctx, tx, c.UserID, k.DB.Now()); err != nil {
 		return err
 	}
 	if err := findCredential(ctx, tx, c); errors.Is(err, db.ErrNoRow) {

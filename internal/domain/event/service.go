@@ -74,12 +74,11 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Webhook,
 // add stores a new webhook, which gets its id, unless there are too many.
 func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, w *Webhook) error {
 	db.Lock(tx, "webhooks of "+c.Organization.ID)
-	c, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySee)
+	n, err := count(ctx, tx, c.Organization.ID) // which waits for the lock
 	if err != nil {
 		return err
 	}
-	n, err := count(ctx, tx, c.Organization.ID)
-	if err != nil {
+	if c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySee); err != nil {
 		return err
 	}
 	if n >= maxWebhooks {

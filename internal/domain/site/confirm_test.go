@@ -3,8 +3,11 @@ package site
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
@@ -71,5 +74,37 @@ func TestRightLostWhileWaiting(t *testing.T) {
 			r.Error(err)
 		}
 		r.wants("afterwards", s, "p@1{}")
+	})
+}
+
+// A key that ends while its request waits for the sites of its organization makes none.
+func TestKeyEndsWhileWaiting(t *testing.T) {
+	each(t, func(r rig) {
+		var passed atomic.Int64
+		now := r.DB.Now()
+		r.DB.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
+		key, _, err := r.orgs.Keys.Create(r.Context(), access.Draft{UserID: r.caller.UserID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			r.Fatal(err)
+		}
+		c := r.caller
+		c.KeyID = key.ID
+		start, end := r.meanwhile(func() error {
+			if _, err := r.Create(r.Context(), c, Draft{Name: patch.Of("shop")}); !errors.Is(err, access.ErrChanged) {
+				return fmt.Errorf("made by a key that has ended: %w", err)
+			}
+			return nil
+		})
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			db.Lock(tx, "sites of "+c.Organization.ID)
+			_, err := countSites(ctx, tx, c.Organization.ID) // it is locked when that returns
+			start()
+			passed.Store(int64(time.Hour))
+			return err
+		})
+		if err != nil {
+			r.Error(err)
+		}
+		end()
 	})
 }

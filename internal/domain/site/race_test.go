@@ -16,18 +16,21 @@ import (
 	"foyer/internal/infra/db/dbtest"
 )
 
-// meanwhile starts do, once, and returns when it waits for a lock that the caller has. On SQLite
-// all changes wait for each other.
+// meanwhile starts do, once, and returns when it waits for a lock that the caller has: on SQLite, for its turn.
 func (r rig) meanwhile(do func() error) (start func(), end func()) {
 	done := make(chan error, 1)
 	start = sync.OnceFunc(func() {
 		go func() { done <- do() }()
-		if dbtest.IsSQLite(r, r.DB) {
-			return
+		waiting := func() (n int, err error) {
+			if dbtest.IsSQLite(r, r.DB) {
+				n, _ = r.DB.Waits()
+				return n, nil
+			}
+			return db.One(r.Context(), r.DB, db.Value[int],
+				`SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 		}
-		const waiting = `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 		for late := time.Now().Add(30 * time.Second); ; {
-			if n, err := db.One(r.Context(), r.DB, db.Value[int], waiting); err != nil || n > 0 {
+			if n, err := waiting(); err != nil || n > 0 {
 				return // an error shows when the caller asks
 			}
 			if time.Now().After(late) {

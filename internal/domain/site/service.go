@@ -65,11 +65,11 @@ func (s Service) create(ctx context.Context, c access.Caller, d Draft, demo bool
 	var made Site
 	err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		db.Lock(tx, "sites of "+c.Organization.ID)
-		if _, err := access.Confirm(ctx, tx, c, now, plugin.MayManage); err != nil {
+		n, err := countSites(ctx, tx, c.Organization.ID) // which waits for the lock
+		if err != nil {
 			return err
 		}
-		n, err := countSites(ctx, tx, c.Organization.ID)
-		if err != nil {
+		if _, err := access.Confirm(ctx, tx, c, s.DB.Now(), plugin.MayManage); err != nil {
 			return err
 		}
 		if n >= maxSites {

@@ -1,0 +1,56 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/access"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+)
+
+// A key that ends while its request waits for the webhooks of its organization makes none.
+func TestKeyEndsWhileWaiting(t *testing.T) {
+	each(t, func(r rig) {
+		key, _, err := access.NewKeys(r.DB).Create(r.Context(), access.Draft{UserID: r.caller.UserID, Scope: access.All, ExpiresIn: time.Hour})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.caller.KeyID = key.ID
+		made := make(chan error, 1)
+		create := sync.OnceFunc(func() {
+			go func() {
+				_, err := r.Create(r.Context(), r.caller, Draft{URL: patch.Of("https://hooks.example.com/"), Events: patch.Of([]string{"app.*"})})
+				made <- err
+			}()
+		})
+		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			db.Lock(tx, "webhooks of "+ours)
+			if _, err := count(ctx, tx, ours); err != nil { // it is locked when that returns
+				return err
+			}
+			create()
+			err := r.waitForAnother(made)
+			r.pass(time.Hour)
+			return err
+		})
+		if failed := <-made; err != nil || !errors.Is(failed, access.ErrChanged) {
+			r.Errorf("%v, %v", err, failed)
+		}
+	})
+}
+
+// waitForAnother returns once another transaction waits for this one, or one is done.
+func (r rig) waitForAnother(done chan error) (err error) {
+	for waiting := 0; waiting == 0 && len(done) == 0 && err == nil; {
+		if waiting, _ = r.DB.Waits(); !dbtest.IsSQLite(r, r.DB) {
+			waiting, err = db.One(r.Context(), r.DB, db.Value[int], `
+				SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		}
+	}
+	return err
+}
