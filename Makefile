@@ -29,7 +29,7 @@ run: build
 
 test: setup build lint # unit and rehearse wait a lot, for different things: side by side they take two thirds
 	$(MAKE) -j 2 unit rehearse
-	$(MAKE) drill fuzz
+	$(MAKE) -j 2 drill fuzz
 
 setup: # PostgreSQL, PgBouncer, Prometheus, nginx, Chromium, Node.js, git, curl, jq
 	scripts/setup
@@ -54,7 +54,7 @@ drill: # what the program stands on is killed, cut, locked and copied; wrong pro
 	go test -tags drill -count 1 -parallel 4 -timeout 2h ./test/drill
 
 fuzz: # each target for FUZZTIME: a count, since at the end of a time Go 1.26 may call it failed (go.dev/issue/75804)
-	scripts/fuzz $(FUZZTIME)
+	nice scripts/fuzz $(FUZZTIME)
 
 budget: # allocations alone; unit looks at them too
 	go test -run '^TestBudget$$' ./internal/face/api
