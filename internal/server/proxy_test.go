@@ -38,16 +38,26 @@ func TestNoTrustedProxyIsTold(t *testing.T) {
 	}
 }
 
-// Each proxy that is documented says where a request comes from, whatever the client says. Caddy does by itself.
-func TestProxiesNameTheClient(t *testing.T) {
+// Each proxy that is documented says where a request comes from, whatever the client says, and waits for answers
+// that take long. Caddy does both by itself.
+func TestDocumentedProxies(t *testing.T) {
 	t.Parallel()
 	guide := string(must[[]byte](t)(os.ReadFile("../../docs/operating.md")))
-	for proxy, says := range map[string]string{
-		"nginx": `(?m)^server {$(?s:.*)^    proxy_set_header X-Forwarded-For \$remote_addr;$`, "haproxy": `(?m)^defaults$(?s:.*)^    option forwardfor( |$)(?s:.*)^backend`,
+	for proxy, says := range map[string][]string{
+		"nginx": {
+			`(?m)^server {$(?s:.*)^    proxy_set_header X-Forwarded-For \$remote_addr;$`,
+			`(?m)^server {$(?s:.*)^    proxy_read_timeout 300s;`,
+		},
+		"haproxy": {
+			`(?m)^defaults$(?s:.*)^    option forwardfor( |$)(?s:.*)^backend`,
+			`(?m)^defaults$(?s:.*)^    timeout server +300s$(?s:.*)^backend`,
+		},
 	} {
 		block := regexp.MustCompile("(?s)```" + proxy + "\n(.*?)```").FindString(guide)
-		if !regexp.MustCompile(says).MatchString(block) {
-			t.Errorf("%s: no %s in %s", proxy, says, block)
+		for _, want := range says {
+			if !regexp.MustCompile(want).MatchString(block) {
+				t.Errorf("%s: no %s in %s", proxy, want, block)
+			}
 		}
 	}
 }
