@@ -47,22 +47,56 @@ func TestPrometheus(t *testing.T) {
 // What waits for events takes as long as it was asked to, which is not slow; what else does is.
 func TestWaitingIsNotSlow(t *testing.T) {
 	t.Parallel()
-	rules := must[string](t)(filepath.Abs("../../deploy/prometheus-rules.yml"))
 	const bucket = `foyer_http_request_duration_seconds_bucket{instance="a",route="/api/organizations/{organization_id}/%s",le="%s"}`
-	for route, alerts := range map[string]string{
-		"events": "[]",
-		"sites":  "[{labels: '{instance=\"a\"}', value: 1}]",
-	} {
-		test := filepath.Join(t.TempDir(), "test.yml")
-		text := fmt.Sprintf(`{rule_files: [%s], tests: [{interval: 1m,
-			input_series: [{series: '%s', values: 0+0x30}, {series: '%s', values: 0+2x30}, {series: '%s', values: 0+2x30}],
-			promql_expr_test: [{eval_time: 30m, expr: 'sum by (instance) (ALERTS{alertname="FoyerSlow",alertstate="firing"})', exp_samples: %s}]}]}`,
-			rules, fmt.Sprintf(bucket, route, "1"), fmt.Sprintf(bucket, route, "5"), fmt.Sprintf(bucket, route, "+Inf"), alerts)
-		if err := os.WriteFile(test, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		promtool(t, "", "test", "rules", test)
+	for route, fires := range map[string]bool{"events": false, "sites": true} {
+		alert(t, "FoyerSlow", fires, map[string]string{
+			fmt.Sprintf(bucket, route, "1"): "0+0x30", fmt.Sprintf(bucket, route, "5"): "0+2x30", fmt.Sprintf(bucket, route, "+Inf"): "0+2x30",
+		})
 	}
+}
+
+// An address that no server knows is no fault of the mail server.
+func TestOneWrongAddressIsNoAlert(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sent, deferred, failed string
+		fires                  bool
+	}{
+		{"40x30", "0x30", "0x10 1x20", false},
+		{"40x30", "0x30", "0x10 1 2 3x18", false},
+		{"40x30", "0x30", "0x10 1 2 3 4x17", true},
+		{"40x30", "0x10 1x20", "0x30", true},
+		{"40x10 41x20", "0x10 1x20", "0x10 9x20", false},
+	} {
+		alert(t, "FoyerMailsRefused", c.fires, map[string]string{
+			`foyer_mails_total{result="sent"}`: c.sent, `foyer_mails_total{result="deferred"}`: c.deferred, `foyer_mails_total{result="failed"}`: c.failed,
+		})
+	}
+}
+
+// alert holds whether an alert of deploy/ is firing after half an hour of series.
+func alert(t *testing.T, name string, fires bool, series map[string]string) {
+	t.Helper()
+	type object map[string]any
+	var input []object
+	for s, values := range series {
+		input = append(input, object{"series": s, "values": values})
+	}
+	firing := []object{}
+	if fires {
+		firing = append(firing, object{"labels": "{}", "value": 1})
+	}
+	text := must[[]byte](t)(json.Marshal(object{
+		"rule_files": []string{must[string](t)(filepath.Abs("../../deploy/prometheus-rules.yml"))},
+		"tests": []object{{"interval": "1m", "input_series": input, "promql_expr_test": []object{{
+			"eval_time": "30m", "expr": fmt.Sprintf("count(ALERTS{alertname=%q,alertstate=%q})", name, "firing"), "exp_samples": firing,
+		}}}},
+	}))
+	test := filepath.Join(t.TempDir(), "test.yml")
+	if err := os.WriteFile(test, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "test", "rules", test)
 }
 
 func promtool(t *testing.T, stdin string, args ...string) {
