@@ -197,10 +197,9 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if _, ok := errors.AsType[panicError](err); !ok && wire.DropIfDisconnected(w, r, err) {
 		return
 	}
-	rec := recorderOf(w)
-	rec.Code = wire.Code(err)
 	a.Report(w, r, err)
-	if rec.begun {
+	if rec := recorderOf(w); rec.begun {
+		rec.Holder.Code = wire.Code(err)
 		panic(http.ErrAbortHandler)
 	}
 	_ = wire.WriteError(w, err) // fails if the client has gone

@@ -35,6 +35,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 		id := newRequestID(r)
 		w.Header()[requestIDHeader] = []string{id}
 		defer func() {
+			rec.Outcome.Code = rec.Holder.Code
 			rec.Took = max(0, a.Keys.Now().Sub(start)) // the clock may step back
 			seen(r, rec.Outcome)
 			switch {
@@ -42,7 +43,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 				refused.count(ctx, a.Log)
 			case rec.Status >= http.StatusBadRequest:
 				a.Log.LogAttrs(ctx, slog.LevelInfo, "request", append(a.about(r, id, rec.asker),
-					slog.Int("status", rec.Status), slog.String("code", rec.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
+					slog.Int("status", rec.Status), slog.String("code", rec.Holder.Code), slog.Float64("took_seconds", rec.Took.Seconds()))...)
 			}
 		}()
 		defer a.answerPanic(rec, r)
@@ -53,7 +54,7 @@ func (a *API) Observe(next http.Handler, seen func(r *http.Request, o Outcome)) 
 // Outcome is what came of a request.
 type Outcome struct {
 	Status int
-	Code   string // of the first error of a refusal, "" where the API did not refuse it
+	Code   string // of the first error, "" if the answer is another, such as a page
 	Took   time.Duration
 }
 

@@ -140,6 +140,25 @@ func TestLoggedCaller(t *testing.T) {
 	})
 }
 
+// What is refused for its path or its method has a code in the log and the metrics, too.
+func TestCodeWithoutRoute(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := newRig(t, d)
+		var log bytes.Buffer
+		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		var got api.Outcome
+		h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { got = o })
+		for path, want := range map[string]string{"/api/users/@me": "method_not_allowed", "/api/nothing": "not_found", "/api//users/@me": "not_found"} {
+			log.Reset()
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil))
+			if got.Code != want || !strings.Contains(log.String(), `"code":"`+want+`"`) {
+				t.Errorf("%s: %+v, %s", path, got, log.String())
+			}
+		}
+	})
+}
+
 // lines is a log that timers write to while a test reads it.
 type lines struct {
 	mu   sync.Mutex

@@ -92,7 +92,9 @@ func WriteError(w http.ResponseWriter, err error) error {
 	buf := getBuffer()
 	defer buf.put()
 	buf.b = append(AppendError(buf.b, err), '\n')
-	holderOf(w).Request.Add(len(buf.b))
+	h := holderOf(w)
+	h.Request.Add(len(buf.b))
+	h.Code = Code(err)
 	return buf.send(w, SetHeaders(w, err), Tag{})
 }
 

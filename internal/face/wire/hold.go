@@ -7,11 +7,12 @@ import (
 )
 
 // Holder is the part of a ResponseWriter that knows of the request: it counts the answer
-// among what that holds.
+// among what that holds, and notes what is refused.
 type Holder struct {
 	Request *inflight.Request
-	Change  bool // the request may have made a change: its answer is not refused any more
-	Gzip    bool // the client takes it compressed
+	Change  bool   // the request may have made a change: its answer is not refused any more
+	Gzip    bool   // the client takes it compressed
+	Code    string // of the first error, if that is what is answered
 
 	noneMatch []string // what If-None-Match names, of a request that reads
 }
