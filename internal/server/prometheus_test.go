@@ -55,6 +55,28 @@ func TestWaitingIsNotSlow(t *testing.T) {
 	}
 }
 
+// Health checks, of which a proxy makes many, are no requests that went well; an alert of its own tells when they fail.
+func TestHealthChecksHideNoErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ready, unready, failed     string
+		serverErrors, readyzErrors bool
+	}{
+		{"0+240x30", "0x30", "0x30", false, false},
+		{"0+240x30", "0x30", "0+1x30", true, false},
+		{"0+240x26 6240x4", "0x26 0+240x4", "0x30", false, true},
+		{"0+240x30", "0x28 4 4", "0x30", false, false}, // as it stops
+	} {
+		const requests = `foyer_http_request_duration_seconds_count{instance="a",route="%s",status="%s"}`
+		series := map[string]string{
+			fmt.Sprintf(requests, "/readyz", "200"): c.ready, fmt.Sprintf(requests, "/readyz", "503"): c.unready,
+			fmt.Sprintf(requests, "/healthz", "200"): "0+240x30", fmt.Sprintf(requests, "/api/users/@me", "500"): c.failed,
+		}
+		alert(t, "FoyerServerErrors", c.serverErrors, series)
+		alert(t, "FoyerNotReady", c.readyzErrors, series)
+	}
+}
+
 // An address that no server knows is no fault of the mail server.
 func TestOneWrongAddressIsNoAlert(t *testing.T) {
 	t.Parallel()
