@@ -90,10 +90,14 @@ type Settings struct {
 const minInviteTTL = 60 // seconds
 
 func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
-	if limit := int64(most / time.Second); ttl != 0 && (ttl < minInviteTTL || ttl > limit) {
-		return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be %d to %d seconds, or null for the server's default.", minInviteTTL, limit)
+	limit := int64(most / time.Second)
+	switch {
+	case ttl == 0 || ttl >= minInviteTTL && ttl <= limit:
+		return ttl, nil
+	case limit < minInviteTTL:
+		return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be null: invites live as long as the server says, %d seconds.", limit)
 	}
-	return ttl, nil
+	return 0, fault.Field(fault.Invalid, "invite_ttl", "Must be %d to %d seconds, or null for the server's default.", minInviteTTL, limit)
 }
 
 const maxName = 200 // characters

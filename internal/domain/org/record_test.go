@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -13,6 +15,25 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
+
+// Where the server gives invites less than the least that an organization may, no range of seconds is named.
+func TestInvitesThatLiveForSeconds(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := org.Service{DB: d, Keys: access.NewKeys(d), MaxInviteTTL: 30 * time.Second}
+		o, err := s.Create(t.Context(), "Acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Set(t.Context(), access.Caller{}, o.ID, org.Settings{InviteTTL: new(int64(60))})
+		if want := "Must be null: invites live as long as the server says, 30 seconds."; !fault.Is(err, fault.Invalid) || fault.Of(err)[0].Detail != want {
+			t.Error(err)
+		}
+		if _, err := s.Set(t.Context(), access.Caller{}, o.ID, org.Settings{InviteTTL: new(int64(0))}); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // An organization and its settings are in the activity; what changes no setting is not.
 func TestSettingsAreRecorded(t *testing.T) {
