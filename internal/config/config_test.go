@@ -261,13 +261,15 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 }
 
 // Bounds are told as one would set them.
-func TestBoundsOfDurations(t *testing.T) {
+func TestBounds(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ variable, want string }{
-		{"FOYER_INVITE_TTL", "FOYER_INVITE_TTL: must be at least 1s and at most 30d"},
-		{"FOYER_ACTIVITY_KEEP", "FOYER_ACTIVITY_KEEP: must be at least 1h"},
+	for _, test := range []struct{ given, want string }{
+		{"FOYER_INVITE_TTL=1ms", "FOYER_INVITE_TTL: must be at least 1s and at most 30d"},
+		{"FOYER_ACTIVITY_KEEP=1ms", "FOYER_ACTIVITY_KEEP: must be at least 1h"},
+		{"FOYER_INFLIGHT_LIMIT=15MiB", "FOYER_INFLIGHT_LIMIT: must be a number of MiB, from 16MiB to 1048576MiB"},
+		{"FOYER_INFLIGHT_LIMIT=2000000MiB", "FOYER_INFLIGHT_LIMIT: must be a number of MiB, from 16MiB to 1048576MiB"},
 	} {
-		if _, err := Load([]string{test.variable + "=1ms"}, nil); err == nil || err.Error() != test.want {
+		if _, err := Load([]string{test.given}, nil); err == nil || err.Error() != test.want {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
 	}

@@ -44,7 +44,7 @@ var Settings = []Setting{
 	{"RATE_LIMIT", "6000", "Requests a minute of each user, whatever the key, or off.", false, limit(func(c *Config) *int { return &c.RateLimit })},
 	{"INVITE_LIMIT", "200", "Invites a day for each organization, or off, which turns the mail limit off too.", false, limit(func(c *Config) *int { return &c.InviteLimit })},
 	{"MAIL_LIMIT", "10", "Mails a day for each address, or off.", false, limit(func(c *Config) *int { return &c.MailLimit })},
-	{"INFLIGHT_LIMIT", "96MiB", "Memory that requests in flight may hold: bodies, what is read for them, and answers. A user has two thirds of it, an address without a key a twelfth.", false, bytes(func(c *Config) *int { return &c.InFlightLimit }, 16<<20)},
+	{"INFLIGHT_LIMIT", "96MiB", "Memory that requests in flight may hold: bodies, what is read for them, and answers. A user has two thirds of it, an address without a key a twelfth. 16MiB or more.", false, bytes(func(c *Config) *int { return &c.InFlightLimit }, 16<<20)},
 	{"METRICS_LISTEN", "", "Address where /metrics is served, apart from the API (default: nowhere).", false, text(func(c *Config) *string { return &c.MetricsListen }, address)},
 	{"PPROF", "off", "Serve Go's profiles under /debug/pprof/ on the metrics listener, which must be set: on or off.", false, onOff(func(c *Config) *bool { return &c.Pprof })},
 	{"ACTIVITY_KEEP", "", "How long activity is kept, like 8760h or 365d (default: forever).", false, duration(func(c *Config) *time.Duration { return &c.ActivityKeep }, time.Hour, 0)},

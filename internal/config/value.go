@@ -166,7 +166,7 @@ func bytes(field func(*Config) *int, least int) func(*Config, string) error {
 		number, ok := strings.CutSuffix(value, "MiB")
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil || n > most || n<<20 < least {
-			return fmt.Errorf("must be a number of MiB, at least %dMiB", least>>20)
+			return fmt.Errorf("must be a number of MiB, from %dMiB to %dMiB", least>>20, most)
 		}
 		*field(c) = n << 20
 		return nil
