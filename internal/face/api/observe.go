@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"foyer/internal/base/inflight"
+	"foyer/internal/base/traceparent"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/wire"
 )
@@ -64,8 +65,8 @@ func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
 		slog.String("request_id", id), slog.String("method", loggedMethod(r)), slog.String("path", loggedPath(r)),
 		slog.String("client", a.ClientAddress(r)),
 	}
-	if trace := traceID(r); trace != "" {
-		about = append(about, slog.String("trace_id", trace))
+	if parent, ok := traceparent.Parse(r.Header.Get("Traceparent")); ok {
+		about = append(about, slog.String("trace_id", parent.Trace))
 	}
 	if by.key != "" {
 		about = append(about, slog.String("key", by.key))
@@ -75,17 +76,6 @@ func (a *API) about(r *http.Request, id string, by asker) []slog.Attr {
 	}
 	return about
 }
-
-// traceID is the trace that a request is part of, from its header traceparent
-// (https://www.w3.org/TR/trace-context/#traceparent-header); "" if that is not valid.
-func traceID(r *http.Request) string {
-	if m := traceparent.FindStringSubmatch(r.Header.Get("Traceparent")); m != nil && strings.Trim(m[1], "0") != "" {
-		return m[1]
-	}
-	return ""
-}
-
-var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // throttled counts the requests that a limit refused. They are logged as one line a minute:
 // a client that ignores its limit must not fill the disk.

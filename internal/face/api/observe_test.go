@@ -116,6 +116,9 @@ func TestLoggedCaller(t *testing.T) {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		for traceparent, logged := range map[string]bool{
 			"00-" + trace + "-00f067aa0ba902b7-01":                    true,
+			"cc-" + trace + "-00f067aa0ba902b7-01-extra":              true,
+			"ff-" + trace + "-00f067aa0ba902b7-01":                    false,
+			"00-" + trace + "-0000000000000000-01":                    false,
 			"00-00000000000000000000000000000000-00f067aa0ba902b7-01": false,
 			"00-" + trace + `-00f067aa0ba902b7-01", "status": "200`:   false,
 			"00-" + strings.ToUpper(trace) + "-00f067aa0ba902b7-01":   false,

@@ -7,10 +7,9 @@ import (
 	"context"
 	"encoding/hex"
 	"math/rand/v2"
-	"regexp"
-	"strings"
-	"sync"
 	"time"
+
+	"foyer/internal/base/traceparent"
 )
 
 // Kinds of spans.
@@ -46,11 +45,6 @@ type attribute struct {
 
 type contextKey struct{}
 
-// traceparent is https://www.w3.org/TR/trace-context/#traceparent-header.
-var traceparent = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
-})
-
 // Continue starts the span of a request that may be part of a trace, as its traceparent says.
 // A trace that whoever began it does not record is not recorded here either.
 func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (context.Context, *Span) {
@@ -58,13 +52,12 @@ func (t *Tracer) Continue(ctx context.Context, header, name string, kind int) (c
 		return ctx, nil
 	}
 	s := &Span{tracer: t, name: name, kind: kind, id: digits(8), began: t.now()}
-	m := traceparent().FindStringSubmatch(header)
+	parent, ok := traceparent.Parse(header)
 	switch {
-	case m != nil && strings.Trim(m[1], "0") != "" && strings.Trim(m[2], "0") != "":
-		if flags, err := hex.DecodeString(m[3]); err != nil || flags[0]&1 == 0 {
-			return ctx, nil
-		}
-		s.trace, s.parent = m[1], m[2]
+	case ok && !parent.Recorded:
+		return ctx, nil
+	case ok:
+		s.trace, s.parent = parent.Trace, parent.Span
 	case rand.Float64() >= t.ratio:
 		return ctx, nil
 	default:

@@ -63,6 +63,8 @@ func TestSampling(t *testing.T) {
 		{to, "00-" + id + "-b7ad6b7169203331-01", true},
 		{to, "00-" + id + "-b7ad6b7169203331-00", false},
 		{to, "nonsense", true},
+		{to, "ff-" + id + "-b7ad6b7169203331-00", true},
+		{to, "01-" + id + "-b7ad6b7169203331-00-extra", false},
 		{to + "OTEL_TRACES_SAMPLER=parentbased_always_off", "", false},
 		{to + "OTEL_TRACES_SAMPLER=parentbased_always_off", "00-" + id + "-b7ad6b7169203331-01", true},
 	} {
