@@ -128,7 +128,10 @@ func lines(err error) []string {
 			return []string{at.Scheme + "://" + at.Host + " cannot be asked: " + asked.Err.Error()}
 		}
 	}
-	return strings.Split(err.Error(), "\n")
+	for line := range strings.SplitSeq(err.Error(), "\n") { // pgx indents what each try met, the same with TLS and without
+		all = append(all, strings.TrimSpace(line))
+	}
+	return slices.Compact(all)
 }
 
 // errorObject is err as the API has errors.

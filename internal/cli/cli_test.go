@@ -147,6 +147,18 @@ func TestEveryFaultIsALine(t *testing.T) {
 	}
 }
 
+// A database that is away is told in lines that anybody can read, each once.
+func TestDatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	var complaints bytes.Buffer
+	environ := []string{"FOYER_DATABASE=postgres://foyer@127.0.0.1:1/foyer", "FOYER_SECRET=0123456789abcdef0123456789abcdef"}
+	code := Run(t.Context(), []string{"admin", "organization", "list"}, environ, strings.NewReader(""), io.Discard, &complaints)
+	told := strings.Split(strings.TrimSpace(complaints.String()), "\n")
+	if code != Refused || len(told) != 2 || !strings.HasPrefix(told[1], "foyer: 127.0.0.1:1 ") {
+		t.Errorf("%d: %q", code, told)
+	}
+}
+
 // An error of the command line has the type and the code that the API has for it.
 func TestFaultsAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
