@@ -44,13 +44,10 @@ func Confirm(ctx context.Context, tx *db.Tx, c Caller, now time.Time, may func(C
 	return c, nil
 }
 
-// ConfirmSelf fails with ErrChanged if a caller's key or session has ended, as Confirm does, for what somebody does
-// to their own user.
-func ConfirmSelf(ctx context.Context, tx *db.Tx, c Caller) error {
-	if c.KeyID == 0 && c.SessionID == 0 {
-		return nil
-	}
-	err := findCredential(ctx, tx, c)
+// ConfirmSelf fails with ErrChanged if a caller's key or session has ended at the time now, as Confirm does, for what
+// somebody does to their own user.
+func ConfirmSelf(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
+	err := findCredential(ctx, tx, c, now)
 	if errors.Is(err, db.ErrNoRow) {
 		return ErrChanged
 	}

@@ -71,11 +71,43 @@ func TestConfirm(t *testing.T) {
 		if err := here.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
-		err = here.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, callers[0]) })
+		err = here.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, callers[0], c.now) })
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("the key is revoked: %v", err)
 		}
 		if err := confirm(here, Caller{}); err != nil {
+			t.Errorf("an operator: %v", err)
+		}
+	})
+}
+
+// A key that has expired is missed, too, and so is a session that began with it.
+func TestConfirmSelf(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, ids := withKeys(t, k, time.Hour)
+		id, err := k.IdentifySession(t.Context(), begin(t, k, SessionDraft{UserID: userID, KeyID: ids[0], Method: ByKey}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		confirm := func(caller Caller) error {
+			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return ConfirmSelf(ctx, tx, caller, k.Now()) })
+		}
+		callers := []Caller{{UserID: userID, KeyID: ids[0]}, id.Caller()}
+		for _, caller := range callers {
+			if err := confirm(caller); err != nil {
+				t.Errorf("%+v: %v", caller, err)
+			}
+		}
+		c.now = c.now.Add(time.Hour)
+		for _, caller := range callers {
+			if err := confirm(caller); !errors.Is(err, ErrChanged) {
+				t.Errorf("%+v, when the key has expired: %v", caller, err)
+			}
+		}
+		if err := confirm(Caller{UserID: userID}); err != nil {
 			t.Errorf("an operator: %v", err)
 		}
 	})

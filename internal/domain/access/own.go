@@ -68,10 +68,11 @@ func (k *Keys) mayAdd(ctx context.Context, tx *db.Tx, c Caller) error {
 	if _, err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
 	}
-	if err := deleteExpiredOf(ctx, tx, c.UserID, k.DB.Now()); err != nil {
+	now := k.DB.Now()
+	if err := deleteExpiredOf(ctx, tx, c.UserID, now); err != nil {
 		return err
 	}
-	if err := findCredential(ctx, tx, c); errors.Is(err, db.ErrNoRow) {
+	if err := findCredential(ctx, tx, c, now); errors.Is(err, db.ErrNoRow) {
 		return errBadKey // revoked or ended since it was admitted: what it makes would outlive it
 	} else if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (k *Keys) limit(c Caller, d OwnDraft) (Key, error) {
 // key asking, or lives longer. One that is not bound belongs to the person: a bound key is refused.
 func (k *Keys) RevokeOwn(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := ConfirmSelf(ctx, tx, c); err != nil {
+		if err := ConfirmSelf(ctx, tx, c, k.DB.Now()); err != nil {
 			return err
 		}
 		key, err := findOwnKey(ctx, tx, c, id)

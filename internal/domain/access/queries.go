@@ -126,8 +126,12 @@ func grants(ctx context.Context, q db.Querier, c credential) ([]grant, error) {
 		ORDER BY m.joined_at, o.id`, c.hash.String())
 }
 
+// standing is the condition that a caller's key and session have not ended. On the command line there is neither.
+const standing = `(CAST($1 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM keys WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)))
+	AND (CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM sessions WHERE id = $3))`
+
 // findGrant returns what a caller may do in their organization; ErrNoRow if they are no
-// member, or their key or session is gone. On the command line there is neither.
+// member, or their key or session has ended.
 func findGrant(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (grant, error) {
 	columns := func(g *grant) []any {
 		return []any{&g.level, &g.org.ID, &g.org.Name, &g.org.AppAccess, &g.org.MembersCanInvite, &g.org.MembersCanManageApps}
@@ -135,10 +139,8 @@ func findGrant(ctx context.Context, tx *db.Tx, c Caller, now time.Time) (grant, 
 	return db.One(ctx, tx, columns, `
 		SELECT m.level, o.id, o.name, o.access_level, o.members_can_invite, o.members_can_manage_apps
 		FROM memberships m JOIN organizations o ON o.id = m.organization_id
-		WHERE m.user_id = $1 AND m.organization_id = $2
-		AND (CAST($3 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM keys WHERE id = $3 AND (expires_at IS NULL OR expires_at > $4)))
-		AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM sessions WHERE id = $5))`,
-		c.UserID, c.Organization.ID, c.KeyID, now, c.SessionID)
+		WHERE `+standing+` AND m.user_id = $4 AND m.organization_id = $5`,
+		c.KeyID, now, c.SessionID, c.UserID, c.Organization.ID)
 }
 
 // own is the condition for the keys that a caller may see.
@@ -159,13 +161,9 @@ func lockKeys(ctx context.Context, tx *db.Tx, userID int64) ([]Key, error) {
 	return db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE user_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), userID)
 }
 
-// findCredential returns ErrNoRow if what a caller was admitted with is no longer there.
-func findCredential(ctx context.Context, tx *db.Tx, c Caller) error {
-	if c.SessionID == 0 {
-		_, err := findKey(ctx, tx, c.KeyID)
-		return err
-	}
-	_, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM sessions WHERE id = $1`, c.SessionID)
+// findCredential returns ErrNoRow if what a caller was admitted with has ended.
+func findCredential(ctx context.Context, tx *db.Tx, c Caller, now time.Time) error {
+	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 WHERE `+standing, c.KeyID, now, c.SessionID)
 	return err
 }
 

@@ -159,7 +159,7 @@ func (k *Keys) OwnSession(ctx context.Context, c Caller, id int64) (Session, err
 // within 2 seconds.
 func (k *Keys) EndSession(ctx context.Context, c Caller, id int64) error {
 	return k.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := ConfirmSelf(ctx, tx, c); err != nil {
+		if err := ConfirmSelf(ctx, tx, c, k.DB.Now()); err != nil {
 			return err
 		}
 		if id != c.SessionID || precondition.Given(ctx) { // that of who signs out is not over: its last use may not be stored yet

@@ -225,7 +225,7 @@ func (s Service) undo(ctx context.Context, tx *db.Tx, by access.Caller, u org.Us
 // somebody else who asked for it, in one of them.
 func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 	return s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
 		if err := deletePending(ctx, tx, c.UserID); err != nil {

@@ -56,7 +56,7 @@ func (s Service) AcceptMine(ctx context.Context, c access.Caller, id, token stri
 	}
 	var joined org.Mine
 	err := s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
 		o, err := s.findMine(ctx, tx, c, id, token)
@@ -96,7 +96,7 @@ func (s Service) DeclineMine(ctx context.Context, c access.Caller, id, token str
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
 		o, err := s.findMine(ctx, tx, c, id, token)

@@ -177,7 +177,7 @@ func (s Service) onMember(ctx context.Context, c access.Caller, userUUID string,
 		if err != nil {
 			return access.OrNotFound(err)
 		}
-		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
 		member, err := findMemberByUUID(ctx, tx, c.Organization.ID, userUUID)

@@ -56,7 +56,7 @@ func (s Service) ChangeSelf(
 	}
 	var u User
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := access.ConfirmSelf(ctx, tx, c); err != nil {
+		if err := access.ConfirmSelf(ctx, tx, c, s.DB.Now()); err != nil {
 			return err
 		}
 		if u, err = findUserByID(ctx, tx, c.UserID); err != nil {

@@ -67,7 +67,7 @@ func TestAdmittedUntilTheBodyIsThere(t *testing.T) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			got := r.sendLate(secret, "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com","level":8}`, func() {
+			got := r.sendLate(secret, "POST", "/api/organizations/"+r.org.ID+"/invites/", `{"target_email":"ada@example.com","level":8}`, func() {
 				c.before(key.ID)
 				passed.Add(int64(3 * time.Second))
 			})
@@ -88,7 +88,7 @@ func TestRevokedKeyMakesNone(t *testing.T) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		got := r.sendLate(secret, "/api/users/@me/keys", `{"scopes":["*"]}`, func() {
+		got := r.sendLate(secret, "POST", "/api/users/@me/keys", `{"scopes":["*"]}`, func() {
 			if err := r.keys.Revoke(r.t.Context(), key.ID); err != nil {
 				r.t.Error(err)
 			}
@@ -97,11 +97,33 @@ func TestRevokedKeyMakesNone(t *testing.T) {
 	})
 }
 
+// A key that expires while a request is under way changes neither its own user nor a member.
+func TestExpiredKeyChangesNobody(t *testing.T) {
+	each(t, func(r *rig) {
+		now := r.db.Now()
+		r.db.Now = func() time.Time { return now }
+		member := r.join(r.org, "member@acme.example", access.Member)
+		for path, body := range map[string]string{
+			"/api/users/@me": `{"first_name":"Late"}`,
+			"/api/organizations/" + r.org.ID + "/members/" + member.User.UUID: `{"level":8}`,
+		} {
+			_, secret, err := r.keys.Create(r.t.Context(), access.Draft{UserID: r.owner.User.ID, Scope: access.All, ExpiresIn: time.Hour})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			got := r.sendLate(secret, "PATCH", path, body, func() { now = now.Add(time.Hour) })
+			if got.status != 403 || !strings.Contains(got.body, "Your permissions changed while the request was under way") {
+				r.t.Errorf("%s: %d %s", path, got.status, got.body)
+			}
+		}
+	})
+}
+
 // sendLate sends a body once its sender is admitted, and before has run.
-func (r *rig) sendLate(key, path, text string, before func()) answer {
+func (r *rig) sendLate(key, method, path, text string, before func()) answer {
 	r.t.Helper()
 	body := &late{Reader: strings.NewReader(text), before: before}
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, body)
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, body)
 	if err != nil {
 		r.t.Fatal(err)
 	}
