@@ -508,3 +508,21 @@ func TestConsoleExport(t *testing.T) {
 		v.want(400, "Must be a date", v.get("/console/@current/audit/export?since="+url.QueryEscape("x")))
 	})
 }
+
+// A filter that cannot be read as it was meant is refused, not ignored: more would be shown, or exported, than was asked for.
+func TestConsoleIgnoresNoFilter(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		v := visit(t, s, s.key)
+		for query, want := range map[string]string{
+			"?scope=Site;user=x":    "The query string has a ; in it",
+			"?scope=Site&user=%zz":  "The query string has a % without two hexadecimal digits after it",
+			"?scope=Site&scope=Key": "The query string has a parameter several times",
+		} {
+			for _, path := range []string{"/audit", "/audit/export", "/activity", "/invites", "/members", "/apps", "/sites"} {
+				v.want(400, want, v.get("/console/@current"+path+query))
+			}
+			v.want(400, want, v.get("/console/keys"+query))
+		}
+	})
+}

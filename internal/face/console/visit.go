@@ -57,12 +57,23 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) (*visit, error) 
 	}
 	if err != nil || id == "" {
 		v.around = c.elsewhere(r.Context(), identity, r.URL.Query().Get(in))
-		return v, err
+		return v, cmp.Or(err, checkQuery(r))
 	}
 	v.around = v.caller
 	v.home += "/" + url.PathEscape(v.caller.Organization.ID)
 	v.organization = asked.Organization(v.caller.Organization.ID)
-	return v, nil
+	return v, checkQuery(r)
+}
+
+// checkQuery refuses a query of which a part would be ignored: a list would show, or give away, more than was asked for.
+func checkQuery(r *http.Request) error {
+	query, err := wire.ReadQuery(r)
+	for name, values := range query {
+		if len(values) > 1 && name != "file" { // several files are edited on one page
+			return fault.Field(fault.Invalid, name, "The query string has a parameter several times: only one of its values would count.")
+		}
+	}
+	return err
 }
 
 // in is the name of a query that says from which organization somebody came to a page that
