@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"foyer/client"
+	"foyer/internal/base/address"
 	"foyer/internal/cli/terminal"
 	"foyer/internal/face/wire"
 )
@@ -31,8 +32,8 @@ type inviteBulk struct {
 func (inviteBulk) Help() string {
 	return `A CSV file has a line of names, then one line for each person. The columns are target_email and, if wanted, first_name, level
 (member, admin or owner) and message. A JSON file has a list of objects with these fields. They are sent by the hundred: of
-each hundred all are invited, or none. With --partial those are who can be; what became of the others is on standard error, and
-the command ends with 1.`
+each hundred all are invited, or none; and nobody, if an address is in the file twice. With --partial those are who can be; what
+became of the others is on standard error, and the command ends with 1.`
 }
 
 const (
@@ -45,11 +46,15 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
+	people, twice := c.unique(people, out.Format)
+	if err := refusedOrNil(twice); err != nil && !c.Partial {
+		return err
+	}
 	if n := len(c.batchKey(len(people.drafts) - 1)); n > maxKey { // the API would refuse it after the first hundred
 		return terminal.Misused(fmt.Errorf("--idempotency-key must be at most %d bytes long for so many invites", len(c.IdempotencyKey)-n+maxKey))
 	}
 	if c.Partial {
-		return c.partly(ctx, o, out, people)
+		return c.partly(ctx, o, out, people, twice)
 	}
 	var made []client.Invite
 	for batch := range slices.Chunk(people.drafts, batchSize) {
@@ -62,10 +67,9 @@ func (c inviteBulk) Run(ctx context.Context, o *client.Organization, out *termin
 	return invites.All(out, made)
 }
 
-// partly invites those who can be.
-func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, people team) error {
+// partly invites those who can be, and adds to refused who cannot.
+func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *terminal.Output, people team, refused client.Error) error {
 	var made []client.Invite
-	var refused client.Error
 	before := 0
 	for batch := range slices.Chunk(people.drafts, batchSize) {
 		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
@@ -122,6 +126,26 @@ func refusedOrNil(refused client.Error) error {
 type team struct {
 	drafts []client.InviteDraft
 	lines  []int // where each of them begins; nil: it has no lines
+}
+
+// unique is a team without those whose address comes again, and what is wrong with these: the server, which gets a hundred
+// at a time, would have the later invite replace the earlier one.
+func (c inviteBulk) unique(people team, as terminal.Format) (left team, refused client.Error) {
+	seen := map[string]bool{}
+	for i, d := range people.drafts {
+		email, err := address.Parse(d.TargetEmail)
+		if err == nil && seen[email] {
+			again := client.Fault{Type: "validation_error", Code: "unique", Detail: "Appears twice in the file."}
+			refused.Errors = append(refused.Errors, c.place(again, "target_email", i, people, as))
+			continue
+		}
+		seen[email] = true
+		left.drafts = append(left.drafts, d)
+		if people.lines != nil {
+			left.lines = append(left.lines, people.lines[i])
+		}
+	}
+	return left, refused
 }
 
 func (c inviteBulk) read(in terminal.Input) (people team, err error) {

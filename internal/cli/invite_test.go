@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +71,43 @@ func TestInviteIDsInUpperCase(t *testing.T) {
 	run("admin", "invite", "link", strings.ToUpper(id))
 	if out, _ := run("admin", "invite", "delete", "--yes", strings.ToUpper(id)); out != "Deleted invite "+id+".\n" {
 		t.Errorf("delete: %q", out)
+	}
+}
+
+// An address that is in a file twice is invited once at most, however far apart the two lines are.
+func TestInviteBulkTwice(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{}
+	run := newRunner(t, env)
+	var table strings.Builder
+	table.WriteString("target_email\n")
+	for i := range 101 {
+		fmt.Fprintf(&table, "p%d@x.example\n", i)
+	}
+	table.WriteString(" P0@X.example\n")
+	file := filepath.Join(t.TempDir(), "team.csv")
+	if err := os.WriteFile(file, []byte(table.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(args ...string) (stdout string) {
+		t.Helper()
+		var out, complaints bytes.Buffer
+		args = append([]string{"admin", "invite", "bulk", file, "--json"}, args...)
+		code := Run(t.Context(), args, []string{"FOYER_DATA_DIR=" + env["FOYER_DATA_DIR"]}, strings.NewReader(""), &out, &complaints)
+		if code != Refused || !strings.Contains(complaints.String(), `"code":"unique","detail":"`+file+`:103: Appears twice in the file.","attr":"target_email"`) {
+			t.Errorf("exit code %d: %s", code, complaints.String())
+		}
+		return out.String()
+	}
+	if made := refused(); made != "" {
+		t.Errorf("some are invited: %s", made)
+	}
+	const each = `"target_email":`
+	if made := refused("--partial"); strings.Count(made, each) != 101 {
+		t.Errorf("%d of 101 are invited", strings.Count(made, each))
+	}
+	if listed, _ := run("admin", "invite", "list", "--json"); strings.Count(listed, each) != 101 {
+		t.Errorf("%d of 101 are listed", strings.Count(listed, each))
 	}
 }
 
