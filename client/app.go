@@ -119,6 +119,9 @@ type Upgrade struct {
 	Version *int64 `json:"version,omitempty"`
 	// AcceptChanged takes a tag even if it was moved since it was installed.
 	AcceptChanged bool `json:"accept_changed,omitempty"`
+	// Commit is that of an [UpgradeReview]: if the upgrade leads to another one by now, it fails with
+	// content_changed. Empty, any will do.
+	Commit string `json:"commit,omitempty"`
 }
 
 // UpgradeApp moves an installed app to another version. For an app without an

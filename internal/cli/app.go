@@ -296,6 +296,8 @@ func (m move) upgrade() client.Upgrade {
 
 type appUpgrade struct {
 	move
+	Commit string `placeholder:"HASH" help:"The commit that a review of the upgrade has named: the app goes to no other."`
+
 	ifMatch
 	once
 	dryRun
@@ -303,7 +305,9 @@ type appUpgrade struct {
 
 func (c appUpgrade) Run(ctx context.Context, o *client.Organization, out *terminal.Output, to terminal.Log) error {
 	return c.app().with(ctx, o, out, func(id int64) (client.App, error) {
-		app, err := o.UpgradeApp(ctx, id, c.upgrade())
+		move := c.upgrade()
+		move.Commit = c.Commit
+		app, err := o.UpgradeApp(ctx, id, move)
 		switch {
 		case err != nil || c.DryRun:
 			return app, err

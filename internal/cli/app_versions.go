@@ -120,6 +120,9 @@ func (c appReview) Run(ctx context.Context, o *client.Organization, out *termina
 	if tag == "" && to.Version != nil {
 		tag = fmt.Sprintf("version %d", *to.Version)
 	}
+	if to.Commit != "" {
+		tag += ", commit " + to.Commit
+	}
 	if to.Bundle != nil {
 		bundle = fmt.Sprintf("a bundle of %d bytes", to.Bundle.Size)
 	}

@@ -289,3 +289,28 @@ func TestConsoleUpgradesWhatWasReviewed(t *testing.T) {
 		v.want(200, "1 upgraded</h1>", v.post(apps, several...))
 	})
 }
+
+// A tag that is moved after it was reviewed is not installed unseen: what it leads to now is shown first.
+func TestConsoleUpgradesToReviewedCommit(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		repo := publish(t, upstreamtest.NewHost(t), "moving", "v1.0.0", "v2.0.0")
+		app := must[client.App](t)(s.CreateApp(t.Context(), custom(repo, "v1.0.0")))
+		v := visit(t, s, s.key)
+		const apps = "/console/@current/apps"
+		page := apps + "/" + itoa(app.ID) + "/upgrade"
+		alone := v.get(page+"?tag=v2.0.0").fill(t, "upgrade")
+		several := confirmed(v.post(apps, "do", "review", "id", itoa(app.ID)+" v2.0.0"))
+		repo.Tag(t, "v2.0.0", repo.Commit(t, files("moved")))
+		refused := v.post(page+"?tag=v2.0.0", alone...)
+		v.want(400, "The upgrade leads to another commit than when this page was opened.", refused)
+		v.want(400, "export const tag = 'moved'", refused)
+		done := v.post(apps, several...)
+		v.want(200, "The upgrade leads to another commit than the one reviewed: review it again.", done)
+		v.want(200, "/apps/"+itoa(app.ID)+`/upgrade?tag=v2.0.0">Review it</a>`, done)
+		if got := must[client.App](t)(s.GetApp(t.Context(), app.ID)); got.Tag != "v1.0.0" {
+			t.Errorf("at %s, which nobody has reviewed", got.Tag)
+		}
+		v.want(200, "Banner is now at v2.0.0.", v.post(page+"?tag=v2.0.0", refused.fill(t, "upgrade")...))
+	})
+}

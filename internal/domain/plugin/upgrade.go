@@ -20,6 +20,7 @@ type Move struct {
 
 	Version       patch.Field[string] // number of a stored version; wins over the tag
 	AcceptChanged patch.Field[bool]   // a tag may lead to another commit than before
+	Commit        patch.Field[string] // that a review has named: no other is gone to
 
 	stays bool   // at its version
 	place *place // nil: where it comes from stays
@@ -29,12 +30,21 @@ func (m *Move) check() error {
 	var wrong fault.List
 	wrong.Add(m.checkAlone())
 	wrong.Add(m.AcceptChanged.Check("accept_changed"))
+	wrong.Add(m.Commit.Check("commit"))
 	if m.Version.Fault != nil {
 		wrong.Add(m.Version.Fault)
 	} else if m.Version.Set && !m.Version.Null && patch.ID(m.Version.Value) == 0 {
 		wrong.Add(fault.Field(fault.Invalid, "version", "Must be the number of a version."))
 	}
 	return wrong.Err()
+}
+
+// confirm fails if an upgrade to a commit is not what was reviewed; "": it goes to what was saved here.
+func (m *Move) confirm(commit string) error {
+	if m.Commit.Set && m.Commit.Value != commit {
+		return fault.Field(fault.ContentChanged, "commit", "The upgrade leads to another commit than the one reviewed: review it again.")
+	}
+	return nil
 }
 
 // target is the version that an upgrade goes to: one that foyer holds, or one that was
@@ -44,6 +54,13 @@ type target struct {
 	stored   Version            // zero: it was fetched
 	fetched  *fetched           // nil: it is stored
 	manifest *upstream.Manifest // nil: a stored one has none
+}
+
+func (to target) commit() string {
+	if to.fetched != nil {
+		return to.fetched.commit
+	}
+	return to.stored.Commit
 }
 
 // latestTag is the tag that an upstream said was its newest, and when; zero: it did not.
@@ -75,6 +92,9 @@ func (s Service) Upgrade(ctx context.Context, c access.Caller, id int64, m Move)
 		return Plugin{}, err
 	}
 	if o.URLKey == "" && m.Version.Value == "" {
+		if err := m.confirm(""); err != nil {
+			return Plugin{}, err
+		}
 		return s.change(ctx, c, id, m.Draft, activity.Upgraded)
 	}
 	if err := m.mayBecome(c, p); err != nil {
@@ -89,6 +109,9 @@ func (s Service) moveFrom(ctx context.Context, c access.Caller, p Plugin, o orig
 	to := target{stays: true}
 	if !m.stays {
 		found, asked, err := s.findTarget(ctx, p, o, m)
+		if err == nil {
+			err = m.confirm(found.commit())
+		}
 		if err != nil {
 			return Plugin{}, err
 		}

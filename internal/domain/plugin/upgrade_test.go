@@ -121,6 +121,51 @@ func TestReviewOfWithdrawn(t *testing.T) {
 	})
 }
 
+// An upgrade to the commit of a review goes nowhere else: not where a tag has been moved to since, not to a newer tag, and not
+// to another version.
+func TestUpgradeToReviewedCommit(t *testing.T) {
+	each(t, func(r rig) {
+		repo := r.publish(upstreamtest.NewHost(r))
+		p := r.install(repo)
+		publish := func(tag, site string) {
+			repo.Tag(r, tag, repo.Commit(r, map[string]string{"plugin.json": `{"name": "app"}`, "site.ts": site}))
+		}
+		review := func(m Move) Move {
+			r.Helper()
+			to, err := r.Review(r.Context(), r.caller, p.ID, m)
+			if err != nil {
+				r.Fatal(err)
+			}
+			m.Commit = patch.Of(to.Commit)
+			return m
+		}
+		refused := func(what string, id int64, m Move) {
+			r.Helper()
+			if _, err := r.Upgrade(r.Context(), r.caller, id, m); !fault.Is(err, fault.ContentChanged) || fault.Of(err)[0].Field != "commit" {
+				r.Errorf("%s: %v", what, err)
+			}
+		}
+		publish("v2.0.0", "// reviewed")
+		tagged, newest := review(Move{Draft: Draft{Tag: patch.Of("v2.0.0")}}), review(Move{})
+		publish("v2.0.0", "// not reviewed")
+		refused("a tag that was moved", p.ID, tagged)
+		newest = review(newest)
+		publish("v3.0.0", "// newer")
+		refused("a newer tag", p.ID, newest)
+		first := review(Move{Version: patch.Of("1")})
+		refused("another version", p.ID, Move{Version: first.Version, Commit: newest.Commit})
+		refused("no version", r.create(named("local")).ID, Move{Draft: named("renamed"), Commit: first.Commit})
+		for _, m := range []Move{first, review(tagged), review(Move{})} {
+			if _, err := r.Upgrade(r.Context(), r.caller, p.ID, m); err != nil {
+				r.Error(err)
+			}
+		}
+		if got, err := r.Get(r.Context(), r.caller, p.ID); err != nil || got.Tag != "v3.0.0" {
+			r.Errorf("at %+v, %v", got, err)
+		}
+	})
+}
+
 // A tag is stored by the app that was installed with it, not by others that have the same.
 func TestUpgradeToTagOfTwoApps(t *testing.T) {
 	each(t, func(r rig) {

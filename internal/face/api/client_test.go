@@ -41,7 +41,7 @@ var clientCalls = map[string]func(context.Context, *client.Organization) (any, e
 		return o.UpdateSource(ctx, 42, client.SourcePatch{Source: map[string]*string{"site.ts": new(""), "old.ts": nil}})
 	},
 	"upgradeApp": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.UpgradeApp(ctx, 42, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1")}, AcceptChanged: true})
+		return o.UpgradeApp(ctx, 42, client.Upgrade{AppPatch: client.AppPatch{Tag: new("v1")}, AcceptChanged: true, Commit: "4f2a"})
 	},
 	"listVersions": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.ListVersions(ctx, 42, client.Range{Limit: 1})

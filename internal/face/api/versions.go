@@ -29,7 +29,7 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 		return err
 	}
 	p, err := a.Plugins.Upgrade(r.Context(), c, pluginID(r), plugin.Move{
-		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"),
+		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"), Commit: o.Text("commit"),
 	})
 	if err != nil {
 		return err

@@ -66,6 +66,9 @@ func TestVersions(t *testing.T) {
 		}
 		r.want("POST", apps+id+"/upgrade", `{"version":"x"}`, 400, invalid("Must be the number of a version.", `"version"`))
 		r.want("POST", apps+id+"/upgrade", `{"accept_changed":1}`, 400, invalid("Must be true or false, not a number.", `"accept_changed"`))
+		r.want("POST", apps+id+"/upgrade", `{"commit":1}`, 400, invalid("Must be a string, not a number.", `"commit"`))
+		r.want("POST", apps+id+"/upgrade", `{"version":2,"commit":"4f2a9d0c1b7e8a6f5d3c2b1a09f8e7d6c5b4a392"}`, 400,
+			faultBody("validation_error", "content_changed", "The upgrade leads to another commit than the one reviewed: review it again.", `"commit"`))
 		r.want("PATCH", apps+id+"/update_source", `{"a.md":"no","message":"`+strings.Repeat("é", 501)+`"}`, 400,
 			faultBody("validation_error", "max_length", "Must be at most 500 characters long, not 501.", `"message"`))
 		r.want("PATCH", apps+id+"/update_source", `{"source":[]}`, 400, invalid("Must be an object, not an array.", `"source"`))

@@ -97,7 +97,7 @@ func (p Upgrades) Refused() (n int) {
 // Others is how many can be, or were.
 func (p Upgrades) Others() int { return len(p.Rows) - p.Refused() }
 
-// chosenUpgrades are those that the form names, each to the newest tag that was shown and, once reviewed, with its ETag.
+// chosenUpgrades are those that the form names, each to the newest tag that was shown and, once reviewed, with its ETag and the commit.
 func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 	chosen := v.request.PostForm["id"]
 	if len(chosen) == 0 {
@@ -110,11 +110,12 @@ func (v *visit) chosenUpgrades() ([]upgradeRow, error) {
 	for _, item := range chosen {
 		text, tag, _ := strings.Cut(item, " ")
 		tag, etag, _ := strings.Cut(tag, " ")
+		etag, commit, _ := strings.Cut(etag, " ")
 		id, err := number(text)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag, ETag: etag})
+		rows = append(rows, upgradeRow{App: client.App{ID: id}, Tag: tag, ETag: etag, To: client.UpgradeReview{Commit: commit}})
 	}
 	return rows, nil
 }
@@ -152,7 +153,7 @@ func upgradeApps(v *visit) (next, error) {
 		app, err := v.organization.GetApp(v.ctx(), row.App.ID)
 		if err == nil {
 			row.App = app
-			_, err = v.reviewed(row.ETag).UpgradeApp(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}})
+			_, err = v.reviewed(row.ETag).UpgradeApp(v.ctx(), app.ID, client.Upgrade{AppPatch: client.AppPatch{Tag: &row.Tag}, Commit: row.To.Commit})
 		}
 		if row.Fault, err = refusalOf(err); err != nil {
 			return next{}, err

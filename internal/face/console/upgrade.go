@@ -117,13 +117,15 @@ func (v *visit) reviewed(etag string) *client.Organization {
 
 func upgradeApp(v *visit) (next, error) {
 	then, err := v.onApp(func(id int64) (string, error) {
-		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on"}
+		to := client.Upgrade{AcceptChanged: v.typed("accept_changed") == "on", Commit: v.line("commit")}
 		if tag := v.line("tag"); tag != "" {
 			to.Tag = &tag
 		}
 		app, err := v.reviewed(v.line("etag")).UpgradeApp(v.ctx(), id, to)
 		refused, ok := errors.AsType[*client.Error](err)
 		switch {
+		case ok && refused.Code == contentChanged && refused.Attr == "commit":
+			return "", refusal(refused.Status, "", "The upgrade leads to another commit than when this page was opened. Below is what it changes now.")
 		case ok && refused.Code == contentChanged:
 			return "", wrong("tag", tagMoved)
 		case ok && refused.Status == http.StatusPreconditionFailed:
