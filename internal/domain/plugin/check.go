@@ -15,6 +15,9 @@ import (
 // worth a write of its own.
 const recordChecks = time.Minute
 
+// maxAhead is more than the clocks of servers differ, unless one is wrong.
+const maxAhead = time.Minute
+
 // CheckForUpdates asks a plugin's upstream for its newest tag and stores that as
 // LatestTag. age is how old the answer is: 0 if the upstream gave it just now.
 // Without an upstream LatestTag becomes the plugin's own tag.
@@ -38,12 +41,12 @@ func (s Service) CheckForUpdates(ctx context.Context, c access.Caller, id int64)
 	if err != nil {
 		return Plugin{}, 0, err
 	}
-	if latest != p.LatestTag || learned.Sub(o.CheckedAt) > recordChecks {
+	if latest != p.LatestTag || learned.Sub(s.checkedAt(o)) > recordChecks {
 		if p, o, err = s.learn(ctx, c, id, url, latest, learned); err != nil {
 			return Plugin{}, 0, err
 		}
 	}
-	if learned.Before(o.CheckedAt) || p.URL != url {
+	if learned.Before(s.checkedAt(o)) || p.URL != url {
 		learned = o.CheckedAt
 	}
 	if learned.Before(began) {
@@ -67,6 +70,15 @@ func (s Service) latest(ctx context.Context, p Plugin, o origin) (tag string, le
 	return v.Tag, learned, err
 }
 
+// checkedAt is when the newest tag was learned that is on record. A time still to come is of a clock that was wrong, and counts
+// as none.
+func (s Service) checkedAt(o origin) time.Time {
+	if o.CheckedAt.After(s.DB.Now().Add(maxAhead)) {
+		return time.Time{}
+	}
+	return o.CheckedAt
+}
+
 // learn stores what the newest tag at a url was at a time, unless what is stored is newer:
 // another server may have asked since. Nor is it stored if the plugin comes from elsewhere
 // since. Without an upstream there is no such time, and
@@ -84,13 +96,13 @@ func (s Service) learn(ctx context.Context, c access.Caller, id int64, url, late
 
 // learned is learn for a plugin that the transaction has locked.
 func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url, latest string, at time.Time) (Plugin, origin, error) {
-	if p.URL != url || at.Before(o.CheckedAt) {
+	if p.URL != url || at.Before(s.checkedAt(o)) {
 		return p, o, nil
 	}
 	if o.URLKey == "" {
 		latest = p.Tag
 	}
-	if at.After(o.CheckedAt) {
+	if at.After(s.checkedAt(o)) {
 		o.CheckedAt = at
 		if err := updateOrigin(ctx, tx, o); err != nil {
 			return p, o, err

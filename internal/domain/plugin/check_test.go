@@ -74,6 +74,43 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 	})
 }
 
+// What was learned while the clock was ahead is older than what an upstream says now, whoever asks it.
+func TestCheckAfterClockStepsBack(t *testing.T) {
+	ask := map[string]func(r rig, id int64){
+		"check": func(r rig, id int64) { r.check(id, "v2.0.0", true) },
+		"upgrade": func(r rig, id int64) {
+			if p, err := r.Upgrade(r.Context(), r.caller, id, Move{}); err != nil || p.LatestTag != "v2.0.0" {
+				r.Errorf("%+v, %v", p, err)
+			}
+		},
+		"background": func(r rig, id int64) {
+			r.checkUpdates()
+			if tags := r.told(id); len(tags) != 1 {
+				r.Errorf("told of %q", tags)
+			}
+		},
+	}
+	for name, how := range ask {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(r rig) {
+				pass := r.clock()
+				r.Shown = func(b []byte, p Plugin) []byte { return append(b, `"`+p.LatestTag+`"`...) }
+				repo := r.publish(upstreamtest.NewHost(r))
+				p := r.install(repo)
+				r.checkUpdates() // sets when it is due for the first time
+				repo.Tag(r, "v2.0.0", "refs/heads/main")
+				pass(-24 * time.Hour)
+				r = r.another(upstreamtest.Allow())
+				how(r, p.ID)
+				got, err := r.Get(r.Context(), r.caller, p.ID)
+				if at, now := r.checkedAt(p.ID), r.DB.Now(); err != nil || got.LatestTag != "v2.0.0" || !at.Equal(now) {
+					r.Errorf("%+v, %v; learned at %v, it is %v", got, err, at, now)
+				}
+			})
+		})
+	}
+}
+
 // An upstream that may no longer be asked, or no longer has anything to install, is one
 // that fails.
 func TestCheckOfRefusedUpstream(t *testing.T) {

@@ -72,12 +72,13 @@ func (s Service) takeDue(ctx context.Context, every time.Duration) (taken []stri
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		taken = nil
 		now := s.DB.Now()
-		urls, err := dueURLs(ctx, tx, now, updateBatch)
+		latest := now.Add(every + every/6 + maxAhead)
+		urls, err := dueURLs(ctx, tx, now, latest, updateBatch)
 		if err != nil {
 			return err
 		}
 		for _, url := range urls {
-			n, err := postpone(ctx, tx, url, now, now.Add(every+rand.N(every/6)))
+			n, err := postpone(ctx, tx, url, now, latest, now.Add(every+rand.N(every/6)))
 			if err != nil {
 				return err
 			}

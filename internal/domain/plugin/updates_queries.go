@@ -19,16 +19,20 @@ func setFirstDue(ctx context.Context, tx *db.Tx, url string, at time.Time) error
 		WHERE url_key = $1 AND check_due_at IS NULL`, url, at)
 }
 
+// isDue selects what is due at $1. What is due after $2, later than anything is put off to, was put off by a clock that has
+// stepped back since.
+const isDue = `(check_due_at <= $1 OR check_due_at > $2)`
+
 // dueURLs are those of upstreams that are due, the oldest first.
-func dueURLs(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string, error) {
+func dueURLs(ctx context.Context, tx *db.Tx, now, latest time.Time, limit int) ([]string, error) {
 	return db.All(ctx, tx, db.Value[string], `
-		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND check_due_at <= $1
-		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $2`, now, limit)
+		SELECT url_key FROM plugin_sources WHERE url_key IS NOT NULL AND `+isDue+`
+		GROUP BY url_key ORDER BY MIN(check_due_at), url_key LIMIT $3`, now, latest, limit)
 }
 
 // postpone has an upstream be due at a later time, and returns 0 if it no longer is due.
-func postpone(ctx context.Context, tx *db.Tx, url string, now, at time.Time) (int64, error) {
-	return db.Changed(ctx, tx, `UPDATE plugin_sources SET check_due_at = $3 WHERE url_key = $1 AND check_due_at <= $2`, url, now, at)
+func postpone(ctx context.Context, tx *db.Tx, url string, now, latest, at time.Time) (int64, error) {
+	return db.Changed(ctx, tx, `UPDATE plugin_sources SET check_due_at = $4 WHERE url_key = $3 AND `+isDue, now, latest, url, at)
 }
 
 // originsAt are those of the apps of all organizations that come from an upstream.

@@ -127,7 +127,7 @@ func (c *Catalog) readFirst(ctx context.Context) error {
 	if c.entries.Load() != nil {
 		return nil
 	}
-	if !c.failed.IsZero() && c.now().Sub(c.failed) < catalogRest {
+	if !c.failed.IsZero() && c.now().Sub(c.failed).Abs() < catalogRest {
 		return errNoCatalog
 	}
 	if err := c.refresh(ctx); err != nil {

@@ -93,7 +93,7 @@ func (s *Source) ask(ctx context.Context, r Remote) result {
 func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result {
 	return c.update(r.identity(), func(known *result) {
 		if err == nil {
-			known.learn(newest, at)
+			known.learn(newest, at, c.now())
 		}
 		known.err = err
 		if !fault.Is(err, fault.Internal) { // else the upstream was not asked
@@ -105,12 +105,13 @@ func (c *checks) asked(r Remote, newest Version, at time.Time, err error) result
 // learn takes note of an answer that Check did not ask for. Its next call still
 // asks, because something may have been published since, but falls back on it.
 func (c *checks) learn(r Remote, newest Version, at time.Time) {
-	c.update(r.identity(), func(known *result) { known.learn(newest, at) })
+	c.update(r.identity(), func(known *result) { known.learn(newest, at, c.now()) })
 }
 
-// learn takes an answer, unless a later one is known: of two who ask at once, either may be answered first.
-func (known *result) learn(newest Version, at time.Time) {
-	if !at.Before(known.learned) {
+// learn takes an answer, unless a later one is known: of two who ask at once, either may be answered first. One that is known
+// from a time still to come is older: the clock has stepped back since.
+func (known *result) learn(newest Version, at, now time.Time) {
+	if !at.Before(known.learned) || known.learned.After(now) {
 		known.newest, known.learned = newest, at
 	}
 }
@@ -126,7 +127,7 @@ func (c *checks) update(id string, change func(*result)) result {
 
 func (c *checks) recent(id string) (known result, fresh bool) {
 	known, _ = c.results.Get(id, cache.Unversioned)
-	return known, !known.asked.IsZero() && c.now().Sub(known.asked) < CheckInterval
+	return known, !known.asked.IsZero() && c.now().Sub(known.asked).Abs() < CheckInterval
 }
 
 func (known result) answer() (Version, time.Time, error) {

@@ -49,6 +49,21 @@ func TestCheckAsksOnce(t *testing.T) {
 	}
 }
 
+// What a check remembers from before the clock stepped back is not fresh, nor newer than what it is told now.
+func TestCheckAfterClockStepsBack(t *testing.T) {
+	t.Parallel()
+	repo := upstreamtest.NewHost(t).Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	clock := newClock()
+	source := newSource(clock)
+	check(t, source, clock, repo.URL, "v1.0.0", 0)
+	repo.Tag(t, "v1.1.0", "refs/heads/main")
+	clock.advance(-24 * time.Hour)
+	check(t, source, clock, repo.URL, "v1.1.0", 0)
+	clock.advance(time.Minute)
+	check(t, source, clock, repo.URL, "v1.1.0", time.Minute)
+}
+
 func TestCheckTogether(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
