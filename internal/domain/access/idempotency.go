@@ -19,6 +19,9 @@ const (
 	answerLease = 30 * time.Second
 	// renewEvery is how often the lease of a request that lasts is renewed.
 	renewEvery = answerLease / 3
+	// maxAhead is how far a lease may end in the future: further, the clock has stepped back since.
+	// Servers' clocks may differ by some seconds.
+	maxAhead = 2 * answerLease
 )
 
 // Answer is what was answered to a request that was carried out.
@@ -63,15 +66,15 @@ func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, an
 		if err != nil {
 			return err
 		}
-		expired := now.Sub(r.createdAt) > keepAnswers
+		expired, ahead := now.Sub(r.createdAt) > keepAnswers, r.leaseEnds.Sub(now)
 		switch {
 		case !expired && r.fingerprint != fingerprint:
 			return errOtherRequest
 		case !expired && r.Status != 0:
 			kept = &r.Answer
 			return nil
-		case r.leaseEnds.After(now):
-			return inProgress(min(r.leaseEnds.Sub(now), time.Second))
+		case ahead > 0 && ahead <= maxAhead:
+			return inProgress(min(ahead, time.Second))
 		}
 		claim.attempt = r.attempt + 1
 		createdAt := r.createdAt

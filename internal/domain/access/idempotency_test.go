@@ -47,6 +47,37 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
+// The lease of a server that died is over when the clock steps back; what was answered stays so.
+func TestLeaseWhenTheClockStepsBack(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		claim := func() (*Claim, *Answer) {
+			t.Helper()
+			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return claim, kept
+		}
+		claim()
+		c.now = c.now.Add(-time.Hour)
+		again, kept := claim()
+		if kept != nil {
+			t.Errorf("kept: %+v", kept)
+		}
+		if err := again.Done(t.Context(), Answer{Status: 200, Body: "{}"}); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(-time.Hour)
+		if _, kept := claim(); kept == nil || kept.Status != 200 {
+			t.Errorf("kept: %+v", kept)
+		}
+	})
+}
+
 // An answer can be had again for a day.
 func TestAnswersAreKeptForADay(t *testing.T) {
 	t.Parallel()
