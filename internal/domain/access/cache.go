@@ -83,7 +83,8 @@ type Identity struct {
 // over reports whether an identity has ended by its age.
 func (id *Identity) over(now time.Time) bool {
 	if id.SessionID != 0 {
-		return !now.Before(sessionEnd(id.began, time.UnixMicro(id.usedAt.Load()), id.expiresAt))
+		used := time.UnixMicro(id.usedAt.Load())
+		return used.After(now.Add(db.ClocksDiffer)) || !now.Before(sessionEnd(id.began, used, id.expiresAt))
 	}
 	return !id.expiresAt.IsZero() && !now.Before(id.expiresAt)
 }

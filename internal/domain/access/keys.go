@@ -153,6 +153,6 @@ func (k *Keys) Tidy(ctx context.Context) error {
 		if err := deleteAnswers(ctx, tx, now.Add(-keepAnswers)); err != nil {
 			return err
 		}
-		return deleteIdleSessions(ctx, tx, now.Add(-SessionIdle))
+		return deleteIdleSessions(ctx, tx, now)
 	})
 }

@@ -56,14 +56,15 @@ func superfluous(ctx context.Context, tx *db.Tx, userID int64, leave int) ([]beg
 		userID, leave, maxSessions)
 }
 
-// live selects the sessions of a user that are not over.
+// live selects the sessions of a user that are not over. One that was used at a time still to come, by a clock that was wrong,
+// is: it would last until then.
 const live = `
 	FROM sessions s LEFT JOIN keys k ON k.id = s.key_id
-	WHERE s.user_id = $1 AND s.created_at > $2 AND s.last_used_at > $3 AND (k.expires_at IS NULL OR k.expires_at > $4)`
+	WHERE s.user_id = $1 AND s.created_at > $2 AND s.last_used_at > $3 AND s.last_used_at <= $5 AND (k.expires_at IS NULL OR k.expires_at > $4)`
 
 // liveAt are the arguments of live.
 func liveAt(userID int64, now time.Time) []any {
-	return []any{userID, now.Add(-SessionTime), now.Add(-SessionIdle), now}
+	return []any{userID, now.Add(-SessionTime), now.Add(-SessionIdle), now, now.Add(db.ClocksDiffer)}
 }
 
 func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Time) (int, error) {
@@ -71,12 +72,12 @@ func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Tim
 }
 
 func listSessions(ctx context.Context, q db.Querier, userID int64, now time.Time, p page.Page) ([]Session, error) {
-	return db.All(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` ORDER BY s.id LIMIT $5 OFFSET $6`,
+	return db.All(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` ORDER BY s.id LIMIT $6 OFFSET $7`,
 		append(liveAt(userID, now), p.Limit, p.Offset)...)
 }
 
 func findSession(ctx context.Context, q db.Querier, userID, id int64, now time.Time) (Session, error) {
-	return db.One(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` AND s.id = $5`, append(liveAt(userID, now), id)...)
+	return db.One(ctx, q, (*Session).fields, `SELECT `+sessionColumns+live+` AND s.id = $6`, append(liveAt(userID, now), id)...)
 }
 
 // deleteAddressChange removes the change of address that was asked for in a session, unless it is done.
@@ -88,8 +89,8 @@ func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 }
 
-func deleteIdleSessions(ctx context.Context, tx *db.Tx, usedBefore time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1`, usedBefore)
+func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time) error {
+	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1 OR last_used_at > $2`, now.Add(-SessionIdle), now.Add(db.ClocksDiffer))
 }
 
 func markSessionUsed(ctx context.Context, tx *db.Tx, session lastuse.Used, at time.Time) error {

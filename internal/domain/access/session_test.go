@@ -86,6 +86,42 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
+// A session that began, or was used, while the clock was ahead does not last until that time comes again.
+func TestSessionOfAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		used := begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		right := c.now
+		c.now = right.AddDate(1, 0, 0)
+		begun := begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
+		c.now = right.Add(SessionIdle - time.Hour)
+		if !holds(t, k, used) || holds(t, k, begun) {
+			t.Error("once the clock is right, only what began before it was wrong holds")
+		}
+		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.First)
+		if err != nil || found.Count != 1 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		c.now = right.Add(2*SessionIdle - 2*time.Hour)
+		if !holds(t, k, used) || k.FlushUse(t.Context()) != nil {
+			t.Error("not used")
+		}
+		c.now = right.Add(time.Hour)
+		if holds(t, k, used) || holds(t, c.keys(d), used) {
+			t.Error("used at a time still to come, it holds")
+		}
+		if err := k.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM sessions`); err != nil || n != 0 {
+			t.Errorf("%d are left, %v", n, err)
+		}
+	})
+}
+
 // A session that is over is none to end, as it is none to list. Its own user signs out of one whose last use is not stored yet.
 func TestEndSessionThatIsOver(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,9 @@ type session interface { //nolint:interfacebloat // one for each verb
 	lock(name string)
 }
 
+// ClocksDiffer is more than the clocks of servers do, unless one is wrong.
+const ClocksDiffer = time.Hour
+
 // DB is an open database whose schema is up to date.
 type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds

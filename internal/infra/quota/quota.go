@@ -12,9 +12,6 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// clocksDiffer is more than the clocks of servers do, unless one is wrong.
-const clocksDiffer = time.Hour
-
 // Take counts n more uses of a quota if the limit allows them, and reports whether it did. A
 // time that began longer ago than it lasts begins anew, and so does one that began in the
 // future, by a clock that was wrong.
@@ -29,7 +26,7 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 			since = CASE WHEN `+lasts+` THEN quotas.since ELSE excluded.since END,
 			used = CASE WHEN `+lasts+` THEN quotas.used ELSE 0 END + excluded.used
 		WHERE CASE WHEN `+lasts+` THEN quotas.used ELSE 0 END + excluded.used <= $7`,
-		kind, item, now, n, now.Add(-lasting), now.Add(clocksDiffer), limit)
+		kind, item, now, n, now.Add(-lasting), now.Add(db.ClocksDiffer), limit)
 	return changed == 1, err
 }
 
