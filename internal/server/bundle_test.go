@@ -51,6 +51,9 @@ func TestServeBundle(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		}
+		if now := browse(t, http.MethodHead, app.Bundle.URL+"?now", nil); now.status != http.StatusOK || now.header.Get("Cache-Control") != "public, max-age=10" {
+			t.Errorf("with a query: %+v", now)
+		}
 		sum := sha512.Sum384([]byte(exact.body))
 		if want := "sha384-" + base64.StdEncoding.EncodeToString(sum[:]); app.Bundle.Integrity != want || app.Bundle.Size != int64(len(exact.body)) {
 			t.Errorf("bundle %+v, want %s and %d bytes", app.Bundle, want, len(exact.body))

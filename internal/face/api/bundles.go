@@ -30,8 +30,11 @@ func (a *API) serveBundle(w http.ResponseWriter, r *http.Request) {
 		h.Set("X-Foyer-Disabled", "1")
 	}
 	age := "no-cache" // may be kept, but is checked each time
-	if pinned {
+	switch {
+	case pinned && r.URL.RawQuery == "":
 		age = wire.Forever
+	case pinned: // as the loader asks whether the version is withdrawn: a cache would tell for ever that it is not
+		age = "public, max-age=10"
 	}
 	if err := (wire.Kept{Text: script.Text, Tag: script.SHA256, MediaType: wire.JavaScript, CacheControl: age}).Write(w, r); err != nil {
 		a.fail(w, r, err)

@@ -181,7 +181,7 @@ async function refresh() {
 	for (const run of runs) {
 		const app = manifest.apps.find((app) => app.id === run.app.id);
 		if (!app) undo(run); // of another version: unless this one is withdrawn, it runs on until the next load
-		else if (app.version !== run.app.version) fetch(run.app.url, { cache: "no-cache" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
+		else if (app.version !== run.app.version) fetch(run.app.url + "?now", { method: "HEAD" }).then(({ status }) => status === 410 && undo(run)).catch(() => {});
 	}
 }
 
@@ -194,8 +194,7 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 	try {
 		message = String((error && error.message) || error).slice(0, 300);
 		name = String((error && error.name) || name).slice(0, 300);
-		const at = String(error.stack).split(app.url + ":")[1];
-		if (!line && at) [line, column] = at.split(":").map((n) => parseInt(n) || 0);
+		if (!line) [line, column] = String(error.stack).split(app.url + ":")[1].split(":").map((n) => parseInt(n) || 0);
 	} catch {}
 	if (faults.length < 9) faults.push({ id: app.id, version: app.version, name, message, line, column });
 	return message;
