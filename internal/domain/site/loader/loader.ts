@@ -100,7 +100,7 @@ try {
 } catch {}
 
 function add(element: string, { integrity }: App, how: object) {
-	document.head.append(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
+	document.querySelector("head")!.append(Object.assign(document.createElement(element), { crossOrigin: "", integrity, nonce }, how));
 }
 
 /** Runs an app's script. WebKit checks the sums of scripts, and none in modulepreload or import(). */
@@ -229,9 +229,8 @@ function takePreview() {
 }
 
 function showBar() {
-	bar = document.createElement("div");
-	bar.style.cssText = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
-	bar.textContent = "foyer preview ";
+	const style = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
+	bar = Object.assign(document.createElement("div"), { textContent: "foyer preview ", style });
 	const onclick = () => (endPreview(), location.reload());
 	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
 	document.body.append(bar);

@@ -271,7 +271,7 @@ func testOnceASite(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
-// Elements and frames are properties of the window, too, by their ids and names.
+// Elements and frames are properties of the window or the document, too, by their ids and names.
 func testNamedElement(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	f.publish(1, f.app(1, "one", `export const inject = ({ posthog }) => { log.push(String(posthog.capture("seen"))) }`))
@@ -279,6 +279,7 @@ func testNamedElement(t *testing.T, b *browser) {
 		`<form id="foyer"><input name="apps"></form><div id="posthog"></div>`,
 		`<p id="foyer"></p><p id="foyer"></p><p id="posthog"></p><p id="posthog"></p>`,
 		`<iframe name="foyer" src="` + f.URL + `/none"></iframe><iframe name="posthog" src="` + f.URL + `/none"></iframe>`,
+		`<iframe name="head"></iframe>`,
 	} {
 		element := named + `<script nonce="once">addEventListener("load", () => document.body.append(Object.assign(document.createElement("script"), { src: "` + f.URL + "/sites/" + f.token + `/loader.js" })))</script>`
 		got := b.open(t, f, page{element: element, script: "await ready"})
