@@ -143,14 +143,18 @@ func (s Service) Manifest(ctx context.Context, token string) (*Content, error) {
 	return found.manifest, inflight.From(ctx).Share(found.OrganizationID, found.manifest.Tag, found.manifest.size())
 }
 
-// PreviewManifest is Manifest for a page that has the token of a preview.
-func (s Service) PreviewManifest(ctx context.Context, token, preview string) (*Content, error) {
+// PreviewManifest is Manifest for a page that has the token of a preview. Its origin is none on foyer's own host, and "null"
+// in a sandbox, as of the try page.
+func (s Service) PreviewManifest(ctx context.Context, token, preview, origin string) (*Content, error) {
 	if !isToken(token) || !isToken(preview) {
 		return nil, access.ErrNotFound
 	}
 	apps, site, err := s.previewed(ctx, token, preview)
 	if err != nil {
 		return nil, err
+	}
+	if origin != "" && origin != "null" && !site.takes(origin) {
+		return nil, access.ErrNotFound
 	}
 	return newContent(manifest(site, s.BaseURL(), apps, 1)), nil
 }

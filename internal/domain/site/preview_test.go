@@ -34,7 +34,13 @@ func (r rig) preview(s Site, p plugin.Plugin, d PreviewDraft) string {
 // previews is what a page with a token runs, or what is wrong.
 func (r rig) previews(s Site, token string) string {
 	r.Helper()
-	content, err := r.PreviewManifest(r.Context(), s.Token, token)
+	return r.previewsOn(s, token, "")
+}
+
+// previewsOn is what a page of an origin runs.
+func (r rig) previewsOn(s Site, token, origin string) string {
+	r.Helper()
+	content, err := r.PreviewManifest(r.Context(), s.Token, token, origin)
 	if err != nil {
 		return blames(err)
 	}
@@ -243,8 +249,31 @@ func TestPreviewWhileTheDatabaseFails(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.PreviewManifest(r.Context(), s.Token, token); !fault.IsOurs(err) {
+		if _, err := r.PreviewManifest(r.Context(), s.Token, token, ""); !fault.IsOurs(err) {
 			r.Errorf("%v", err)
+		}
+	})
+}
+
+// A preview is seen on the origins that the site has now, whatever they were when it was made, and on the try page.
+func TestPreviewOrigins(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "p", "")
+		token := r.preview(s, p, PreviewDraft{URL: patch.Of("https://a.example/")})
+		tried := r.previewsOn(s, token, "https://a.example")
+		if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Origins: patch.Of([]string{"https://b.example"})}); err != nil {
+			r.Fatal(err)
+		}
+		for origin, want := range map[string]string{
+			"https://a.example": "", "https://b.example": tried, "": tried, "null": tried,
+		} {
+			got := r.previewsOn(s, token, origin)
+			if want == "" {
+				want = blames(access.ErrNotFound)
+			}
+			if got != want {
+				r.Errorf("on %q: %s, want %s", origin, got, want)
+			}
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (a *API) serveManifest(w http.ResponseWriter, r *http.Request) error {
 		preview = r.URL.Query().Get("preview")
 	}
 	if preview != "" {
-		m, err := a.Sites.PreviewManifest(r.Context(), token, preview)
+		m, err := a.Sites.PreviewManifest(r.Context(), token, preview, r.Header.Get("Origin"))
 		if err != nil {
 			return err
 		}
