@@ -107,9 +107,8 @@ function add(element: string, { integrity }: App, how: object) {
 function load(run: Run) {
 	return new Promise((done, refuse) => {
 		run.refuse = refuse;
-		const onerror = () => refuse("The bundle is refused.");
 		after(10).then(() => refuse("The bundle takes over 10 s."));
-		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload: () => done((run.loaded = true)), onerror });
+		add("script", run.app, { type: "module", src: policy.createScriptURL(run.app.url), onload: () => done((run.loaded = true)), onerror: () => refuse("The bundle is refused.") });
 	});
 }
 
@@ -120,9 +119,10 @@ async function start(run: Run) {
 		await load(run);
 		const { inject } = await import(app.url);
 		if (shown.state !== "loading") return; // stopped, or failed where import() does not tell
-		const foyer = { site, app: app.id, version: app.version, nonce, report: (error: unknown) => void note(run, error) };
-		const given = { config: app.config, posthog: own("posthog") || standIn(app), foyer };
-		settle(run, typeof inject === "function" && inject(given));
+		settle(run, typeof inject === "function" && inject({
+			config: app.config, posthog: own("posthog") || standIn(app),
+			foyer: { site, app: app.id, version: app.version, nonce, report: (error: unknown) => void note(run, error) },
+		}));
 	} catch (error) {
 		if (shown.state === "loading") fail(run, error);
 	}
@@ -193,7 +193,7 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 	let name = "Error", message = "?";
 	try {
 		message = String((error && error.message) || error).slice(0, 300);
-		name = String((error && error.name) || name).slice(0, 300);
+		name = String(error.name || name).slice(0, 300);
 		if (!line) [line, column] = String(error.stack).split(app.url + ":")[1].split(":").map((n) => parseInt(n) || 0);
 	} catch {}
 	if (faults.length < 9) faults.push({ id: app.id, version: app.version, name, message, line, column });
@@ -231,8 +231,7 @@ function takePreview() {
 function showBar() {
 	const style = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
 	bar = Object.assign(document.createElement("div"), { textContent: "foyer preview ", style });
-	const onclick = () => (endPreview(), location.reload());
-	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick }));
+	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick: () => (endPreview(), location.reload()) }));
 	document.body.append(bar);
 }
 
@@ -286,7 +285,7 @@ async function main() {
 		}
 	}
 	const late = after(1);
-	if (document.readyState === "loading") await event("DOMContentLoaded"); // as modules do
+	if (document.readyState !== "complete" && !performance.timing.domContentLoadedEventStart) await event("DOMContentLoaded"); // as modules do
 	if (preview) showBar();
 	for (const run of runs) {
 		const started = !run.gone && start(run);

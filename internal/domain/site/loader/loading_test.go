@@ -74,6 +74,7 @@ var tests = []struct {
 	{"OnceASite", testOnceASite},
 	{"NamedElement", testNamedElement},
 	{"EarlyInThePage", testEarlyInThePage},
+	{"AfterDeferredScripts", testAfterDeferredScripts},
 	{"Prerendered", testPrerendered},
 	{"TrustedTypes", testTrustedTypes},
 	{"Preview", testPreview},

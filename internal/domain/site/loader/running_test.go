@@ -299,6 +299,27 @@ func testEarlyInThePage(t *testing.T, b *browser) {
 	clean(t, got)
 }
 
+// Apps find what the page's own deferred scripts and modules make, though the manifest comes while those are under way.
+func testAfterDeferredScripts(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "app"))
+	const deferred = `<script nonce="once">document.write("<script defer src='/do?page=" + id + "&what=slow'><\/script>")</script>
+		<script type="module" nonce="once">log.push("page's module")</script>`
+	begun := make(chan struct{})
+	got := b.open(t, f, page{
+		before: `(async () => {
+			await until(() => document.readyState === "interactive" && window.foyer && foyer.apps.length)
+			await pause()
+			await server("begun")
+		})()`,
+		element: f.element() + deferred,
+		script:  "await until(() => log.length > 1)",
+		do:      map[string]func(){"slow": func() { <-begun }, "begun": func() { close(begun) }},
+	})
+	want(t, "log", []string{"page's module", "app"}, got.Log)
+	clean(t, got)
+}
+
 // A page that a browser makes ahead of time asks for nothing until somebody goes there, which may be never. What it
 // stores before is lost.
 func testPrerendered(t *testing.T, b *browser) {
