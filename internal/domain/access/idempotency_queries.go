@@ -66,6 +66,10 @@ func deleteRequest(ctx context.Context, tx *db.Tx, c *Claim) error {
 	return db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim+` AND attempt = $6 AND status = 0`, c.row(c.attempt)...)
 }
 
-func deleteAnswers(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM idempotency WHERE created_at < $1`, before)
+// deleteAnswers removes answers that were made before a time, except those whose request is being carried out anew.
+func deleteAnswers(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM idempotency WHERE (user_id, key_id, session_id, organization_id, name) IN (
+			SELECT user_id, key_id, session_id, organization_id, name FROM idempotency
+			WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }

@@ -78,6 +78,36 @@ func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
+// However many answers are too old, no transaction that removes them is long.
+func TestTidyAnswers(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		k := NewKeys(d)
+		userID, _ := withKeys(t, k)
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `
+				INSERT INTO idempotency (user_id, key_id, session_id, organization_id, name, fingerprint, attempt, lease_ends, status, etag, item, created_at)
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+				SELECT CAST($1 AS BIGINT), 0, 0, '', CAST(i AS TEXT), '', 1, CAST($2 AS TIMESTAMPTZ), 200, '', '', CAST($2 AS TIMESTAMPTZ) FROM n`,
+				userID, d.Now().Add(-keepAnswers-time.Minute))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := k.Claim(t.Context(), Caller{UserID: userID}, "young", "", nil); err != nil {
+			t.Fatal(err)
+		}
+		before := d.Statements()
+		if err := k.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left, err := db.All(t.Context(), d, db.Value[string], `SELECT name FROM idempotency`)
+		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
+			t.Errorf("%d left, after %d statements, %v", len(left), statements, err)
+		}
+	})
+}
+
 // An answer can be had again for a day.
 func TestAnswersAreKeptForADay(t *testing.T) {
 	t.Parallel()

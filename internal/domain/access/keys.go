@@ -146,11 +146,11 @@ const keepExpired = 30 * 24 * time.Hour
 // memory of them may stay: it is refused for its age.
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
+	if err := k.DB.RemoveBefore(ctx, now.Add(-keepAnswers), deleteAnswers); err != nil {
+		return err
+	}
 	return k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		if err := deleteExpired(ctx, tx, now.Add(-keepExpired)); err != nil {
-			return err
-		}
-		if err := deleteAnswers(ctx, tx, now.Add(-keepAnswers)); err != nil {
 			return err
 		}
 		return deleteIdleSessions(ctx, tx, now)

@@ -35,15 +35,16 @@ func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string
 }
 
 // dropTraces removes the traces of entries that were made before a time.
-func dropTraces(ctx context.Context, d *db.DB, before time.Time) error {
-	return d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return db.Exec(ctx, tx, `DELETE FROM event_traces WHERE created_at < $1`, before)
-	})
+func dropTraces(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM event_traces WHERE (organization_id, request_id) IN (
+			SELECT organization_id, request_id FROM event_traces
+			WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }
 
 // DropData removes the data and the traces of entries that were made before a time.
 func DropData(ctx context.Context, d *db.DB, before time.Time) error {
-	if err := dropTraces(ctx, d, before); err != nil {
+	if err := d.RemoveBefore(ctx, before, dropTraces); err != nil {
 		return err
 	}
 	organizations, err := Chains(ctx, d)

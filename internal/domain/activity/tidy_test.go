@@ -2,6 +2,7 @@ package activity_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -94,6 +95,33 @@ func TestTidyLeavesWhatIsNotDue(t *testing.T) {
 		}
 		if n := d.Statements() - before; n != 1 {
 			t.Errorf("%d statements, not one", n)
+		}
+	})
+}
+
+// However many traces are too old, no transaction that removes them is long.
+func TestDropTraces(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		now := d.Now()
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			const insert = `INSERT INTO event_traces (organization_id, request_id, parent, created_at) `
+			return errors.Join(
+				db.Exec(ctx, tx, `INSERT INTO organizations (id, name, access_level, members_can_invite, members_can_manage_apps, allowed_domains, created_at) VALUES ('1', '', 0, FALSE, FALSE, '', $1)`, now),
+				db.Exec(ctx, tx, insert+`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+					SELECT '1', CAST(i AS TEXT), '', CAST($1 AS TIMESTAMPTZ) FROM n`, now.Add(-2*time.Hour)),
+				db.Exec(ctx, tx, insert+`VALUES ('1', 'young', '', $1)`, now))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := d.Statements()
+		if err := activity.DropData(t.Context(), d, now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		left, err := db.All(t.Context(), d, db.Value[string], `SELECT request_id FROM event_traces`)
+		if statements := d.Statements() - before; len(left) != 1 || statements < 5 || err != nil {
+			t.Errorf("%v left, after %d statements, %v", left, statements, err)
 		}
 	})
 }

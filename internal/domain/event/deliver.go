@@ -172,20 +172,11 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 	return strings.Join(all, " "), nil
 }
 
-// tidyBatch bounds how many deliveries one transaction removes.
-const tidyBatch = 500
-
 // Tidy removes deliveries and events that are older than they are kept.
 func (s Service) Tidy(ctx context.Context) error {
 	before := s.DB.Now().Add(-keptFor)
-	for n := int64(tidyBatch); n == tidyBatch; {
-		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-			n, err = deleteOld(ctx, tx, before, tidyBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.DB.RemoveBefore(ctx, before, deleteOld); err != nil {
+		return err
 	}
 	return activity.DropData(ctx, s.DB, before)
 }

@@ -14,7 +14,7 @@ const (
 	keepAcceptedFor = 30 * 24 * time.Hour
 )
 
-// tidyBatch bounds how many rows one transaction removes.
+// tidyBatch bounds how many invites one transaction removes.
 const tidyBatch = 500
 
 // Tidy removes invites that expired more than 30 days ago, except those that others
@@ -24,24 +24,10 @@ func (s Service) Tidy(ctx context.Context) error {
 	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
 		return err
 	}
-	err := s.removeAll(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
-		return forgetAcceptedBefore(ctx, tx, now.Add(-keepAcceptedFor), tidyBatch)
-	})
-	if err != nil {
+	if err := s.DB.RemoveBefore(ctx, now.Add(-keepAcceptedFor), forgetAcceptedBefore); err != nil {
 		return err
 	}
-	return s.removeAll(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
-		return quota.Forget(ctx, tx, now.Add(-day), tidyBatch)
-	})
-}
-
-// removeAll removes one batch after another until there is none.
-func (s Service) removeAll(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) error {
-	for {
-		if n, err := s.inBatch(ctx, remove); n == 0 || err != nil {
-			return err
-		}
-	}
+	return s.DB.RemoveBefore(ctx, now.Add(-day), quota.Forget)
 }
 
 // tidyInvites removes a batch of each organization's invites in turn.

@@ -155,6 +155,24 @@ func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 	return err
 }
 
+// removeBatch bounds how many rows RemoveBefore removes in one transaction.
+const removeBatch = 500
+
+// RemoveBefore removes what is older than a time in short transactions, until there is none: others
+// have their turns between them.
+func (d *DB) RemoveBefore(ctx context.Context, before time.Time, remove func(ctx context.Context, tx *Tx, before time.Time, limit int) (int64, error)) error {
+	for n := int64(1); n > 0; {
+		err := d.InTx(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			n, err = remove(ctx, tx, before, removeBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	if err := outside(ctx); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,6 +100,40 @@ func TestInTxRollsBack(t *testing.T) {
 			}
 		}
 		wantUsers(t, d, 0)
+	})
+}
+
+// What is old is removed in transactions of 500 rows, each of which is kept whatever becomes of the next.
+func TestRemoveBefore(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		at := d.Now()
+		exec(t, d, `INSERT INTO quotas (kind, item, since, used) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1201)
+			SELECT 'a', CAST(i AS TEXT), CAST($1 AS TIMESTAMPTZ), 1 FROM n`, at.Add(-time.Hour))
+		exec(t, d, `INSERT INTO quotas (kind, item, since, used) VALUES ('young', '', $1, 1)`, at)
+		failing := errors.New("the third fails")
+		var left []int
+		fails := true
+		remove := func(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+			now, err := db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM quotas`)
+			if left = append(left, now); fails && now == 202 {
+				err = failing
+			}
+			if err != nil {
+				return 0, err
+			}
+			return db.Changed(ctx, tx, `DELETE FROM quotas WHERE item IN (SELECT item FROM quotas WHERE since < $1 ORDER BY item LIMIT $2)`, before, limit)
+		}
+		if err := d.RemoveBefore(t.Context(), at, remove); !errors.Is(err, failing) {
+			t.Error(err)
+		}
+		fails = false
+		if err := d.RemoveBefore(t.Context(), at, remove); err != nil {
+			t.Error(err)
+		}
+		if left = slices.Compact(left); !slices.Equal(left, []int{1202, 702, 202, 1}) {
+			t.Errorf("rows at the start of each transaction: %v", left)
+		}
 	})
 }
 
