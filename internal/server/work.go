@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ const (
 // work does jobs until ctx is done.
 func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *sync.WaitGroup) error {
 	kinds := map[string]job.Kind{
-		tidyJob:     {Do: s.tidy(d), Every: tidyEvery},
+		tidyJob:     {Do: func(ctx context.Context, _ job.Job) error { return d.Tidy(ctx, s.Config.ActivityKeep) }, Every: tidyEvery},
 		failuresJob: {Do: func(ctx context.Context, _ job.Job) error { return d.SignIn.ReportFailures(ctx) }, Every: failuresEvery},
 	}
 	if s.Config.SMTP != "" {
@@ -56,30 +57,28 @@ func (s Server) work(ctx context.Context, d *Domain, m *metrics, background *syn
 	return nil
 }
 
-// tidy removes what is kept only for a time.
-func (s Server) tidy(d *Domain) func(context.Context, job.Job) error {
-	return func(ctx context.Context, _ job.Job) error {
-		for _, kept := range []struct {
-			name string
-			tidy func(context.Context) error
-		}{
-			{"invites", d.Invites.Tidy},
-			{"keys", d.Keys.Tidy},
-			{"sites", d.Sites.Tidy},
-			{"sign-ins", d.SignIn.Tidy},
-			{"changes of addresses", d.Addresses.Tidy},
-			{"events", d.Events.Tidy},
-		} {
-			if err := kept.tidy(ctx); err != nil {
-				return fmt.Errorf("tidy %s: %w", kept.name, err)
+// Tidy removes what is kept only for a time, activity unless its time is 0. What fails does not keep the rest from its turn.
+func (d *Domain) Tidy(ctx context.Context, keepActivity time.Duration) (failed error) {
+	for _, kept := range []struct {
+		name string
+		tidy func(context.Context) error
+	}{
+		{"invites", d.Invites.Tidy},
+		{"keys", d.Keys.Tidy},
+		{"sites", d.Sites.Tidy},
+		{"sign-ins", d.SignIn.Tidy},
+		{"changes of addresses", d.Addresses.Tidy},
+		{"events", d.Events.Tidy},
+		{"activity", func(ctx context.Context) error {
+			if keepActivity == 0 {
+				return nil
 			}
+			return activity.Tidy(ctx, d.DB, d.DB.Now().Add(-keepActivity))
+		}},
+	} {
+		if err := kept.tidy(ctx); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("tidy %s: %w", kept.name, err))
 		}
-		if s.Config.ActivityKeep == 0 {
-			return nil
-		}
-		if err := activity.Tidy(ctx, d.DB, d.DB.Now().Add(-s.Config.ActivityKeep)); err != nil {
-			return fmt.Errorf("tidy activity: %w", err)
-		}
-		return nil
 	}
+	return failed
 }
