@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/trace"
 	"foyer/internal/server"
 )
 
@@ -53,4 +58,70 @@ func TestTidyGoesOn(t *testing.T) {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	})
+}
+
+// readsGrowing is the step of a plan that reads a table from end to end which grows with each visit, request or change.
+var readsGrowing = regexp.MustCompile(`(Seq Scan on|SCAN) (site_|idempotency|event_traces|activity |activity_numbers|webhook_deliveries|invites|accepted_invites|quotas).*`)
+
+// What is kept only for a time is found by indexes.
+func TestTidyReadsIndexes(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		s := start(t, config.Config{Database: database})
+		must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Site")}))
+		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "bob@acme.example"}))
+		d := inHundredDays(t, database)
+		must[int](t)(activity.NumberAll(t.Context(), d.DB))
+		fillSite(t, d.DB)
+		tracer, spans := collector(t, "")
+		ctx, stop := context.WithCancel(t.Context())
+		sent := make(chan struct{})
+		go func() {
+			tracer.Run(ctx, slog.New(slog.DiscardHandler))
+			close(sent)
+		}()
+		tidying, span := tracer.Continue(t.Context(), "", "tidy", trace.Server)
+		err := d.Tidy(tidying, time.Hour)
+		span.End()
+		stop()
+		<-sent
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := []string{"UPDATE SET views =", "DELETE FROM site_counts", "DELETE FROM site_errors", "DELETE FROM site_revisions", "DELETE FROM site_previews", "DELETE FROM idempotency"}
+		for len(spans) > 0 {
+			for _, a := range (<-spans).Attributes {
+				query := a.Value.Text
+				if a.Key != "db.query.text" {
+					continue
+				}
+				wanted = slices.DeleteFunc(wanted, func(part string) bool { return strings.Contains(query, part) })
+				plan := planOf(t, d.DB, query)
+				if step := readsGrowing.FindString(plan); step != "" {
+					t.Errorf("%s\n%s\n%s", step, query, plan)
+				}
+			}
+		}
+		if len(wanted) > 0 {
+			t.Errorf("no statement has %q", wanted)
+		}
+	})
+}
+
+// fillSite fills the tables that only time and traffic fill for the one site.
+func fillSite(t *testing.T, d *db.DB) {
+	t.Helper()
+	now := d.Now()
+	hour := now.Add(-72*time.Hour).Truncate(time.Hour).Unix() / 60
+	err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+		return errors.Join(
+			db.Exec(ctx, tx, `INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
+				SELECT 1, id, organization_id, 1, CAST($1 AS BIGINT), 1, 1 FROM sites`, hour+1),
+			db.Exec(ctx, tx, `INSERT INTO site_revisions (site_id, revision, created_at, user_id, request_id, versions, apps, placements)
+				SELECT id, 2, created_at, 0, '', '', '', '' FROM sites`),
+			db.Exec(ctx, tx, `UPDATE sites SET revision = 300`))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -362,17 +362,3 @@ func (c *Counts) flushErrors(ctx context.Context) error {
 	}
 	return err
 }
-
-// What is kept of counts, by minute and then by hour.
-const (
-	keepMinutes = 2 * 24 * time.Hour
-	keepHours   = 90 * 24 * time.Hour
-)
-
-// tidy makes hours of minutes that are old, and removes hours that are.
-func (c *Counts) tidy(ctx context.Context) error {
-	now := c.DB.Now()
-	return c.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return tidyCounts(ctx, tx, now.Add(-keepMinutes).Truncate(time.Hour), now.Add(-keepHours))
-	})
-}

@@ -62,25 +62,48 @@ func listLately(ctx context.Context, q db.Querier, siteID int64, since time.Time
 		WHERE r.site_id = $1 AND (n.created_at IS NULL OR n.created_at > $2)`, siteID, since)
 }
 
-// tidyCounts makes hours of the minutes before a whole hour, and removes what was counted before a time. A count that is
-// at the first minute of its hour is that hour's, so doing it again changes nothing.
-func tidyCounts(ctx context.Context, tx *db.Tx, wholeHour, before time.Time) error {
-	minute := wholeHour.Unix() / 60
+// hourOf is an hour of a version on a site, some of whose views are counted by minute.
+type hourOf struct {
+	siteID int64
+	versionKey
+	minute int64 // its first
+}
+
+func (h *hourOf) fields() []any { return []any{&h.appID, &h.siteID, &h.number, &h.minute} }
+
+// listMinutes lists hours of the oldest minutes before another.
+func listMinutes(ctx context.Context, q db.Querier, before int64) ([]hourOf, error) {
+	return db.All(ctx, q, (*hourOf).fields, `
+		SELECT DISTINCT app_id, site_id, version, minute - minute % 60 FROM (
+			SELECT app_id, site_id, version, minute FROM site_counts WHERE minute % 60 > 0 AND minute < $1 ORDER BY minute LIMIT 10000) AS oldest`, before)
+}
+
+// makeHour adds up the minutes of an hour. A count that is at the first minute of its hour is that hour's.
+func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
+	const ofHour = ` FROM site_counts WHERE app_id = $1 AND site_id = $2 AND version = $3 AND minute >= $4 AND minute < $4 + 60`
 	err := db.Exec(ctx, tx, `
 		INSERT INTO site_counts (app_id, site_id, organization_id, version, minute, bucket, views)
-		SELECT app_id, site_id, organization_id, version, minute - minute % 60, bucket, CAST(SUM(views) AS BIGINT) FROM site_counts
-		WHERE minute < $1 GROUP BY app_id, site_id, organization_id, version, minute - minute % 60, bucket HAVING MAX(minute % 60) > 0
-		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, minute)
+		SELECT app_id, site_id, organization_id, version, CAST($4 AS BIGINT), bucket, CAST(SUM(views) AS BIGINT)`+ofHour+`
+		GROUP BY app_id, site_id, organization_id, version, bucket
+		ON CONFLICT (app_id, site_id, version, minute, bucket) DO UPDATE SET views = excluded.views`, h.appID, h.siteID, h.number, h.minute)
 	if err != nil {
 		return err
 	}
-	if err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1 AND minute % 60 > 0`, minute); err != nil {
-		return err
-	}
-	if err := db.Exec(ctx, tx, `DELETE FROM site_counts WHERE minute < $1`, before.Unix()/60); err != nil {
-		return err
-	}
-	return db.Exec(ctx, tx, `DELETE FROM site_errors WHERE last_at < $1`, before)
+	return db.Exec(ctx, tx, `DELETE`+ofHour+` AND minute % 60 > 0`, h.appID, h.siteID, h.number, h.minute)
+}
+
+func removeHours(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM site_counts WHERE (app_id, site_id, version, minute, bucket) IN (
+			SELECT app_id, site_id, version, minute, bucket FROM site_counts
+			WHERE minute % 60 = 0 AND minute < $1 ORDER BY minute LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before.Unix()/60, limit)
+}
+
+func removeErrors(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM site_errors WHERE (app_id, site_id, digest) IN (
+			SELECT app_id, site_id, digest FROM site_errors
+			WHERE last_at < $1 ORDER BY last_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }
 
 // total is the views of a version in a bucket.

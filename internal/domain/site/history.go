@@ -202,20 +202,6 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, w *world, site Site, ol
 	return changes, nil
 }
 
-// Tidy removes what is kept only for a time.
-func (s Service) Tidy(ctx context.Context) error {
-	now := s.DB.Now()
-	if err := s.Manifests.Counts.tidy(ctx); err != nil {
-		return err
-	}
-	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := removeRevisions(ctx, tx, now.Add(-keepHistory)); err != nil {
-			return err
-		}
-		return removePreviews(ctx, tx, now)
-	})
-}
-
 func readSnapshots(text string) (all []snapshot, err error) {
 	err = json.Unmarshal([]byte(text), &all)
 	return all, err

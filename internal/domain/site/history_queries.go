@@ -82,8 +82,18 @@ func findSnapshots(ctx context.Context, q db.Querier, organizationID string, sit
 	return all, err
 }
 
-func removeRevisions(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Exec(ctx, tx, `
-		DELETE FROM site_revisions WHERE created_at < $1
-		AND revision <= (SELECT s.revision FROM sites s WHERE s.id = site_revisions.site_id) - $2`, before, keepRevisions)
+// listOverdue lists the sites whose oldest revision is kept no longer.
+func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, error) {
+	return db.All(ctx, q, db.Value[int64], `
+		SELECT s.id FROM sites s JOIN site_revisions r ON r.site_id = s.id
+			AND r.revision = (SELECT MIN(revision) FROM site_revisions WHERE site_id = s.id)
+		WHERE r.created_at < $1 AND r.revision <= s.revision - $2 ORDER BY s.id`, before, keepRevisions)
+}
+
+// removeRevisions removes a site's oldest revisions, a batch at most: each may be large.
+func removeRevisions(ctx context.Context, tx *db.Tx, siteID int64, before time.Time) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM site_revisions WHERE site_id = $1 AND created_at < $2
+		AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3
+		AND revision < (SELECT MIN(revision) FROM site_revisions WHERE site_id = $1) + $4`, siteID, before, keepRevisions, batch)
 }

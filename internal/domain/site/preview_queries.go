@@ -31,8 +31,10 @@ func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Tim
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
 }
 
-func removePreviews(ctx context.Context, tx *db.Tx, now time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM site_previews WHERE expires_at < $1`, now)
+func removePreviews(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM site_previews WHERE hash IN (
+			SELECT hash FROM site_previews WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, now, limit)
 }
 
 // findSiteByID is for what belongs to a site itself, and so to its organization.

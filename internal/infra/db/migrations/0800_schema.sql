@@ -355,7 +355,8 @@ CREATE TABLE site_counts (
 	views           BIGINT NOT NULL,
 	PRIMARY KEY (app_id, site_id, version, minute, bucket)
 );
-CREATE INDEX site_counts_minute ON site_counts (minute);
+CREATE INDEX site_counts_minutes ON site_counts (minute) WHERE minute % 60 > 0;
+CREATE INDEX site_counts_hours ON site_counts (minute) WHERE minute % 60 = 0;
 
 CREATE TABLE site_errors (
 	app_id          BIGINT NOT NULL,
@@ -373,6 +374,7 @@ CREATE TABLE site_errors (
 	PRIMARY KEY (app_id, site_id, digest)
 );
 CREATE INDEX site_errors_last ON site_errors (organization_id, last_at, app_id);
+CREATE INDEX site_errors_age ON site_errors (last_at);
 
 -- Invites.
 

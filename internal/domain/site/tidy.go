@@ -1,0 +1,58 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"foyer/internal/infra/db"
+)
+
+// What is kept of counts, by minute and then by hour.
+const (
+	keepMinutes = 2 * 24 * time.Hour
+	keepHours   = 90 * 24 * time.Hour
+)
+
+// Tidy makes hours of minutes that are old, and removes what is kept only for a time.
+func (s Service) Tidy(ctx context.Context) error {
+	now := s.DB.Now()
+	return errors.Join(
+		s.makeHours(ctx, now.Add(-keepMinutes).Truncate(time.Hour)),
+		s.DB.RemoveBefore(ctx, now.Add(-keepHours), removeHours),
+		s.DB.RemoveBefore(ctx, now.Add(-keepHours), removeErrors),
+		s.DB.RemoveBefore(ctx, now, removePreviews),
+		s.tidyHistory(ctx, now.Add(-keepHistory)))
+}
+
+// makeHours makes hours of the minutes before one, each in a transaction of its own.
+func (s Service) makeHours(ctx context.Context, before time.Time) error {
+	for {
+		hours, err := listMinutes(ctx, s.DB, before.Unix()/60)
+		if err != nil || len(hours) == 0 {
+			return err
+		}
+		for _, h := range hours {
+			if err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return makeHour(ctx, tx, h) }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tidyHistory removes revisions of one site after another.
+func (s Service) tidyHistory(ctx context.Context, before time.Time) error {
+	sites, err := listOverdue(ctx, s.DB, before)
+	if err != nil {
+		return err
+	}
+	for _, id := range sites {
+		err := s.DB.RemoveBefore(ctx, before, func(ctx context.Context, tx *db.Tx, before time.Time, _ int) (int64, error) {
+			return removeRevisions(ctx, tx, id, before)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
