@@ -76,6 +76,7 @@ func TestCheckAfterAnotherServer(t *testing.T) {
 
 // What was learned while the clock was ahead is older than what an upstream says now, whoever asks it.
 func TestCheckAfterClockStepsBack(t *testing.T) {
+	t.Parallel()
 	ask := map[string]func(r rig, id int64){
 		"check": func(r rig, id int64) { r.check(id, "v2.0.0", true) },
 		"upgrade": func(r rig, id int64) {
