@@ -135,33 +135,34 @@ func TestCreateOwnWhileRemoved(t *testing.T) {
 	})
 }
 
-// Nor is one made by a key that ends while the request waits for its turn.
-func TestCreateOwnWhileEnding(t *testing.T) {
+// Nor does a key that ends while its request waits for its turn make or revoke another.
+func TestKeyEndsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		k := NewKeys(dbtest.Open(t, url))
-		var passed atomic.Int64
+		userID, ids := withKeys(t, k, time.Hour, 0)
+		c := Caller{UserID: userID, KeyID: ids[0], Scope: All}
 		now := k.DB.Now()
-		k.DB.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
-		userID, ids := withKeys(t, k, time.Hour)
-		made := make(chan error, 1)
-		create := sync.OnceFunc(func() {
-			go func() {
-				_, _, err := k.CreateOwn(t.Context(), Caller{UserID: userID, KeyID: ids[0], Scope: All}, OwnDraft{Scope: All})
-				made <- err
-			}()
-		})
-		err := k.Change(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := storedVersion(ctx, tx); err != nil { // it is locked when that returns
+		for _, wanted := range []struct {
+			err error
+			do  func() error
+		}{
+			{errBadKey, func() error { _, _, err := k.CreateOwn(t.Context(), c, OwnDraft{Scope: All}); return err }},
+			{ErrChanged, func() error { return k.RevokeOwn(t.Context(), c, ids[1]) }},
+		} {
+			var passed atomic.Int64
+			k.DB.Now = func() time.Time { return now.Add(time.Duration(passed.Load())) }
+			done := make(chan error, 1)
+			begin := sync.OnceFunc(func() { go func() { done <- wanted.do() }() })
+			err := k.Change(t.Context(), func(context.Context, *db.Tx) error {
+				begin()
+				err := waitForOthers(t, k.DB, url, 1, done)
+				passed.Store(int64(time.Hour))
 				return err
+			})
+			if failed := <-done; err != nil || !errors.Is(failed, wanted.err) {
+				t.Errorf("%v, %v", err, failed)
 			}
-			create()
-			err := waitForOthers(t, k.DB, url, 1, made)
-			passed.Store(int64(time.Hour))
-			return err
-		})
-		if failed := <-made; err != nil || !errors.Is(failed, errBadKey) {
-			t.Errorf("%v, %v", err, failed)
 		}
 	})
 }

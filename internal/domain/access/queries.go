@@ -71,8 +71,10 @@ func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time)
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, key.ID, at)
 }
 
+// countChange counts up the version, and has waited for those who do when it returns.
 func countChange(ctx context.Context, tx *db.Tx) error {
-	return db.Exec(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.VersionStep())
+	_, err := db.Changed(ctx, tx, `UPDATE access_version SET version = version + $1 WHERE id = 1`, cache.VersionStep())
+	return err
 }
 
 func storedVersion(ctx context.Context, q db.Querier) (int64, error) {
