@@ -103,16 +103,20 @@ func TestLoggedTime(t *testing.T) {
 	}
 }
 
+// observed answers requests as a server does: what it logs, and what came of the last one.
+func (r *rig) observed() (h http.Handler, log *bytes.Buffer, last *api.Outcome) {
+	log, last = &bytes.Buffer{}, &api.Outcome{}
+	r.api.Log = slog.New(slog.NewJSONHandler(log, nil))
+	return r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { *last = o }), log, last
+}
+
 // A refused request's line says who made it: the key by its prefix, the organization, the
 // address, and the trace that a proxy began.
 func TestLoggedCaller(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := newRig(t, d)
-		var log bytes.Buffer
-		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
-		var got api.Outcome
-		h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { got = o })
+		h, log, got := r.observed()
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		for traceparent, logged := range map[string]bool{
 			"00-" + trace + "-00f067aa0ba902b7-01":                    true,
@@ -148,10 +152,7 @@ func TestCodeWithoutRoute(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := newRig(t, d)
-		var log bytes.Buffer
-		r.api.Log = slog.New(slog.NewJSONHandler(&log, nil))
-		var got api.Outcome
-		h := r.api.Observe(r.api.Handler(func(*wire.Mux) {}), func(_ *http.Request, o api.Outcome) { got = o })
+		h, log, got := r.observed()
 		for path, want := range map[string]string{"/api/users/@me": "method_not_allowed", "/api/nothing": "not_found", "/api//users/@me": "not_found"} {
 			log.Reset()
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil))
