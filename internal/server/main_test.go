@@ -116,6 +116,9 @@ type lockedBuffer struct {
 func newLockedBuffer() *lockedBuffer { return &lockedBuffer{baseURL: make(chan string, 1)} }
 
 func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	b.all.Write(text) // before anybody who hears that the server listens looks here
+	b.mu.Unlock()
 	for line := range bytes.Lines(text) { // of another process, several may come at once
 		var entry struct {
 			Msg     string `json:"msg"`
@@ -125,9 +128,7 @@ func (b *lockedBuffer) Write(text []byte) (int, error) {
 			b.baseURL <- entry.BaseURL
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(text)
+	return len(text), nil
 }
 
 func (b *lockedBuffer) String() string {
