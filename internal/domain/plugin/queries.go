@@ -49,8 +49,8 @@ func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
 // SQLite writes to the index of each column that an UPDATE names.
 func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 	count(tx, p, 0, one(p.IsGlobal)-one(before.IsGlobal))
-	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, exports(p), db.Null(&p.SharedAt), p.UpdatedAt)
-	query := `UPDATE plugins SET revision = $3, exports = $4, shared_at = $5, updated_at = $6`
+	args := append(make([]any, 0, 8+len(fields)), p.OrganizationID, p.ID, p.Revision, db.Null(&p.SharedAt), p.UpdatedAt)
+	query := `UPDATE plugins SET revision = $3, shared_at = $4, updated_at = $5`
 	set := func(column string, value any) {
 		args = append(args, value)
 		query += `, ` + column + ` = $` + strconv.Itoa(len(args))
@@ -59,6 +59,9 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 		if !f.same(&before, &p) {
 			set(f.name, f.value(&p))
 		}
+	}
+	if p.Capabilities != before.Capabilities || p.IsGlobal != before.IsGlobal {
+		set(`exports`, exports(p))
 	}
 	if p.Name != before.Name {
 		set(`name_key`, search.Key(p.Name))
