@@ -210,8 +210,11 @@ func (f Filter) query(organizationID string, sees visibleNow, after int64, p pag
 		args = append(args, after)
 		condition += ` AND id > $` + strconv.Itoa(len(args))
 	}
+	if f.Search != "" && f.Order == (page.Order{}) { // +id: SQLite then finds texts in plugins_updated, and not in rows by plugins_own
+		return visible(condition, f.Order, `+id`), args
+	}
 	if sees.others > 0 {
-		return visible(condition, f.Order), args
+		return visible(condition, f.Order, f.Order.SQL()), args
 	}
 	return `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1` + condition + ` ORDER BY ` + f.Order.SQL() + ` LIMIT $2 OFFSET $3`, args
 }

@@ -85,11 +85,11 @@ type filtered struct {
 }
 
 var filters = []filtered{
-	{"search", "plugins_search", true, Filter{Search: "APP 77"}},
-	{"search, nothing", "plugins_search", true, Filter{Search: "nothing of the kind"}},
+	{"search", "plugins_updated", true, Filter{Search: "APP 77"}},
+	{"search, nothing", "plugins_updated", true, Filter{Search: "nothing of the kind"}},
 	{"plugin_type", "plugins_type", false, Filter{Type: Inline}},
 	{"is_global=true", "plugins_shared", true, Filter{Global: patch.Of(true)}},
-	{"is_global=false", "plugins_search", true, Filter{Global: patch.Of(false)}},
+	{"is_global=false", "plugins_own", true, Filter{Global: patch.Of(false)}},
 	{"update=available", "plugins_update", false, Filter{Update: true}},
 	{"state=disabled", "plugins_disabled", false, Filter{State: IsDisabled}},
 	{"state=broken", "plugins_broken", false, Filter{State: IsBroken}},
@@ -149,7 +149,7 @@ func TestFiltersReadAnIndex(t *testing.T) {
 			t.Errorf("those that export are looked for among all:\n%s", plan)
 		}
 		plan := strings.Join(dbtest.Explain(t, d, countUnused, ours, time.Now()), "\n")
-		if indexed := strings.Contains(plan, "COVERING INDEX plugins_search") && strings.Contains(plan, "placements_owner"); !indexed && dbtest.IsSQLite(t, d) {
+		if indexed := strings.Contains(plan, "COVERING INDEX plugins_own") && strings.Contains(plan, "placements_owner"); !indexed && dbtest.IsSQLite(t, d) {
 			t.Errorf("what nobody uses is counted in the rows of all:\n%s", plan)
 		}
 	})

@@ -89,11 +89,12 @@ func remove(ctx context.Context, tx *db.Tx, organizationID string, id int64) err
 // visible is the query for a page of what an organization sees. The first of its own plugins
 // and of the global ones of others, each in the order of an index, are merged to find them:
 // without a limit for each, PostgreSQL would sort all there are. Only what they are in order by is sorted: with IN, SQLite
-// sorts whole plugins, in memory. Its CROSS JOIN keeps the order of what comes first.
-func visible(condition string, o page.Order) string {
+// sorts whole plugins, in memory. Its CROSS JOIN keeps the order of what comes first. sorted is how the first are
+// found: o.SQL(), or the same as no index has it.
+func visible(condition string, o page.Order, sorted string) string {
 	part := func(which string) string {
 		return `SELECT * FROM (SELECT ` + o.Columns() + ` FROM plugins WHERE ` + which + condition +
-			` ORDER BY ` + o.SQL() + ` LIMIT CAST($2 AS BIGINT) + $3) AS first`
+			` ORDER BY ` + sorted + ` LIMIT CAST($2 AS BIGINT) + $3) AS first`
 	}
 	ids := part(`organization_id = $1`) + ` UNION ALL ` + part(`is_global AND organization_id <> $1`)
 	return `
@@ -106,13 +107,13 @@ func visible(condition string, o page.Order) string {
 func list(ctx context.Context, q db.Querier, organizationID string, sees visibleNow, after int64, p page.Page) (plugins []Plugin, more bool, err error) {
 	query := `SELECT ` + columns + ` FROM plugins WHERE organization_id = $1 AND id > $4 ORDER BY id LIMIT $2 OFFSET $3`
 	if sees.others > 0 {
-		query = visible(` AND id > $4`, page.Order{})
+		query = visible(` AND id > $4`, page.Order{}, `id`)
 	}
 	return db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, organizationID, p.Peek(), p.Skip(), after)
 }
 
 func listExporting(ctx context.Context, q db.Querier, organizationID string, p page.Page) ([]Plugin, error) {
-	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`, page.Order{}), organizationID, p.Limit, p.Offset)
+	plugins, _, err := db.Some(ctx, q, (*Plugin).fields, sizeWithDefaults, page.MaxBytes, visible(` AND exports`, page.Order{}, `id`), organizationID, p.Limit, p.Offset)
 	return plugins, err
 }
 

@@ -185,21 +185,21 @@ CREATE TABLE plugins (
 	search          TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX plugins_global ON plugins (id) WHERE is_global;
+-- Before the other indexes by id: of two that promise the same, SQLite takes the one that is newer.
+CREATE INDEX plugins_own ON plugins (organization_id, id, last_used_at);
 CREATE INDEX plugins_name ON plugins (organization_id, name_key, id);
 CREATE INDEX plugins_created ON plugins (organization_id, created_at, id);
-CREATE INDEX plugins_updated ON plugins (organization_id, updated_at, id);
+-- SQLite looks for texts in what the index holds, without the rows; PostgreSQL, whose indexes hold no long texts, reads the
+-- rows as quickly.
+{{sqlite}}CREATE INDEX plugins_updated ON plugins (organization_id, updated_at, id, search);
+{{postgres}}CREATE INDEX plugins_updated ON plugins (organization_id, updated_at, id);
 CREATE INDEX plugins_type ON plugins (organization_id, plugin_type, id);
 CREATE INDEX plugins_update ON plugins (organization_id, id) WHERE url <> '' AND latest_tag <> '' AND latest_tag <> tag;
 CREATE INDEX plugins_disabled ON plugins (organization_id, id) WHERE disabled_at IS NOT NULL;
 CREATE INDEX plugins_broken ON plugins (organization_id, id) WHERE is_broken;
 CREATE INDEX plugins_edited ON plugins (organization_id, id) WHERE is_edited;
--- After plugins_updated: of two that promise the same, SQLite takes the one that is newer.
 CREATE INDEX plugins_shared ON plugins (organization_id, id) WHERE is_global;
 CREATE INDEX plugins_exports ON plugins (organization_id, id) WHERE exports;
--- SQLite looks for texts and for what nobody uses in what the index holds, without the rows; PostgreSQL, whose indexes
--- hold no long texts, reads the rows as quickly.
-{{sqlite}}CREATE INDEX plugins_search ON plugins (organization_id, id, last_used_at, search);
-{{postgres}}CREATE INDEX plugins_own ON plugins (organization_id, id);
 
 -- COUNT(*) would read every row of a large organization for each page. The version is
 -- counted up by each change, so that a server knows whether a page in its memory still
@@ -399,7 +399,7 @@ CREATE TABLE invites (
 	expiry_announced      BOOLEAN NOT NULL DEFAULT FALSE, -- there was an event
 	UNIQUE (target_email, organization_id) -- finds those to an address, in one organization and in all
 ) {{clustered}};
--- Those that have expired are counted in the index alone, on SQLite also those in which a text is found, as in plugins_search;
+-- Those that have expired are counted in the index alone, on SQLite also those in which a text is found, as in plugins_updated;
 -- those whose mail failed in one that has no others.
 {{sqlite}}CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at, search);
 {{postgres}}CREATE INDEX invites_newest ON invites (organization_id, created_at, id, expires_at);
