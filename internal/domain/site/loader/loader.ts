@@ -49,7 +49,8 @@ async function ask(query = ""): Promise<Manifest> {
 		const response = await fetch(root + "manifest.json" + query, { cache: "no-cache", credentials: "omit" });
 		const body = await response.json();
 		if (response.status !== 404 || body.code !== "not_found") return response.ok && body; // a proxy's 404 is not foyer's
-		return query ? endPreview() : { site, revision: kept ? kept.manifest.revision : 0, apps: [] };
+		// A preview is over: check refuses that. A site is not there: it has no apps.
+		return query ? (preview = stored("sessionStorage", "")) : { site, revision: kept ? kept.manifest.revision : 0, apps: [] };
 	};
 	return check(await Promise.race([answer(), after(3)]));
 }
@@ -219,7 +220,7 @@ function tellReady() {
 }
 
 // Preview
-let preview = "", bar: HTMLElement | undefined;
+let preview = "";
 
 /** Takes the preview out of the address before an app sees it; it is this tab's from now on. Another site's loader may have taken it out before. */
 function takePreview() {
@@ -228,16 +229,12 @@ function takePreview() {
 	if (token) history.replaceState(history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }
 
+/** Stays until the page is loaded again, as what the preview has run does. */
 function showBar() {
 	const style = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
-	bar = Object.assign(document.createElement("div"), { textContent: "foyer preview ", style });
-	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick: () => (endPreview(), location.reload()) }));
+	const bar = Object.assign(document.createElement("div"), { textContent: "foyer preview ", style });
+	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick: () => (stored("sessionStorage", ""), location.reload()) }));
 	document.body.append(bar);
-}
-
-function endPreview() {
-	preview = stored("sessionStorage", "");
-	if (bar) bar.remove();
 }
 
 // The page

@@ -79,7 +79,8 @@ func testPreviewWhileDown(t *testing.T, b *browser) {
 	want(t, "states of the next page", []string{"one running", "tried running"}, got.Foyer.states())
 }
 
-// A preview that is over, or never was, is no preview; an app that only it had is stopped.
+// A preview that is over, or never was, is no preview; an app that only it had is stopped. What else it has run goes on until the
+// page is loaded again, and so does the bar.
 func testPreviewEnds(t *testing.T, b *browser) {
 	f := newFoyer(t)
 	one := f.logging(1, "one")
@@ -98,8 +99,10 @@ func testPreviewEnds(t *testing.T, b *browser) {
 		do: map[string]func(){"end": func() { f.preview("abc", "") }},
 	})
 	want(t, "log", []string{"one", "undone"}, got.Log)
-	want(t, "bar", any(""), got.Value)
-	want(t, "log of the next page", []string{"one"}, b.open(t, f, page{script: "await ready"}).Log)
+	want(t, "bar", any("foyer preview End it"), got.Value)
+	got = b.open(t, f, page{script: "await ready; return bar()"})
+	want(t, "log of the next page", []string{"one"}, got.Log)
+	want(t, "bar of the next page", any(""), got.Value)
 }
 
 // A preview of the second site on a page is seen, though the first one's loader takes it out of the address.
