@@ -202,3 +202,8 @@ func (d *Domain) Resume(ctx context.Context) (webhooks, mails int64, err error) 
 	})
 	return webhooks, mails, err
 }
+
+// Migrations names the migrations that the database has.
+func (d *Domain) Migrations(ctx context.Context) ([]string, error) {
+	return db.All(ctx, d.DB, db.Value[string], `SELECT name FROM migrations ORDER BY name`)
+}

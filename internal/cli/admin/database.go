@@ -103,7 +103,10 @@ func (Migrate) Help() string {
 }
 
 // Run brings the schema up to date, which opening a database does.
-func (Migrate) Run(d *server.Domain, out *terminal.Output) error {
-	done := d.DB.Migrations()
+func (Migrate) Run(ctx context.Context, d *server.Domain, out *terminal.Output) error {
+	done, err := d.Migrations(ctx)
+	if err != nil {
+		return err
+	}
 	return out.Say(map[string][]string{"migrations": done}, "The schema is up to date: %s.", done[len(done)-1])
 }

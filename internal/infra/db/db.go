@@ -40,7 +40,6 @@ const ClocksDiffer = time.Hour
 type DB struct {
 	Now func() time.Time // the clock, replaceable in tests; UTC, whole microseconds
 
-	migrations []string    // that it has
 	sqlite     *sqliteDB   // nil on PostgreSQL
 	postgres   *postgresDB // nil on SQLite
 	statements atomic.Int64

@@ -25,7 +25,10 @@ const firstMigration = "1000_schema.sql"
 // migrate runs, in name order, each migration not yet recorded as done. Both
 // engines share the files, and differ only in a few words.
 func (d *DB) migrate(ctx context.Context) error {
-	const create = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
+	const (
+		create        = `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)`
+		selectApplied = `SELECT name FROM migrations ORDER BY name`
+	)
 	done, unknown := All(ctx, d, Value[string], selectApplied)
 	if unknown != nil { // the database is empty, or nothing works
 		err := d.execInTx(ctx, create)
@@ -55,9 +58,7 @@ func (d *DB) migrate(ctx context.Context) error {
 		if err := d.migrateFile(ctx, file.Name()); err != nil {
 			return fmt.Errorf("migrate %s: %w", file.Name(), err)
 		}
-		done = append(done, file.Name())
 	}
-	d.migrations = done
 	return nil
 }
 
@@ -135,8 +136,3 @@ func (d *DB) execInTx(ctx context.Context, statement string) error {
 		return Exec(ctx, tx, statement)
 	})
 }
-
-const selectApplied = `SELECT name FROM migrations ORDER BY name`
-
-// Migrations names the migrations that the database has, those that Open has done last.
-func (d *DB) Migrations() []string { return d.migrations }
