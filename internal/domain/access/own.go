@@ -65,7 +65,7 @@ const maxOwn = 100
 // mayAdd reports whether c may make another key now, and holds that until tx ends. The
 // user's keys that have expired are removed, so that making many does not fill the table.
 func (k *Keys) mayAdd(ctx context.Context, tx *db.Tx, c Caller) error {
-	if _, err := lockKeys(ctx, tx, c.UserID); err != nil {
+	if err := lockKeys(ctx, tx, c.UserID); err != nil {
 		return err
 	}
 	now := k.DB.Now()

@@ -199,14 +199,8 @@ func (k *Keys) RemoveSessionsBy(ctx context.Context, tx *db.Tx, by Caller, userI
 
 // RevokeAll revokes all keys of a user and ends all their sessions, inside Change.
 func (k *Keys) RevokeAll(ctx context.Context, tx *db.Tx, by Caller, userID int64) error {
-	keys, err := lockKeys(ctx, tx, userID)
-	if err != nil {
+	if err := k.revokeWhere(ctx, tx, by, `user_id = $1`, userID); err != nil {
 		return err
-	}
-	for _, key := range keys {
-		if err := k.revoke(ctx, tx, by, key); err != nil {
-			return err
-		}
 	}
 	return k.RemoveSessions(ctx, tx, by, userID, 0)
 }
