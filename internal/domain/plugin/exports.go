@@ -79,6 +79,9 @@ func textOf(raw json.RawMessage) (s string) {
 // is not shown.
 func (f SchemaField) Hidden() bool { return f.Secret || f.Type == "attachment" }
 
+// Needed reports whether pages need a value of the field: it has no default.
+func (f SchemaField) Needed() bool { return f.Site && !f.Hidden() && f.Required && f.Default == "" }
+
 // Name is what people call the field; it may be "".
 func (f SchemaField) Name() string { return textOf(membersOf(json.RawMessage(f.text))["name"]) }
 

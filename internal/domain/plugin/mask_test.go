@@ -42,3 +42,21 @@ func FuzzMasked(f *testing.F) {
 		}
 	})
 }
+
+// A field needs a value if pages get it, and nothing stands for it.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]bool{
+		`{"key":"a","site":true,"required":true}`:                           true,
+		`{"key":"a","site":true}`:                                           false,
+		`{"key":"a","required":true}`:                                       false,
+		`{"key":"a","site":true,"required":true,"default":0}`:               false,
+		`{"key":"a","site":true,"required":true,"secret":true}`:             false,
+		`{"key":"a","site":true,"required":true,"type":"attachment"}`:       false,
+		`{"key":"a","site":true,"required":true,"default":null,"x":"...."}`: true,
+	} {
+		if got := SchemaFields("[" + field + "]")[0].Needed(); got != want {
+			t.Errorf("%s: needed %t", field, got)
+		}
+	}
+}

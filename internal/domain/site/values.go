@@ -127,7 +127,7 @@ func (s schema) faults(v values, required bool) (faults fault.List) {
 			faults.Add(fault.Field(fault.Invalid, "config."+f.Key, "Takes no value: it is secret, or a file, and what a page gets everybody can read."))
 		case given:
 			faults.Add(wrong(f, raw))
-		case required && f.Required && fills(f.SchemaField) && f.Default == "":
+		case required && f.Needed():
 			faults.Add(fault.Field(fault.Required, "config."+f.Key, "Must be given: the app needs it."))
 		}
 	}

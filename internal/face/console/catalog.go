@@ -31,7 +31,7 @@ func (p Entry) Bytes() (n int) {
 
 // Needs are the fields that need a value before it runs.
 func (p Entry) Needs() []setting {
-	return slices.DeleteFunc(slices.Clone(p.Fields), func(f setting) bool { return !f.Required || f.Default != "" })
+	return slices.DeleteFunc(slices.Clone(p.Fields), func(f setting) bool { return !f.Needed() })
 }
 
 // Broken are the files that do not compile.

@@ -50,7 +50,7 @@ func fieldChanges(before, after json.RawMessage) []fieldChange {
 	var all []fieldChange
 	for _, f := range is {
 		if f.Key != "" && !had[f.Key] {
-			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Needs: f.Site && f.Required && f.Default == "" && !f.Secret})
+			all = append(all, fieldChange{Title: setting{SchemaField: f}.Title(), Needs: f.Needed()})
 		}
 	}
 	for _, f := range was {
