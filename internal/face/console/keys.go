@@ -81,12 +81,9 @@ func revokeKey(v *visit) (next, error) {
 	return v.revoked(id), err
 }
 
-// MemberKeys lists the keys that can see the organization, for its admins.
-type MemberKeys struct{ List[client.MemberKey] }
-
 func showMemberKeys(v *visit) (markup.Page, error) {
 	l, err := list(v, "member keys", v.organization.ListKeys)
-	return markup.Fill("member_keys.html", MemberKeys{l}), err
+	return markup.Fill("member_keys.html", l), err
 }
 
 func revokeMemberKey(v *visit) (next, error) {

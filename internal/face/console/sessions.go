@@ -1,16 +1,10 @@
 package console
 
-import (
-	"foyer/client"
-	"foyer/internal/face/console/markup"
-)
-
-// Sessions lists where whoever looks at them is signed in.
-type Sessions struct{ List[client.Session] }
+import "foyer/internal/face/console/markup"
 
 func showSessions(v *visit) (markup.Page, error) {
 	l, err := list(v, "sessions", v.client.ListSessions)
-	return markup.Fill("sessions.html", Sessions{l}), err
+	return markup.Fill("sessions.html", l), err
 }
 
 func endSession(v *visit) (next, error) {
