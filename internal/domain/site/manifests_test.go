@@ -166,7 +166,7 @@ func TestHealthOfSharedApp(t *testing.T) {
 		shop, blog, theirs := r.site(r.caller, "shop"), r.site(r.caller, "blog"), r.site(r.other, "theirs")
 		for _, s := range []Site{shop, blog, theirs} {
 			r.place(r.callerOf(s), s, p)
-			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":%q}]}`, p.ID, s.Name)
+			r.beacon(s, "", `{"apps":[{"id":%d,"version":1,"state":"failed"}],"errors":[{"id":%[1]d,"version":1,"message":%q},{"id":%[1]d,"version":1,"message":"same"}]}`, p.ID, s.Name)
 			r.health(s, p) // writes it down
 		}
 		for _, c := range []struct {
@@ -174,18 +174,18 @@ func TestHealthOfSharedApp(t *testing.T) {
 			site int64
 			want string
 		}{
-			{r.caller, 0, "2 [blog shop]"},
-			{r.caller, shop.ID, "1 [shop]"},
-			{r.caller, blog.ID, "1 [blog]"},
+			{r.caller, 0, "2 [blog 1 same 2 shop 1]"},
+			{r.caller, shop.ID, "1 [same 1 shop 1]"},
+			{r.caller, blog.ID, "1 [blog 1 same 1]"},
 			{r.caller, theirs.ID, "not found"},
-			{r.other, 0, "1 [theirs]"},
-			{r.other, theirs.ID, "1 [theirs]"},
+			{r.other, 0, "1 [same 1 theirs 1]"},
+			{r.other, theirs.ID, "1 [same 1 theirs 1]"},
 			{r.other, shop.ID, "not found"},
 		} {
 			h, err := r.Health(r.Context(), c.who, p.ID, c.site, time.Time{})
 			var messages []string
 			for _, e := range h.Errors {
-				messages = append(messages, e.Message)
+				messages = append(messages, fmt.Sprint(e.Message, " ", e.Count))
 			}
 			slices.Sort(messages)
 			got := blames(err)
@@ -329,20 +329,20 @@ func TestTidyCounts(t *testing.T) {
 			after time.Duration
 			want  string
 		}{
-			{2*day - time.Hour, "90"}, // minutes
-			{2*day + 2*time.Hour, "3"},
-			{2*day + 2*time.Hour, "3"}, // again
-			{90*day - time.Hour, "3"},
-			{90*day + 2*time.Hour, "0"},
+			{2*day - time.Hour, "90 50"}, // minutes, and errors
+			{2*day + 2*time.Hour, "3 50"},
+			{2*day + 2*time.Hour, "3 50"}, // again
+			{90*day - time.Hour, "3 50"},
+			{90*day + 2*time.Hour, "0 0"},
 		} {
 			now = began.Add(c.after)
 			if err := r.Tidy(r.Context()); err != nil {
 				r.Fatal(err)
 			}
-			if rows := r.text(`SELECT CAST(COUNT(*) AS TEXT) FROM site_counts`); rows != c.want {
+			if rows := r.text(`SELECT COUNT(*) || ' ' || (SELECT COUNT(*) FROM site_errors) FROM site_counts`); rows != c.want {
 				r.Errorf("%s rows after %v, want %s", rows, c.after, c.want)
 			}
-			if c.want == "0" {
+			if c.want == "0 0" {
 				break
 			}
 			h, err := r.Health(r.Context(), r.caller, p.ID, 0, began.Truncate(time.Hour))
