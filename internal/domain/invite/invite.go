@@ -12,7 +12,7 @@ import (
 	"foyer/internal/domain/org"
 )
 
-// Invite is one pending invitation.
+// Invite is an invitation: pending, expired or accepted.
 type Invite struct {
 	ID             string
 	OrganizationID string

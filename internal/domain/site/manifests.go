@@ -52,7 +52,7 @@ type Manifests struct {
 	sites      *cache.Cache[string, *served]  // by token; their version is generation
 	manifests  *cache.Cache[made, *Content]   // their version is the site's stamp
 	loaders    *cache.Cache[string, *Content] // by token
-	generation atomic.Int64                   // counted up by forget
+	generation atomic.Int64                   // counted up by invalidate
 	flight     flight.Group[*served]
 }
 
@@ -120,7 +120,7 @@ func (m *Manifests) load(ctx context.Context, token string, generation int64, no
 		s.manifest = newContent(manifest(site, m.BaseURL, site.apps, s.sample))
 		m.manifests.Put(key, site.stamp, s.manifest)
 	}
-	m.sites.Put(token, generation, s) // which a forget since then has made useless
+	m.sites.Put(token, generation, s) // of no use if invalidate was called since
 	return s, nil
 }
 
