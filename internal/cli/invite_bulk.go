@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -82,7 +83,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 				continue
 			}
 			for _, f := range became.Error.Errors {
-				refused.Errors = append(refused.Errors, c.place(f, f.Attr, before+i, people, out.Format))
+				refused.Errors = append(refused.Errors, people.place(f, f.Attr, before+i, out.Format))
 			}
 		}
 		before += len(batch)
@@ -125,7 +126,7 @@ func refusedOrNil(refused client.Error) error {
 // team is who is in a file.
 type team struct {
 	drafts []client.InviteDraft
-	lines  []int // where each of them begins; nil: it has no lines
+	where  []string // the line of each of them; in JSON, the address or, without one, the place in the list
 }
 
 // unique is a team without those whose address comes again, and what is wrong with these: the server, which gets a hundred
@@ -136,14 +137,11 @@ func (c inviteBulk) unique(people team, as terminal.Format) (left team, refused 
 		email, err := address.Parse(d.TargetEmail)
 		if err == nil && seen[email] {
 			again := client.Fault{Type: "validation_error", Code: "unique", Detail: "Appears twice in the file."}
-			refused.Errors = append(refused.Errors, c.place(again, "target_email", i, people, as))
+			refused.Errors = append(refused.Errors, people.place(again, "target_email", i, as))
 			continue
 		}
 		seen[email] = true
-		left.drafts = append(left.drafts, d)
-		if people.lines != nil {
-			left.lines = append(left.lines, people.lines[i])
-		}
+		left.drafts, left.where = append(left.drafts, d), append(left.where, people.where[i])
 	}
 	return left, refused
 }
@@ -214,9 +212,10 @@ func (c inviteBulk) readJSON(content []byte) (people team, err error) {
 	if !wire.IsValue(content) {
 		return team{}, fmt.Errorf("%s: must be one list, in which no object has a name twice", c.File)
 	}
-	for _, one := range all {
+	for i, one := range all {
 		one.InviteDraft.Level = client.Level(one.Level)
-		people.drafts = append(people.drafts, one.InviteDraft)
+		where := cmp.Or(strings.TrimSpace(one.TargetEmail), fmt.Sprintf("%s[%d]", c.File, i))
+		people.drafts, people.where = append(people.drafts, one.InviteDraft), append(people.where, where)
 	}
 	return people, nil
 }
@@ -262,7 +261,7 @@ func (c inviteBulk) readCSV(content []byte) (people team, err error) {
 				return team{}, c.wrong(line, err)
 			}
 		}
-		people.drafts, people.lines = append(people.drafts, d), append(people.lines, line)
+		people.drafts, people.where = append(people.drafts, d), append(people.where, fmt.Sprintf("%s:%d", c.File, line))
 	}
 }
 
@@ -295,22 +294,18 @@ func (c inviteBulk) refused(err error, before int, people team, as terminal.Form
 	for i, f := range refused.Errors {
 		index, field, _ := strings.Cut(f.Attr, ".")
 		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
-			refused.Errors[i] = c.place(f, field, before+n, people, as)
+			refused.Errors[i] = people.place(f, field, before+n, as)
 		}
 	}
 	return refused
 }
 
 // place says of a fault in a field where it is: in which line, or of whom.
-func (c inviteBulk) place(f client.Fault, field string, at int, people team, as terminal.Format) client.Fault {
-	where := people.drafts[at].TargetEmail
-	if people.lines != nil {
-		where = fmt.Sprintf("%s:%d", c.File, people.lines[at])
-	}
+func (people team) place(f client.Fault, field string, at int, as terminal.Format) client.Fault {
 	f.Attr = field
 	if as != terminal.JSON && field != "" {
 		f.Attr, f.Detail = "", field+": "+f.Detail
 	}
-	f.Detail = where + ": " + f.Detail
+	f.Detail = people.where[at] + ": " + f.Detail
 	return f
 }

@@ -111,6 +111,23 @@ func TestInviteBulkTwice(t *testing.T) {
 	}
 }
 
+// Who is wrong in a list, and has no address, is told by their place in it.
+func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	file := filepath.Join(t.TempDir(), "team.json")
+	team := `[{"target_email":"a@x.example"},{"target_email":"A@x.example"},{"first_name":"Bob"},{"target_email":" "},{"target_email":"eve"}]`
+	if err := os.WriteFile(file, []byte(team), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := run("invite", "bulk", file, "--partial")
+	for _, who := range []string{"A@x.example: target_email: Appears twice", file + "[2]: target_email: ", file + "[3]: target_email: ", "eve: target_email: "} {
+		if code != Refused || !strings.Contains(complaints, "foyer: "+who) {
+			t.Errorf("%d, %s; want %s", code, complaints, who)
+		}
+	}
+}
+
 func TestWho(t *testing.T) {
 	t.Parallel()
 	for activity, want := range map[string]string{"declined": "(invitee)", "followed": "(not told)", "deleted": "(operator)"} {
