@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -75,7 +74,7 @@ func (c inviteBulk) partly(ctx context.Context, o *client.Organization, out *ter
 	for batch := range slices.Chunk(people.drafts, batchSize) {
 		outcomes, err := c.of(o, before).CreateInvitesPartly(ctx, batch)
 		if err != nil {
-			return errors.Join(shown(out, made), refusedOrNil(refused), err)
+			return errors.Join(shown(out, made), refusedOrNil(people.failed(refused, err, before)))
 		}
 		for i, became := range outcomes {
 			if became.Error == nil {
@@ -119,7 +118,7 @@ func refusedOrNil(refused client.Error) error {
 	if len(refused.Errors) == 0 {
 		return nil
 	}
-	refused.Fault, refused.Status = refused.Errors[0], http.StatusBadRequest
+	refused.Fault = refused.Errors[0]
 	return &refused
 }
 
@@ -296,6 +295,19 @@ func (c inviteBulk) refused(err error, before int, people team, as terminal.Form
 		if n, err := strconv.Atoi(index); err == nil && before+n < len(people.drafts) {
 			refused.Errors[i] = people.place(f, field, before+n, as)
 		}
+	}
+	return refused
+}
+
+// failed adds to refused why it is not known what became of the others: of all from one on.
+func (people team) failed(refused client.Error, err error, from int) client.Error {
+	faults := []client.Fault{{Type: "command_error", Code: "failed", Detail: strings.Join(lines(err), " ")}}
+	if answer, ok := errors.AsType[*client.Error](err); ok && len(answer.Errors) > 0 {
+		faults, refused.Status = answer.Errors, answer.Status
+	}
+	for _, f := range faults {
+		f.Detail = people.where[from] + " and after: " + f.Detail
+		refused.Errors = append(refused.Errors, f)
 	}
 	return refused
 }

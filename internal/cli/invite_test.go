@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,6 +109,43 @@ func TestInviteBulkTwice(t *testing.T) {
 	}
 	if listed, _ := run("admin", "invite", "list", "--json"); strings.Count(listed, each) != 101 {
 		t.Errorf("%d of 101 are listed", strings.Count(listed, each))
+	}
+}
+
+// teamFile returns a table of invites with these addresses, and n more.
+func teamFile(t *testing.T, n int, addresses ...string) string {
+	t.Helper()
+	for i := range n {
+		addresses = append(addresses, fmt.Sprintf("p%d@x.example", i))
+	}
+	file := filepath.Join(t.TempDir(), "team.csv")
+	if err := os.WriteFile(file, []byte("target_email\n"+strings.Join(addresses, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Where a request fails, it is told with those who are refused, and from whom on nobody is invited.
+func TestInviteBulkPartlyTellsThatItFailed(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	file := teamFile(t, 250, "a@x.example", "A@x.example")
+	twice := "foyer: " + file + ":3: target_email: Appears twice in the file.\n"
+	code, out, complaints := run("invite", "bulk", file, "--partial", "-o", "csv")
+	if want := twice + "foyer: " + file + ":203 and after: At most 200 invites a day"; code != Refused || !strings.HasPrefix(complaints, want) {
+		t.Errorf("%d, %s; want %s", code, complaints, want)
+	}
+	if made := strings.Count(out, "\n") - 1; made != 200 {
+		t.Errorf("%d invites are shown", made)
+	}
+	code, _, complaints = run("invite", "bulk", file, "--partial", "--json")
+	if want := `"detail":"` + file + `:2 and after: At most 200 invites a day`; code != Refused || !strings.Contains(complaints, want) {
+		t.Errorf("%d, %s; want %s", code, complaints, want)
+	}
+	var away bytes.Buffer
+	Run(t.Context(), []string{"invite", "bulk", file, "--partial"}, []string{"FOYER_URL=http://127.0.0.1:1", "FOYER_KEY=x"}, strings.NewReader(""), io.Discard, &away)
+	if want := twice + "foyer: " + file + ":2 and after: http://127.0.0.1:1 cannot be asked"; !strings.HasPrefix(away.String(), want) {
+		t.Errorf("%s; want %s", away.String(), want)
 	}
 }
 
