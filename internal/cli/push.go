@@ -32,10 +32,11 @@ type appPush struct {
 
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, as are source maps, files of more than 1 MiB, and what is neither UTF-8 text nor a picture (.png, .jpg, .gif, .webp)
-or font (.woff2). Where that is plugin.json, or a file that the app has (a source map aside), nothing is sent. If there is no app
-of the name, one of type source is made. A name in plugin.json is the app's, so --name and a new --app must not say another one.
-What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for pipelines.
+left out, and stay in the app as they are. Left out as well are source maps, files of more than 1 MiB, and what is neither UTF-8
+text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has (a source
+map aside), nothing is sent. If there is no app of the name, one of type source is made. A name in plugin.json is the app's, so
+--name and a new --app must not say another one. What does not compile is stored as well, and shown as file:line:column; the
+exit status is 1 then, for pipelines.
 
 Example:
 
@@ -155,6 +156,9 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 		patch.Name = &c.Name
 	}
 	for name := range now.Source {
+		if isHidden(name) { // a pull leaves it out, too
+			continue
+		}
 		if why := read.unsent[name]; why != "" && path.Ext(name) != ".map" {
 			return now, fmt.Errorf("%s cannot be sent: %s; and the app has it: to delete it there, delete it in the folder", name, why)
 		}

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,13 @@ import (
 
 // database returns what runs command lines, without the foyer admin before them, on a database that has an owner.
 func database(t *testing.T) func(args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	run, _ := databaseAndClient(t)
+	return run
+}
+
+// databaseAndClient returns with it the API on the same database.
+func databaseAndClient(t *testing.T) (func(args ...string) (code int, stdout, stderr string), *client.Organization) {
 	t.Helper()
 	environ := []string{"FOYER_DATA_DIR=" + filepath.Join(t.TempDir(), "data")}
 	run := func(args ...string) (int, string, string) {
@@ -25,7 +34,16 @@ func database(t *testing.T) func(args ...string) (code int, stdout, stderr strin
 			t.Fatal(complaints)
 		}
 	}
-	return run
+	e := newEnvironment(environ, io.Discard)
+	if _, err := e.inside(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return run, e.organization
 }
 
 // folder returns one with these files, of the name.
@@ -109,6 +127,31 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	}
 	if code, _, complaints := run("app", "push", dir); code != OK {
 		t.Errorf("without the file: %s", complaints)
+	}
+}
+
+// What a pull leaves out for its name, the next push does not delete.
+func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
+	t.Parallel()
+	run, o := databaseAndClient(t)
+	had := client.Files{"a.md": "1", "b.md": "1", ".eslintrc.json": "{}", "lib/node_modules/x.ts": "", ".git/config": "1"}
+	app, err := o.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "app", Source: had})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "app")
+	if code, _, complaints := run("app", "pull", dir, "--app=app"); code != OK {
+		t.Fatal(complaints)
+	}
+	if err := os.Remove(filepath.Join(dir, "b.md")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := run("app", "push", dir); code != OK {
+		t.Fatal(complaints)
+	}
+	delete(had, "b.md")
+	if source, err := o.GetSource(t.Context(), app.ID); err != nil || !maps.Equal(source.Source, had) {
+		t.Errorf("%v, %v; want %v", source.Source, err, had)
 	}
 }
 
