@@ -222,7 +222,7 @@ func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Rea
 	if dry {
 		fmt.Fprintln(stderr, "foyer: note: a dry run: nothing is changed, and this is what the answer would be")
 	}
-	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Done: ctx.Done(), Yes: c.Yes || dry}, e.profiles(), e.databaseHere(), parser.Model)
+	err = parsed.Run(out, terminal.Log{Writer: stderr}, terminal.Input{Reader: stdin, Questions: stderr, Done: ctx.Done(), Yes: c.Yes || dry}, e.profiles(), e.beforeProfile(), parser.Model)
 	return e.cause(ctx, err)
 }
 

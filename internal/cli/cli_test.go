@@ -196,6 +196,30 @@ func TestLoginWantsAFoyerServer(t *testing.T) {
 	}
 }
 
+// A login says on which commands it has an effect.
+func TestLoginSaysWhichCommandsItIsFor(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"uuid":"01890000-0000-7000-8000-000000000001","email":"ada@x.example"}`)
+	}))
+	t.Cleanup(server.Close)
+	t.Chdir(t.TempDir()) // where no database is
+	for _, test := range []struct{ flag, variable, which, others string }{
+		{"--profile=default", "FOYER_KEY=", "Commands", ""},
+		{"--profile=two", "FOYER_KEY=", "Commands with --profile=two", ""},
+		{"--profile=default", "FOYER_URL=http://b.example", "Commands with --profile=default", " Without --profile, FOYER_URL counts."},
+		{"--profile=two", "FOYER_KEY=foy_b", "Commands with --profile=two", " Without --profile, FOYER_KEY counts."},
+		{"--profile=default", "FOYER_DATA_DIR=data", "Commands with --profile=default", " Without --profile, the database here counts."},
+	} {
+		var out bytes.Buffer
+		home := t.TempDir()
+		code := Run(t.Context(), []string{"login", server.URL, "--key=foy_x", test.flag}, []string{"XDG_CONFIG_HOME=" + home, test.variable}, strings.NewReader(""), &out, io.Discard)
+		want := test.which + " now work on " + server.URL + " as ada@x.example. The key is in " + home + "/foyer/profiles.json." + test.others + "\n"
+		if code != OK || out.String() != want {
+			t.Errorf("%d, %s; want %s", code, out.String(), want)
+		}
+	}
+}
+
 // What is kept is where the server is, and not what sends there.
 func TestLoginFollowsNoRedirect(t *testing.T) {
 	t.Parallel()

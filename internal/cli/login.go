@@ -32,7 +32,7 @@ Examples:
 `
 }
 
-func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log, here databaseHere) error {
+func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.Output, in terminal.Input, to terminal.Log, before beforeProfile) error {
 	if _, err := client.New(c.URL, ""); err != nil { // before a key is asked for
 		return terminal.Misused(err)
 	}
@@ -67,11 +67,14 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 		return err
 	}
 	answer := map[string]string{"profile": c.Profile, "url": p.URL, "email": user.Email, "file": string(kept)}
-	said := "Commands now work on %s as %s. The key is in %s."
-	if here {
-		said += fmt.Sprintf(" In this folder they still work on its database: give --profile=%s for the server.", c.Profile)
+	which, others := "Commands", ""
+	if c.Profile != profile.Default || before != "" {
+		which = "Commands with --profile=" + c.Profile
 	}
-	return out.Say(answer, said, p.URL, terminal.Printable(user.Email), kept)
+	if before != "" {
+		others = fmt.Sprintf(" Without --profile, %s counts.", before)
+	}
+	return out.Say(answer, "%s now work on %s as %s. The key is in %s.%s", terminal.Printable(which), p.URL, terminal.Printable(user.Email), kept, others)
 }
 
 func (c loginCommand) key(ctx context.Context, in terminal.Input, to terminal.Log) (string, error) {

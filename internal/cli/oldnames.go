@@ -67,12 +67,20 @@ func (e *environment) meansServer(command string, flags map[string]bool) bool {
 	return err == nil && !e.meansDatabase(flags)
 }
 
-// databaseHere reports whether commands in this folder work on a database, unless they are told otherwise.
-func (e *environment) databaseHere() databaseHere {
-	return databaseHere(e.meansDatabase(map[string]bool{}))
+// beforeProfile is what counts before the default profile, for commands that name nothing.
+func (e *environment) beforeProfile() beforeProfile {
+	switch {
+	case e.variables["FOYER_URL"] != "":
+		return "FOYER_URL"
+	case e.meansDatabase(map[string]bool{}):
+		return "the database here"
+	case strings.TrimSpace(e.variables["FOYER_KEY"]) != "":
+		return "FOYER_KEY"
+	}
+	return ""
 }
 
-type databaseHere bool
+type beforeProfile string // "": nothing does
 
 // meansDatabase reports whether a command that could work on a server is meant for the database.
 func (e *environment) meansDatabase(flags map[string]bool) bool {
