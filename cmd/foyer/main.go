@@ -27,7 +27,7 @@ func main() {
 	received := make(chan os.Signal, 1)
 	go func() {
 		received <- <-signals
-		signal.Reset(stops...) // so that a second signal ends foyer at once
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // so that a second signal ends foyer at once; a shell and the kernel send SIGHUP each
 		cancel()
 	}()
 	code := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
@@ -39,6 +39,7 @@ func main() {
 
 // die ends foyer by a signal, and not only because of it: a shell looks for that before it goes on with a loop.
 func die(by os.Signal) {
+	signal.Reset(by)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(by) == nil {
 		time.Sleep(time.Second) // until it has come
 	}

@@ -24,7 +24,7 @@ func TestInterruptedCommandsDieOfTheSignal(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		var said strings.Builder
 		cmd := exec.CommandContext(t.Context(), filepath.Join(binary, "foyer"), "app", "delete", "1", "--yes")
 		cmd.Env, cmd.Stderr = []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, &said

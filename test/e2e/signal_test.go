@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A terminal that is closed stops a server as a service manager does.
+// A terminal that is closed stops a server as a service manager does, also where its shell sends the signal, and then the kernel.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	p, err := startProcess([]string{"FOYER_LISTEN=127.0.0.1:0"}, t.TempDir(), nil, io.Discard)
@@ -20,8 +20,26 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.kill()
-	if _, err := p.awaitURL(); err != nil {
+	url, err := p.awaitURL()
+	if err != nil {
 		t.Fatal(err)
+	}
+	ready := func() bool {
+		res, err := http.Get(url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	}
+	for !ready() {
+		pause()
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for ready() {
+		pause()
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
