@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,11 +173,17 @@ func tellSource(ctx context.Context, o *client.Organization, to terminal.Log, ap
 
 type adminAppCreate struct {
 	appCreate
-	URL string `name:"url" help:"Git repository to install it from; - reads it from standard input."`
+	URL string `name:"url" help:"Git repository to install it from, as an app of type custom; - reads it from standard input."`
 }
 
 func (c adminAppCreate) Run(ctx context.Context, o *client.Organization, out *terminal.Output, in terminal.Input) (err error) {
 	draft := c.draft()
+	if c.URL != "" {
+		draft.PluginType = cmp.Or(c.Type, client.PluginCustom)
+		if draft.PluginType != client.PluginCustom && draft.PluginType != client.PluginRepository {
+			return terminal.Misused(errors.New("--url is for an app of type custom or repository"))
+		}
+	}
 	if draft.URL, err = in.Or(c.URL); err != nil {
 		return err
 	}

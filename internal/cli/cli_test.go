@@ -173,6 +173,21 @@ func TestFaultsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
+// A url is never dropped: an app is installed from it, or none is made.
+func TestAppWithAURLIsInstalled(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	for flag, want := range map[string]int{"--type=custom": Refused, "--description=x": Refused, "--type=local": Misused, "--type=source": Misused} {
+		code, _, complaints := run("app", "create", "--name=Banner", "--url=http://127.0.0.1:1/banner.git", flag)
+		if code != want || !strings.Contains(complaints, "url") {
+			t.Errorf("%s: %d, %s", flag, code, complaints)
+		}
+	}
+	if _, out, _ := run("app", "list", "--json"); out != "[]\n" {
+		t.Errorf("apps %s", out)
+	}
+}
+
 func TestWithoutACommandThereIsHelp(t *testing.T) {
 	t.Parallel()
 	if code, out, _ := call(t); code != OK || !strings.HasPrefix(out, "Usage: foyer") {
