@@ -118,11 +118,12 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 		return "", missing("invite", a.Invite)
 	}
 	var ids []string
-	for i, err := range o.AllInvites(ctx, client.InviteFilter{Search: a.Invite}) {
+	email := stored(a.Invite)
+	for i, err := range o.AllInvites(ctx, client.InviteFilter{Search: email}) {
 		if err != nil {
 			return "", err
 		}
-		if strings.EqualFold(i.TargetEmail, a.Invite) {
+		if strings.EqualFold(i.TargetEmail, email) {
 			ids = append(ids, i.ID)
 		}
 	}

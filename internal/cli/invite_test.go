@@ -112,6 +112,25 @@ func TestInviteBulkTwice(t *testing.T) {
 	}
 }
 
+// An invite and a member are named by the address that was typed, though the server keeps its domain in ASCII.
+func TestAddressesAreNamedAsTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	run, o := databaseAndClient(t)
+	for _, args := range [][]string{
+		{"invite", "create", "--email=Ada@München.example"},
+		{"invite", "link", "Ada@München.example"},
+		{"invite", "delete", "ada@münchen.example", "--yes"},
+		{"member", "add", "--email=eve@münchen.example", "--level=member"},
+	} {
+		if code, _, complaints := run(args...); code != OK {
+			t.Errorf("%v: %d, %s", args, code, complaints)
+		}
+	}
+	if m, err := (aMember{"Eve@MÜNCHEN.example"}).find(t.Context(), o); err != nil || m.User.Email != "eve@xn--mnchen-3ya.example" {
+		t.Errorf("%s, %v", m.User.Email, err)
+	}
+}
+
 // teamFile returns a table of invites with these addresses, and n more.
 func teamFile(t *testing.T, n int, addresses ...string) string {
 	t.Helper()

@@ -64,8 +64,9 @@ func (a aMember) find(ctx context.Context, o *client.Organization) (client.Membe
 		}
 		return m, err
 	}
-	for m, err := range o.AllMembers(ctx, client.MemberFilter{Search: a.Member}) {
-		if err != nil || strings.EqualFold(m.User.Email, a.Member) {
+	email := stored(a.Member)
+	for m, err := range o.AllMembers(ctx, client.MemberFilter{Search: email}) {
+		if err != nil || strings.EqualFold(m.User.Email, email) {
 			return m, err
 		}
 	}

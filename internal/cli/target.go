@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/address"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
 	"foyer/internal/cli/admin"
@@ -93,6 +94,14 @@ const maxSearch = 400
 // searchable is as much of a name as the API searches for.
 func searchable(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxSearch)], "")
+}
+
+// stored is an address that a person types, as the server keeps it.
+func stored(typed string) string {
+	if plain, err := address.Parse(typed); err == nil {
+		return plain
+	}
+	return typed
 }
 
 // appID returns the id of the app that a person names: of several, that of the organization's own.
