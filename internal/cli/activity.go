@@ -176,7 +176,7 @@ func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, o
 		f.After, err = showAfter(ctx, o, f, out)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return ctx.Err()
 		case err != nil && !passes(err):
 			return err
 		case err != nil && !away:
@@ -186,7 +186,7 @@ func follow(ctx context.Context, o *client.Organization, f client.AuditFilter, o
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		}
 	}
 }
