@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"reflect"
 	"slices"
@@ -125,7 +126,11 @@ func lines(err error) []string {
 	}
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		if at, parseErr := url.Parse(asked.URL); parseErr == nil {
-			return []string{at.Scheme + "://" + at.Host + " cannot be asked: " + asked.Err.Error()}
+			said := " gave no answer: " // but may have done what it was asked for
+			if unreached, ok := errors.AsType[*net.OpError](err); ok && unreached.Op == "dial" {
+				said = " cannot be asked: "
+			}
+			return []string{at.Scheme + "://" + at.Host + said + asked.Err.Error()}
 		}
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") { // pgx indents what each try met, the same with TLS and without

@@ -147,6 +147,24 @@ func TestEveryFaultIsALine(t *testing.T) {
 	}
 }
 
+// A server that was reached may have done what it was asked for, so it is not said that it cannot be asked.
+func TestAnswerThatIsLost(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	create := func() string {
+		var complaints bytes.Buffer
+		Run(t.Context(), []string{"app", "create", "--name=x"}, []string{"FOYER_URL=" + server.URL, "FOYER_KEY=foy_x"}, strings.NewReader(""), io.Discard, &complaints)
+		return complaints.String()
+	}
+	if got, want := create(), "foyer: "+server.URL+" gave no answer: EOF\n"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+	server.Close()
+	if got, want := create(), "foyer: "+server.URL+" cannot be asked: dial "; !strings.HasPrefix(got, want) {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
 // A database that is away is told in lines that anybody can read, each once.
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
