@@ -140,7 +140,7 @@ func newDomain(c config.Config, secret, baseURL string, d *db.DB, log *slog.Logg
 		DB: d, Keys: keys, Jobs: jobs, Organizations: orgs, SignIn: signIn, BaseURL: baseURL, Mails: c.SMTP != "", MailLimit: c.MailLimit,
 		Box: seal.Box{Secret: secret, Purpose: "foyer changes of addresses v1"},
 	}
-	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, keys.EraseUser)
+	orgs.UserErasers = append(orgs.UserErasers, invites.EraseUser, signIn.EraseUser, addresses.EraseUser, orgs.LockUser, keys.EraseUser)
 	// Those who invite hold their membership, then the invite, and those who accept the invite: both wait for the organization, so
 	// memberships go first, then invites. Sites lock the apps, and apps the organization. Placements go with the sites.
 	orgs.OrganizationErasers = append(orgs.OrganizationErasers,

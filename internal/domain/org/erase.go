@@ -67,6 +67,13 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 	return blankUser(ctx, tx, u.ID, email, s.DB.Now())
 }
 
+// LockUser is the eraser after which nobody stores what shows a person: whoever read them to do so holds them until that is
+// committed, and then it is found. So does whoever stores what refers to them. Both may hold invites, or ways to sign in,
+// before that, and the answer that is kept for their request after it.
+func (s Service) LockUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
+	return db.Exec(ctx, tx, `SELECT 1 FROM users WHERE id = $1`+tx.Locking(" FOR UPDATE"), p.UserID)
+}
+
 // addressesOf lists the addresses that a user has or had, but for those that are another's now.
 func addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
 	had, err := activity.Addresses(ctx, tx, u.UUID)

@@ -108,7 +108,7 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 		return err
 	}
 	p.OrganizationName = c.Organization.Name
-	if err := s.insert(ctx, tx, c, p); err != nil {
+	if err := insertNew(ctx, tx, p); err != nil {
 		return err
 	}
 	o.PluginID = p.ID
@@ -116,7 +116,10 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 	if _, err = s.add(ctx, tx, c, &o, Version{}, v, b); err != nil {
 		return err
 	}
-	return flagVersion(ctx, tx, *p)
+	if err := flagVersion(ctx, tx, *p); err != nil {
+		return err
+	}
+	return s.installed(ctx, tx, c, *p)
 }
 
 var errInstalled = fault.Field(fault.NotUnique, "url", "An app from this url is installed already.")

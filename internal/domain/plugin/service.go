@@ -63,7 +63,10 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 		if err != nil {
 			return err
 		}
-		return s.insert(ctx, tx, c, &p)
+		if err := insertNew(ctx, tx, &p); err != nil {
+			return err
+		}
+		return s.installed(ctx, tx, c, p)
 	})
 	return p, err
 }
@@ -86,16 +89,21 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 	return p, c, err
 }
 
-// insert stores a new plugin, which gets its id, and the activity that tells of it.
-func (s Service) insert(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin) (err error) {
+// insertNew stores a new plugin, which gets its id.
+func insertNew(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
 	if p.ID, err = insert(ctx, tx, *p); err != nil {
 		return access.OrChanged(err)
 	}
 	count(tx, *p, 1, one(p.IsGlobal))
-	if err := access.KeepAnswer(ctx, tx, *p); err != nil {
+	return nil
+}
+
+// installed keeps the answer that shows a new plugin, and records it, once all of it is stored: see org.Service.LockUser.
+func (s Service) installed(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin) error {
+	if err := access.KeepAnswer(ctx, tx, p); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, c, *p, activity.Installed, nil)
+	return s.record(ctx, tx, c, p, activity.Installed, nil)
 }
 
 // newPlugin makes a plugin out of a draft.

@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"foyer/client"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/server"
+)
+
+// Whoever saves an app in a request with an Idempotency-Key while they are erased does so first, or is refused; neither
+// stops the other, wherever the save is.
+func TestSaveWhileItsUserIsErased(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct{ method, path, body, waitsFor string }{
+		"changed": {"PATCH", "/update_source", `{"source":{"site.ts":"export const n = 2"}}`, "plugin_sources"},
+		"new":     {"POST", "", `{"name":"Two","plugin_type":"source","source":{"site.ts":"export const n = 1"}}`, "contents"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			url := dbtest.Postgres(t) // SQLite has one transaction at a time
+			cfg := config.Config{Database: url, Secret: "a secret that all servers of the tests share"}
+			s := start(t, cfg)
+			id := must[client.OrganizationInfo](t)(s.Get(t.Context())).ID
+			app := s.withSite(t, "export const n = 1")
+			d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+			defer d.Close()
+			ada := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, id, "ada@x.example", access.Admin))
+			_, key, err := d.Keys.Create(t.Context(), access.Draft{UserID: ada.User.ID, Scope: access.All})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := s.URL + "/api/organizations/@current/pipeline_frontend_apps"
+			if tc.path != "" {
+				path += "/" + itoa(app.ID) + tc.path
+			}
+			save := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), tc.method, path, strings.NewReader(tc.body)))
+			save.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
+			saved, erased := make(chan answer, 1), make(chan error, 1)
+			raw := dbtest.Open(t, url)
+			err = raw.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+				if _, err := db.All(ctx, tx, db.Value[int], `SELECT 1 FROM `+tc.waitsFor+tx.Locking(" FOR UPDATE")); err != nil {
+					return err
+				}
+				done := func() int { return len(saved) + len(erased) }
+				go func() { saved <- do(t, save) }()
+				awaitWaiting(t, d.DB, 1, done)
+				go func() {
+					_, err := d.Organizations.EraseUser(t.Context(), access.Caller{}, ada.User.Email)
+					erased <- err
+				}()
+				awaitWaiting(t, d.DB, 2, done)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := <-erased; err != nil {
+				t.Errorf("erased: %v", err)
+			}
+			if got := <-saved; got.status >= 500 {
+				t.Errorf("saved: %d: %s", got.status, got.body)
+			}
+			if tables := holding(t, raw, ada.User.Email); tables != nil {
+				t.Errorf("%q have the address", tables)
+			}
+		})
+	}
+}
+
+// awaitWaiting returns once that many transactions wait for others, or are done.
+func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
+	t.Helper()
+	for waiting := 0; waiting+done() < n; {
+		var sqlite error
+		waiting, sqlite = db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		if sqlite != nil {
+			waiting, _ = d.Waits()
+		}
+	}
+}
