@@ -23,15 +23,11 @@ func (s Service) Expire(ctx context.Context) error {
 
 func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
 	now := s.DB.Now()
-	ids, err := expired(ctx, tx, now, expireBatch)
+	invites, err := expired(ctx, tx, now, expireBatch)
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range ids {
-		i, err := findAnywhere(ctx, tx, id)
-		if err != nil {
-			return 0, err
-		}
+	for _, i := range invites {
 		if err := setExpiryAnnounced(ctx, tx, i); err != nil {
 			return 0, err
 		}
@@ -39,5 +35,5 @@ func (s Service) expireNext(ctx context.Context, tx *db.Tx) (int64, error) {
 			return 0, err
 		}
 	}
-	return int64(len(ids)), nil
+	return int64(len(invites)), nil
 }

@@ -206,9 +206,14 @@ func (s Service) useUp(ctx context.Context, tx *db.Tx, o Opened) error {
 	return nil
 }
 
+// decline reads the invite once more: the entry shows whoever made it.
 func (s Service) decline(ctx context.Context, tx *db.Tx, by access.Caller, o Opened) error {
+	i, err := findLocked(ctx, tx, o.OrganizationID, o.ID)
+	if err != nil {
+		return access.OrNotFound(err)
+	}
 	if err := s.useUp(ctx, tx, o); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, by, o.Invite, activity.Declined, s.DB.Now())
+	return s.record(ctx, tx, by, i, activity.Declined, s.DB.Now())
 }

@@ -117,7 +117,7 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 	if m.State != Failed {
 		return nil
 	}
-	i, err := find(ctx, tx, organizationID, id)
+	i, err := findLocked(ctx, tx, organizationID, id)
 	if err != nil {
 		return err
 	}

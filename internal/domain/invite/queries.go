@@ -2,6 +2,7 @@ package invite
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"foyer/internal/base/cache"
@@ -81,7 +82,7 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
 	fields := func(i *Invite) []any { return append(i.fields(), &i.AcceptedAt) }
 	return db.One(ctx, tx, fields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
-		WHERE i.organization_id = $1 AND i.id = $2`, organizationID, id)
+		WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(whoMade), organizationID, id)
 }
 
 // forgetAccepted fails with ErrNoRow if another transaction has removed it meanwhile.
@@ -100,15 +101,12 @@ func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limi
 			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }
 
-const selectOwn = selectInvite + `WHERE i.organization_id = $1 AND i.id = $2`
-
-func find(ctx context.Context, q db.Querier, organizationID, id string) (Invite, error) {
-	return db.One(ctx, q, (*Invite).fields, selectOwn, organizationID, id)
-}
+// whoMade keeps the user u who made an invite from being erased until the transaction has stored what shows them.
+const whoMade = ` FOR KEY SHARE OF u`
 
 // findLocked finds an invite that the transaction is going to change.
 func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
-	return db.One(ctx, tx, (*Invite).fields, selectOwn+tx.Locking(" FOR UPDATE OF i"), organizationID, id)
+	return db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(" FOR UPDATE OF i"+whoMade), organizationID, id)
 }
 
 // lockTarget makes other transactions that invite an address, or change its invite, wait. Before the invite it keeps the
@@ -212,6 +210,16 @@ func levelOf(ctx context.Context, q db.Querier, organizationID string, userID in
 		`SELECT COALESCE((SELECT level FROM memberships WHERE organization_id = $1 AND user_id = $2), 0)`, organizationID, userID)
 }
 
+// findInviter finds a user who takes over an invite; access.ErrChanged if they have been erased since they were admitted.
+func findInviter(ctx context.Context, tx *db.Tx, id int64) (org.User, error) {
+	u, err := db.One(ctx, tx, (*org.User).Fields, `
+		SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1 AND u.erased_at IS NULL`+tx.Locking(whoMade), id)
+	if errors.Is(err, db.ErrNoRow) {
+		err = access.ErrChanged
+	}
+	return u, err
+}
+
 func userExists(ctx context.Context, q db.Querier, email string) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE email = $1)`, email)
 }
@@ -223,9 +231,9 @@ func isMember(ctx context.Context, q db.Querier, organizationID, email string) (
 }
 
 // expired lists the next invites whose time is over, of which no event has told.
-func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]string, error) {
-	return db.All(ctx, tx, db.Value[string], `
-		SELECT id FROM invites WHERE expires_at <= $1 AND NOT expiry_announced ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED"), now, limit)
+func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]Invite, error) {
+	return db.All(ctx, tx, (*Invite).fields, selectInvite+`
+		WHERE i.expires_at <= $1 AND NOT i.expiry_announced ORDER BY i.expires_at LIMIT $2`+tx.Locking(" FOR UPDATE OF i SKIP LOCKED"+whoMade), now, limit)
 }
 
 func setExpiryAnnounced(ctx context.Context, tx *db.Tx, i Invite) error {

@@ -328,7 +328,7 @@ func (s Service) renew(ctx context.Context, tx *db.Tx, c access.Caller, i Invite
 		return Invite{}, err
 	}
 	if level < i.Level && MayGive(c, i.Level) == nil {
-		if i.CreatedBy, err = s.orgs().User(ctx, tx, c.UserID); err != nil {
+		if i.CreatedBy, err = findInviter(ctx, tx, c.UserID); err != nil {
 			return Invite{}, err
 		}
 	}
@@ -359,7 +359,7 @@ func (s Service) replace(ctx context.Context, tx *db.Tx, c access.Caller, organi
 	if t.inviteID == "" {
 		return nil
 	}
-	i, err := find(ctx, tx, organizationID, t.inviteID)
+	i, err := findLocked(ctx, tx, organizationID, t.inviteID)
 	if err != nil {
 		return err
 	}

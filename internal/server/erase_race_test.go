@@ -1,0 +1,182 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path"
+	"sync"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/config"
+	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
+	"foyer/internal/domain/org"
+	"foyer/internal/face/api"
+	"foyer/internal/infra/db"
+	"foyer/internal/infra/db/dbtest"
+	"foyer/internal/infra/job"
+	"foyer/internal/server"
+)
+
+// inviting is an organization whose owner has something done to an invite that ada made, who is erased.
+type inviting struct {
+	*server.Domain
+	join       func(email string, level access.Level) access.Caller
+	owner, ada access.Caller
+	made       invite.Invite
+	token      string // of its link
+}
+
+const inviter = "ada@inviter.example"
+
+// withInvite makes them, and the context of a request with an Idempotency-Key.
+func withInvite(t *testing.T, url string) (*inviting, context.Context) {
+	t.Helper()
+	cfg := config.Config{Database: url, DataDir: t.TempDir(), Secret: "a secret that all servers of the tests share", InviteTTL: time.Hour}
+	d := must[*server.Domain](t)(server.Open(t.Context(), cfg, slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() { _ = d.Close() })
+	o := must[org.Organization](t)(d.Organizations.Create(t.Context(), "Acme"))
+	join := func(email string, level access.Level) access.Caller {
+		m := must[org.Membership](t)(d.Invites.AddMember(t.Context(), access.Caller{}, o.ID, email, level))
+		return access.Caller{UserID: m.User.ID, Level: level, Scope: access.All, Organization: o.Organization}
+	}
+	w := &inviting{Domain: d, join: join, owner: join("owner@x.example", access.Owner), ada: join(inviter, access.Admin)}
+	w.made = must[invite.Invite](t)(d.Invites.Create(t.Context(), w.ada, draftTo("bob@x.example")))
+	link, _, err := d.Invites.Link(t.Context(), w.owner, w.made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.token = path.Base(link)
+	claim, _, err := d.Keys.Claim(t.Context(), w.owner, "name", "fingerprint", func(object any) access.Answer {
+		made, _ := object.(invite.Invite)
+		return access.Answer{Status: 200, Body: string(api.InviteAppender(d.DB.Now())(nil, made))}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, claim.With(t.Context())
+}
+
+func draftTo(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
+
+// erase returns what begins to erase ada, and returns when that waits or is done; its error comes with the channel.
+func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
+	t.Helper()
+	done := make(chan error, 1)
+	return sync.OnceFunc(func() {
+		go func() {
+			_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
+			done <- err
+		}()
+		awaitWaiting(t, w.DB, 1, func() int { return len(done) })
+	}), done
+}
+
+// What shows whoever made an invite is erased with them, if it was about to be stored.
+func TestEraseInviterMeanwhile(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct {
+		before, do func(context.Context, *inviting) error
+	}{
+		"resent": {do: func(ctx context.Context, w *inviting) error {
+			_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
+			return err
+		}},
+		"taken over": {
+			before: func(ctx context.Context, w *inviting) (err error) {
+				if w.made, err = w.Invites.Create(ctx, w.join("eve@x.example", access.Admin), draftTo("carl@x.example")); err != nil {
+					return err
+				}
+				_, err = w.Organizations.RemoveMember(ctx, access.Caller{}, w.owner.Organization.ID, "eve@x.example")
+				return err
+			},
+			do: func(ctx context.Context, w *inviting) error {
+				_, err := w.Invites.Resend(ctx, w.ada, w.made.ID)
+				return err
+			},
+		},
+		"deleted": {do: func(ctx context.Context, w *inviting) error { return w.Invites.Delete(ctx, w.owner, w.made.ID) }},
+		"replaced": {do: func(ctx context.Context, w *inviting) error {
+			_, err := w.Invites.Create(ctx, w.owner, draftTo(w.made.TargetEmail))
+			return err
+		}},
+		"declined": {do: func(ctx context.Context, w *inviting) error {
+			_, err := w.Invites.Decline(ctx, w.token, access.Caller{})
+			return err
+		}},
+		"accepted, and forgotten": {
+			before: func(ctx context.Context, w *inviting) error {
+				_, err := w.Invites.Accept(ctx, w.token, invite.Names{}, access.Caller{})
+				return err
+			},
+			do: func(ctx context.Context, w *inviting) error { return w.Invites.Delete(ctx, w.owner, w.made.ID) },
+		},
+		"expired": {do: func(ctx context.Context, w *inviting) error {
+			at := w.made.ExpiresAt
+			w.DB.Now = func() time.Time { return at }
+			return w.Invites.Expire(ctx)
+		}},
+		"not mailed": {do: func(ctx context.Context, w *inviting) error {
+			note := invite.Post{Service: w.Invites}.Kind().Ended
+			return w.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+				return note(ctx, tx, job.Job{Item: w.made.ID + ".1"}, errors.New("refused"), false)
+			})
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachURL(t, func(t *testing.T, url string) {
+				w, ctx := withInvite(t, url)
+				if tc.before != nil {
+					if err := tc.before(t.Context(), w); err != nil {
+						t.Fatal(err)
+					}
+				}
+				begin, erased := w.erase(t)
+				shown := w.Invites.Shown
+				w.Invites.Shown = func(now time.Time) func([]byte, invite.Invite) []byte {
+					begin()
+					return shown(now)
+				}
+				if err := errors.Join(tc.do(ctx, w), <-erased); err != nil {
+					t.Fatal(err)
+				}
+				if tables := holding(t, w.DB, inviter); tables != nil {
+					t.Errorf("%q have the address", tables)
+				}
+			})
+		})
+	}
+}
+
+// An invite that is resent while whoever made it is erased shows who has been erased.
+func TestResendWhileErasing(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w, ctx := withInvite(t, url)
+		resent := make(chan error, 1)
+		begin := sync.OnceFunc(func() {
+			go func() {
+				_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
+				resent <- err
+			}()
+			awaitWaiting(t, w.DB, 1, func() int { return len(resent) })
+		})
+		w.Organizations.UserErasers = append(w.Organizations.UserErasers, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
+			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`) // with what travels with it
+			begin()
+			return err
+		})
+		_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
+		if err := errors.Join(err, <-resent); err != nil {
+			t.Fatal(err)
+		}
+		if tables := holding(t, w.DB, inviter); tables != nil {
+			t.Errorf("%q have the address", tables)
+		}
+	})
+}
