@@ -61,7 +61,7 @@ func (s Service) create(ctx context.Context, c access.Caller, orders orders) ([]
 }
 
 // placeAll makes an invite of each order. All transactions take their locks in this order:
-// the membership of whoever invites, people by their addresses, quotas, counts.
+// the membership of whoever invites, people by their addresses, quotas of mails, that of invites, counts.
 func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, orders orders) ([]Outcome, error) {
 	turns := byEmail(orders.all)
 	if err := lockTargets(ctx, tx, c, orders.all, turns); err != nil {
@@ -72,28 +72,20 @@ func (s Service) placeAll(ctx context.Context, tx *db.Tx, c access.Caller, by or
 		return nil, err
 	}
 	outcomes := make([]Outcome, len(orders.all))
-	if err := s.countQuotas(ctx, tx, c, orders, turns, outcomes); err != nil {
+	if err := s.findTargets(ctx, tx, c, by.Organization, orders, outcomes); err != nil {
 		return nil, err
 	}
-	made := 0
+	made, err := s.countQuotas(ctx, tx, c, orders, turns, outcomes)
+	if err != nil {
+		return nil, err
+	}
 	for i, o := range orders.all {
 		if outcomes[i].Err != nil {
 			continue
 		}
-		t, err := findTarget(ctx, tx, c.Organization.ID, o.email, c.UserID)
-		if err != nil {
+		if outcomes[i].Invite, err = s.createOne(ctx, tx, c, by, o); err != nil {
 			return nil, err
 		}
-		if err := s.mayReplace(c, by.Organization, o, t); err != nil {
-			if err := orders.refused(&outcomes[i], i, err); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if outcomes[i].Invite, err = s.createOne(ctx, tx, c, by, o, t); err != nil {
-			return nil, err
-		}
-		made++
 	}
 	addCount(tx, c.Organization.ID, made)
 	return outcomes, nil
@@ -153,22 +145,42 @@ func lockTargets(ctx context.Context, tx *db.Tx, c access.Caller, orders []order
 	return nil
 }
 
-// countQuotas counts the invites and mails of orders: all together, and the mails to each address.
-func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders orders, turns []int, outcomes []Outcome) error {
-	if err := s.countInvites(ctx, tx, c.Organization.ID, len(orders.all)); err != nil {
-		return err
-	}
-	for _, i := range turns {
-		if !orders.all[i].mail {
-			continue
+// findTargets finds what the addresses of orders are already, and keeps which orders cannot be carried out for that.
+func (s Service) findTargets(ctx context.Context, tx *db.Tx, c access.Caller, in org.Organization, orders orders, outcomes []Outcome) error {
+	for i := range orders.all {
+		o := &orders.all[i]
+		var err error
+		if o.target, err = findTarget(ctx, tx, c.Organization.ID, o.email, c.UserID); err != nil {
+			return err
 		}
-		if err := s.countMail(ctx, tx, orders.all[i].email); err != nil {
+		if err := s.mayReplace(c, in, *o); err != nil {
 			if err := orders.refused(&outcomes[i], i, err); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// countQuotas counts the mails to each address and the invites of orders, but for those that cannot be carried out, and
+// returns how many can.
+func (s Service) countQuotas(ctx context.Context, tx *db.Tx, c access.Caller, orders orders, turns []int, outcomes []Outcome) (int, error) {
+	can := 0
+	for _, i := range turns {
+		if outcomes[i].Err != nil {
+			continue
+		}
+		if orders.all[i].mail {
+			if err := s.countMail(ctx, tx, orders.all[i].email); err != nil {
+				if err := orders.refused(&outcomes[i], i, err); err != nil {
+					return 0, err
+				}
+				continue
+			}
+		}
+		can++
+	}
+	return can, s.countInvites(ctx, tx, c.Organization.ID, can)
 }
 
 // byEmail are the places of orders in the order of their addresses: locks are taken in the same
@@ -183,7 +195,8 @@ func byEmail(all []order) []int {
 }
 
 // mayReplace reports whether an order can be carried out where its address is what it is.
-func (s Service) mayReplace(c access.Caller, in org.Organization, o order, t target) error {
+func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error {
+	t := o.target
 	switch {
 	case !in.Admits(o.email):
 		return fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
@@ -197,9 +210,9 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order, t tar
 }
 
 // createOne makes one invite, in place of a pending one for the same address.
-func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order, t target) (Invite, error) {
+func (s Service) createOne(ctx context.Context, tx *db.Tx, c access.Caller, by org.Hosts, o order) (Invite, error) {
 	in := by.Organization
-	if err := s.replace(ctx, tx, c, in.ID, t); err != nil {
+	if err := s.replace(ctx, tx, c, in.ID, o.target); err != nil {
 		return Invite{}, err
 	}
 	now := s.DB.Now()

@@ -147,3 +147,40 @@ func TestAnswersAreKept(t *testing.T) {
 		}
 	})
 }
+
+// Of those who are invited who can be, nobody else counts: not as an invite, nor as a mail in other organizations.
+func TestWhoIsNotInvitedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		r.invites.Limits = invite.Limits{Invites: 2, Mails: 1}
+		r.later(0)
+		refused := func(kind fault.Kind, emails ...string) {
+			r.Helper()
+			var drafts []invite.Draft
+			for _, email := range emails {
+				drafts = append(drafts, draft(email))
+			}
+			for range 3 {
+				outcomes, err := r.invites.CreatePartly(r.Context(), r.owner, drafts)
+				if err != nil || slices.ContainsFunc(outcomes, func(o invite.Outcome) bool { return !fault.Is(o.Err, kind) }) {
+					r.Errorf("%+v, %v", outcomes, err)
+				}
+			}
+		}
+		member := r.join(org.Organization{Organization: r.owner.Organization}, "member@acme.example", access.Member)
+		refused(fault.AlreadyMember, "owner@acme.example", "member@acme.example")
+		other := r.join(r.newOrg("Other"), "owner@other.example", access.Owner)
+		r.invite(other, draft("owner@acme.example"))
+		r.later(time.Hour)
+		r.invite(member, draft("ada@x.example"))
+		refused(fault.QuotaExceeded, "ada@x.example")
+		made, err := r.invites.CreatePartly(r.Context(), r.owner, []invite.Draft{draft("ada@x.example"), draft("ben@x.example"), draft("owner@acme.example")})
+		if err != nil || !fault.Is(made[0].Err, fault.QuotaExceeded) || made[1].Err != nil || !fault.Is(made[2].Err, fault.AlreadyMember) {
+			r.Errorf("%+v, %v", made, err)
+		}
+		_, err = r.invites.Create(r.Context(), r.owner, draft("cem@x.example"))
+		if !fault.Is(err, fault.QuotaExceeded) || fault.Of(err)[0].RetryAfter != 24*time.Hour {
+			r.Errorf("%+v, want 24 hours from the first invite", err)
+		}
+	})
+}

@@ -102,6 +102,7 @@ type order struct {
 	message   string
 	mail      bool          // send one, if there is a mail server
 	expiresIn time.Duration // 0: as long as those of its organization
+	target    target        // what the address is already, once that has been found
 }
 
 func (d Draft) check() (order, fault.List) {

@@ -302,10 +302,10 @@ func (s Service) resend(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if i, err = s.renew(ctx, tx, c, i); err != nil {
 		return Invite{}, err
 	}
-	if err := s.countInvites(ctx, tx, i.OrganizationID, 1); err != nil {
+	if err := s.countMail(ctx, tx, i.TargetEmail); err != nil {
 		return Invite{}, err
 	}
-	if err := s.countMail(ctx, tx, i.TargetEmail); err != nil {
+	if err := s.countInvites(ctx, tx, i.OrganizationID, 1); err != nil {
 		return Invite{}, err
 	}
 	addCount(tx, i.OrganizationID, 0)

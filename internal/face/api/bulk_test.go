@@ -79,7 +79,7 @@ func TestPartialBulkRefuses(t *testing.T) {
 	each(t, func(r *rig) {
 		limited := *r.api
 		limited.Invites.Mails = true
-		limited.Invites.Limits = invite.Limits{Invites: 9, Mails: 1}
+		limited.Invites.Limits = invite.Limits{Invites: 8, Mails: 1}
 		now := time.Now().UTC()
 		r.db.Now = func() time.Time { return now }
 		url := r.serve(&limited)

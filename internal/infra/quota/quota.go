@@ -32,7 +32,7 @@ func Take(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now t
 
 // Count is Take for a caller who is told: over the limit, the fault says when the time ends. A limit of 0 is none.
 func Count(ctx context.Context, tx *db.Tx, kind, item string, n, limit int, now time.Time, lasting time.Duration, what string) error {
-	if limit == 0 {
+	if limit == 0 || n == 0 {
 		return nil
 	}
 	if ok, err := Take(ctx, tx, kind, item, n, limit, now, lasting); ok || err != nil {
