@@ -72,7 +72,7 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 		}
 		p.UpdatedAt = s.DB.Now()
 		p.Revision += cache.VersionStep()
-		if err := updateDisabled(ctx, tx, p, to); err != nil {
+		if p.DisabledBy, err = updateDisabled(ctx, tx, p, to); err != nil {
 			return err
 		}
 		if err := s.follow(ctx, tx, c, id); err != nil {

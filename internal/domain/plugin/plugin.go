@@ -19,7 +19,8 @@ type Plugin struct {
 	ID               int64
 	OrganizationID   string
 	OrganizationName string
-	Revision         int64 // counted up by each change
+	Revision         int64  // counted up by each change
+	DisabledBy       string // all that can change of the user who has disabled it; "": nobody has, or it was read with others
 	Type             Type
 	Name             string
 	Description      string

@@ -15,16 +15,16 @@ import (
 
 const ownersName = `(SELECT name FROM organizations WHERE organizations.id = organization_id)`
 
-var columns = columnsWith(ownersName)
+var columns = columnsWith(ownersName, `''`)
 
 // columnsWith and fields must list the same things in the same order.
-func columnsWith(ownersName string) string {
-	return `plugins.id, organization_id, ` + ownersName + `, revision, ` +
+func columnsWith(ownersName, disabledBy string) string {
+	return `plugins.id, organization_id, ` + ownersName + `, revision, ` + disabledBy + `, ` +
 		eachField(func(name string, _ int) string { return "plugins." + name }) + `, last_used_at, shared_at, plugins.created_at, plugins.updated_at`
 }
 
 func (p *Plugin) fields() []any {
-	all := append(make([]any, 0, 8+len(fields)), &p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision)
+	all := append(make([]any, 0, 9+len(fields)), &p.ID, &p.OrganizationID, &p.OrganizationName, &p.Revision, &p.DisabledBy)
 	for _, f := range fields {
 		all = append(all, f.column(p))
 	}
@@ -74,7 +74,7 @@ func update(ctx context.Context, tx *db.Tx, before, p Plugin) error {
 
 // selectVisible reads the owner's name only if the caller does not know it: that would be a
 // quarter of the work of finding a plugin by its id.
-var selectVisible = `SELECT ` + columnsWith(`CASE WHEN organization_id = $1 AND $3 <> '' THEN $3 ELSE `+ownersName+` END`) + `
+var selectVisible = `SELECT ` + columnsWith(`CASE WHEN organization_id = $1 AND $3 <> '' THEN $3 ELSE `+ownersName+` END`, disabledBy) + `
 	FROM plugins WHERE id = $2 AND (organization_id = $1 OR is_global)`
 
 // find returns a plugin that the organization can see: its own or a global one.

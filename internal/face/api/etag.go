@@ -18,12 +18,13 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// appTag names a state of an app: the same for the app alone and with its source, which has a url.
+// appTag names a state of an app: the same for the app alone and with its source, which has a url and shows who has disabled it.
 func (a *API) appTag(p plugin.Plugin) wire.Tag {
 	text := strconv.AppendInt(make([]byte, 0, 300), p.ID, 10)
 	text = strconv.AppendInt(append(text, ' '), p.Revision, 10)
 	text = append(append(text, ' '), a.BaseURL...)
-	return wire.TagOf(append(append(text, ' '), p.OrganizationName...))
+	text = append(append(text, ' '), p.OrganizationName...)
+	return wire.TagOf(append(append(text, '\n'), p.DisabledBy...))
 }
 
 // organizationTag is the same for all members, who see their own level in it.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,7 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/org"
+	"foyer/internal/infra/db"
 )
 
 // etag asks for a path and returns the ETag of the answer, as if it were not compressed.
@@ -94,6 +98,52 @@ func TestETagIsShared(t *testing.T) {
 			r.t.Errorf("compressed: %s", zipped.header.Get("Etag"))
 		}
 	})
+}
+
+// The source of an app shows who has disabled it: it has another ETag when they have other names or another address, are
+// verified or erased.
+func TestETagOfWhoDisabled(t *testing.T) {
+	each(t, func(r *rig) {
+		app := apps + r.app(`{"name":"x"}`)
+		admin := r.join(r.org, "admin@acme.example", access.Admin)
+		key := r.newKey(admin, "*")
+		r.send(key, "POST", app+"/disable", `{"reason":"why"}`)
+		for what, change := range map[string]func() error{
+			"first name": func() error { r.send(key, "PATCH", "/api/users/@me", `{"first_name":"Ada"}`); return nil },
+			"last name":  func() error { r.send(key, "PATCH", "/api/users/@me", `{"last_name":"Admin"}`); return nil },
+			"verified": func() error {
+				return r.keys.Change(r.t.Context(), func(ctx context.Context, tx *db.Tx) error {
+					return r.orgs.Prove(ctx, tx, access.Caller{}, admin.User.ID)
+				})
+			},
+		} {
+			r.sourceChanges(app, what, change)
+		}
+		r.sourceChanges(app, "address", func() error {
+			_, err := r.orgs.SetUser(r.t.Context(), access.Caller{}, "admin@acme.example", org.SelfPatch{Email: patch.Of("other@acme.example")})
+			return err
+		})
+		r.sourceChanges(app, "erased", func() error {
+			_, err := r.orgs.EraseUser(r.t.Context(), access.Caller{}, "other@acme.example")
+			return err
+		})
+	})
+}
+
+// sourceChanges makes a change that changes what the source of an app shows.
+func (r *rig) sourceChanges(app, what string, change func() error) {
+	r.t.Helper()
+	before := r.send(r.key, "GET", app+"/source", "")
+	if err := change(); err != nil {
+		r.t.Fatal(what, err)
+	}
+	after := r.send(r.key, "GET", app+"/source", "", "If-None-Match", before.header.Get("Etag"))
+	if after.status != http.StatusOK || after.body == before.body || r.etag(app+"/source") != r.etag(app) {
+		r.t.Errorf("%s: %d %s, ETag %s, the app's %s", what, after.status, after.body, r.etag(app+"/source"), r.etag(app))
+	}
+	if got := r.send(r.key, "DELETE", app, "", "If-Match", before.header.Get("Etag")); got.status != http.StatusPreconditionFailed {
+		r.t.Errorf("%s: a change of what was read before: %d %s", what, got.status, got.body)
+	}
 }
 
 // The url of a bundle is another one on a server with another base url.
