@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/client"
-	"foyer/internal/base/fault"
 	"foyer/internal/cli/terminal"
 )
 
@@ -127,13 +126,7 @@ func (a anInvite) id(ctx context.Context, o *client.Organization) (string, error
 			ids = append(ids, i.ID)
 		}
 	}
-	switch len(ids) {
-	case 0:
-		return "", missing("invite", a.Invite)
-	case 1:
-		return ids[0], nil
-	}
-	return "", fault.New(fault.Invalid, "There are %d invites of %s: give the id of one, %s.", len(ids), a.Invite, strings.Join(ids, " or "))
+	return theOne(ids, "invites of "+a.Invite, missing("invite", a.Invite))
 }
 
 type inviteResend struct {

@@ -2,9 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"foyer/client"
@@ -58,22 +58,22 @@ func find[T any](name, kind string, all iter.Seq2[T, error], is func(T) found) (
 			ids = append(ids, f.id)
 		}
 	}
-	return theOne(name, kind, ids)
+	return theOne(ids, kind+"s named "+name, missing(kind, name))
 }
 
-// theOne returns the id of the only thing that has a name.
-func theOne(name, kind string, ids []int64) (int64, error) {
+// theOne returns the only one of ids, of what is told in words; without any, the error none.
+func theOne[T any](ids []T, what string, none error) (id T, err error) {
 	var texts []string
 	for _, id := range ids {
-		texts = append(texts, strconv.FormatInt(id, 10))
+		texts = append(texts, fmt.Sprint(id))
 	}
 	switch len(ids) {
 	case 0:
-		return 0, missing(kind, name)
+		return id, none
 	case 1:
 		return ids[0], nil
 	}
-	return 0, fault.New(fault.Invalid, "There are %d %ss named %s: give the id of one, %s.", len(ids), kind, name, strings.Join(texts, " or "))
+	return id, fault.New(fault.Invalid, "There are %d %s: give the id of one, %s.", len(ids), what, strings.Join(texts, " or "))
 }
 
 func missing(kind string, id any) error {
@@ -119,7 +119,7 @@ func appID(ctx context.Context, o *client.Organization, name string) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	return theOne(name, "app", idsOf(same))
+	return theOne(idsOf(same), "apps named "+name, missing("app", name))
 }
 
 // appsNamed are the apps with a name, also global ones of other organizations.
@@ -163,13 +163,7 @@ func organizationID(ctx context.Context, c *client.Client, name string) (string,
 			ids = append(ids, o.ID)
 		}
 	}
-	switch len(ids) {
-	case 0:
-		return "", fault.New(fault.NotFound, "There is no organization %s.", name)
-	case 1:
-		return ids[0], nil
-	}
-	return "", fault.New(fault.Invalid, "There are %d organizations named %s: give the id of one, %s.", len(ids), name, strings.Join(ids, " or "))
+	return theOne(ids, "organizations named "+name, fault.New(fault.NotFound, "There is no organization %s.", name))
 }
 
 // all shows a whole list.
