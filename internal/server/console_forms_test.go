@@ -56,7 +56,7 @@ func shownIn(n *html.Node, name string) []string {
 				value = attribute(option, "value")
 			}
 		}
-	case attribute(n, "type") == "checkbox" && !has(n, "checked"):
+	case (attribute(n, "type") == "checkbox" || attribute(n, "type") == "radio") && !has(n, "checked"):
 		return nil
 	case attribute(n, "type") == "checkbox" && value == "":
 		value = "on"

@@ -234,7 +234,10 @@ func TestConsoleMembers(t *testing.T) {
 		member := secondMember(t, s)
 		role, removal := membersPage+"/"+member.ID+"/role", membersPage+"/"+member.ID+"/remove"
 		v.want(200, "Change the role of <bdi>ada@x.example</bdi>", v.get(role))
-		v.want(200, "ada@x.example is now an admin.", v.post(role, "do", "level", "level", "8"))
+		set := func(v *visitor, path, level string) shown {
+			return v.post(path, v.get(path).fill(t, "level", "level", level)...)
+		}
+		v.want(200, "ada@x.example is now an admin.", set(v, role, "8"))
 		if got := secondMember(t, s); got.Level != client.LevelAdmin {
 			t.Errorf("%+v", got)
 		}
@@ -248,7 +251,7 @@ func TestConsoleMembers(t *testing.T) {
 		}
 		ada.want(403, "That did not work", ada.get(membersPage+"/"+owner.ID+"/role"))
 		ada.want(200, "You cannot take this back yourself.", ada.get(role))
-		ada.want(200, "You are now a member.", ada.post(role, "do", "level", "level", "1"))
+		ada.want(200, "You are now a member.", set(ada, role, "1"))
 		ada.want(200, "Leave <bdi>My organization</bdi>", ada.get(removal))
 		for _, page := range []string{"/role", "/remove"} {
 			last := v.get(membersPage + "/" + owner.ID + page)
@@ -257,11 +260,11 @@ func TestConsoleMembers(t *testing.T) {
 				t.Errorf("the last owner is offered to go:\n%s", last.body)
 			}
 		}
-		v.want(200, "ada@x.example is now an owner.", v.post(role, "do", "level", "level", "15"))
+		v.want(200, "ada@x.example is now an owner.", set(v, role, "15"))
 		v.want(200, "You cannot take this back yourself.", v.get(membersPage+"/"+owner.ID+"/role"))
 		v.want(200, "You are an <strong>owner</strong>", v.get(membersPage+"/"+owner.ID+"/remove"))
-		v.want(200, "ada@x.example is now a member.", v.post(role, "do", "level", "level", "1"))
-		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1"))
+		v.want(200, "ada@x.example is now a member.", set(v, role, "1"))
+		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1", "was.level", "15"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
 		const found = "?role=member&search=ada"
 		list := v.get(membersPage + found).body
@@ -269,7 +272,7 @@ func TestConsoleMembers(t *testing.T) {
 			led := regexp.MustCompile(`href="([^"]*/` + page + `[^"]*)"`).FindStringSubmatch(list)[1]
 			v.want(200, `/members`+found+`">Cancel</a>`, v.get(html.UnescapeString(led)))
 		}
-		if same := v.post(role+found, "do", "level", "level", "1"); !strings.HasSuffix(same.path, "/members"+found) {
+		if same := set(v, role+found, "1"); !strings.HasSuffix(same.path, "/members"+found) {
 			t.Errorf("leads to %s", same.path)
 		}
 		v.want(200, "Their keys that open this organization alone are revoked.", v.get(removal))
@@ -278,6 +281,26 @@ func TestConsoleMembers(t *testing.T) {
 			t.Errorf("%d members", n)
 		}
 		v.want(404, "Not found", v.get(role))
+	})
+}
+
+// A role is not changed from another than the page has shown: what was meant to raise somebody would lower them.
+func TestConsoleRoleChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		join(t, s)
+		v, member := visit(t, s, s.key), secondMember(t, s)
+		role := membersPage + "/" + member.ID + "/role"
+		opened, refused := v.get(role), shown{}
+		must[client.Member](t)(s.SetLevel(t.Context(), member.ID, client.LevelOwner))
+		for _, chosen := range [][]string{{"level", "8"}, nil} {
+			refused = v.post(role, opened.fill(t, "level", chosen...)...)
+			v.want(400, `<a href="#level">Role: Somebody else has changed it: ada@x.example is now an owner. Choose again.`, refused)
+			if got := secondMember(t, s); got.Level != client.LevelOwner {
+				t.Errorf("%v: %+v", chosen, got)
+			}
+		}
+		v.want(200, "ada@x.example is now an admin.", v.post(role, refused.fill(t, "level", "level", "8")...))
 	})
 }
 

@@ -233,7 +233,7 @@ func TestConsoleForms(t *testing.T) {
 			{app + "/source", "do", "save", "filename", "new.ts"},
 			{app + "/versions/1", "do", "return"},
 			{"/console/@current/apps/new", "do", "source", "name", "Mine"},
-			{"/console/@current/members/" + me.ID + "/role", "do", "level", "level", "15"},
+			{"/console/@current/members/" + me.ID + "/role", "do", "level", "level", "15", "was.level", "15"},
 		} {
 			member.want(403, "That did not work", member.post(form[0], form[1:]...))
 		}

@@ -124,15 +124,25 @@ func setLevel(v *visit) (next, error) {
 	if err != nil {
 		return next{}, wrong("level", "Choose a role.")
 	}
-	member, err := v.organization.SetLevel(v.ctx(), v.request.PathValue("member"), client.Level(level))
+	member, err := v.member()
 	if err != nil {
 		return next{}, err
 	}
-	flash := sentence("%s is now %s.", name(member.User), withArticle(member.Level))
-	if offer(v.caller).Is(member.User) {
-		flash = sentence("You are now %s.", withArticle(member.Level))
+	if v.line(was("level")) != strconv.Itoa(int(member.Level)) { // what was meant to raise might lower
+		return next{}, wrong("level", "Somebody else has changed it: "+v.roleOf(member)+" Choose again.")
 	}
-	return next{path: v.members(), flash: flash}, nil
+	if member, err = v.organization.SetLevel(v.ctx(), member.ID, client.Level(level)); err != nil {
+		return next{}, err
+	}
+	return next{path: v.members(), flash: v.roleOf(member)}, nil
+}
+
+// roleOf says which role a member has now.
+func (v *visit) roleOf(m client.Member) string {
+	if offer(v.caller).Is(m.User) {
+		return sentence("You are now %s.", withArticle(m.Level))
+	}
+	return sentence("%s is now %s.", name(m.User), withArticle(m.Level))
 }
 
 // withArticle is a role in a sentence.
