@@ -47,12 +47,21 @@ func TestConsoleIntroduction(t *testing.T) {
 		}
 		v.want(400, `aria-invalid="true" aria-describedby="faults" value="grace"`, send("grace", "Acme"))
 		v.want(400, "There is another user with this address", send("ada@x.example", "Acme"))
-		v.want(400, "Must not be empty", send("grace@x.example", ""))
+		v.want(400, "Must not be empty", send("typo@x.example", ""))
+		v.want(400, `<a href="#name">Name: Must be at most 200 characters long`, send("typo@x.example", strings.Repeat("x", 201)))
+		self := must[*client.Client](t)(client.New(s.URL, s.key)).Self
+		if u := must[client.User](t)(self(t.Context())); u.Email != org.NobodysEmail || u.FirstName != "" {
+			t.Errorf("changed by what was refused: %+v", u)
+		}
 		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "My organization" {
 			t.Errorf("renamed to %s by what was refused", o.Name)
 		}
 		ada.want(200, "Invite people", ada.get(invitingPage))
 		v.want(200, "Invites to Acme now come from grace@x.example.", send("Grace@x.example", "Acme"))
+		v.want(400, "Nothing is changed: you have said who you are, and your address is grace@x.example.", send("mary@x.example", "Other")) // of another tab
+		if o := must[client.OrganizationInfo](t)(s.Get(t.Context())); o.Name != "Acme" {
+			t.Errorf("renamed to %s by another tab", o.Name)
+		}
 		v.want(200, "1 invited", v.post(invitingPage, "do", "invite", "level", "1", "addresses", "eve@x.example"))
 		by := must[client.Page[client.Invite]](t)(s.ListInvites(t.Context(), client.InviteFilter{}, client.Range{})).Results[0].CreatedBy
 		if by.Email != "grace@x.example" || by.FirstName != "Grace" || by.IsEmailVerified {

@@ -102,7 +102,8 @@ func checkInviteTTL(ttl int64, most time.Duration) (int64, error) {
 
 const maxName = 200 // characters
 
-func checkName(name string) (string, error) {
+// CheckName reads the name of an organization. Faults name name.
+func CheckName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch n := utf8.RuneCountInString(name); {
 	case patch.Blank(name):

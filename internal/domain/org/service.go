@@ -53,7 +53,7 @@ func (s Service) Insert(ctx context.Context, tx *db.Tx, id, name string) (Organi
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 		return Organization{}, fault.Field(fault.Invalid, "id", "Must be a UUID in lower case.")
 	}
-	name, err := checkName(name)
+	name, err := CheckName(name)
 	if err != nil {
 		return Organization{}, err
 	}
@@ -163,7 +163,7 @@ func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 	var faults fault.List
 	var err error
 	if set.Name != nil {
-		o.Name, err = checkName(*set.Name)
+		o.Name, err = CheckName(*set.Name)
 		faults.Add(err)
 	}
 	if set.MembersCanInvite != nil {

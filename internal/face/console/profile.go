@@ -63,11 +63,18 @@ func (v *visit) nobody() bool {
 	return v.identity.Person.Email == org.NobodysEmail && offer(v.caller).ChangeSettings && access.MaySeeSelf(v.caller) == nil
 }
 
-// introduce tells the server who the first owner is, and what their organization is called.
+// introduce tells the server who the first owner is, and what their organization is called. All of it is checked
+// before any is done: the address can be given but once in this way.
 func introduce(v *visit) (next, error) {
+	if !v.nobody() { // the form is from another tab, or from before
+		return next{}, wrong("", sentence("Nothing is changed: you have said who you are, and your address is %s. You can change it in your profile.", v.identity.Person.Email))
+	}
 	email, first, last, called := v.line("email"), v.line("first_name"), v.line("last_name"), v.line("name")
 	if email == "" || strings.EqualFold(email, org.NobodysEmail) {
 		return next{}, wrong("email", "Write an address at which mail reaches you.")
+	}
+	if _, err := org.CheckName(called); err != nil {
+		return next{}, asRefused(err)
 	}
 	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email, FirstName: &first, LastName: &last})
 	if err == nil {
