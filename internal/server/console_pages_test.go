@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -202,4 +203,26 @@ func TestLargePagesAreSmall(t *testing.T) {
 		t.Errorf("only %d pages of the documentation", len(pages))
 	}
 	t.Logf("the heaviest, %s, has %d bytes", heaviest.path, heaviest.weight)
+}
+
+// Where to go on is a page of the console, not one that a browser gets to from there by "..".
+func TestConsoleGoesOnWithin(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	for then, want := range map[string]string{
+		"/console/keys?search=../x": "/console/keys?search=../x",
+		"/console/../x":             "/console",
+		"/console/%2e%2E/x":         "/console",
+		"/console/keys/../../../x":  "/console",
+		"/console/keys/..":          "/console",
+		"/../console/keys":          "/console",
+		"/docs":                     "/console",
+		"//x.example/console/keys":  "/console",
+	} {
+		page := v.get("/console/invitations?" + url.Values{"then": {then}}.Encode())
+		v.want(200, `<a href="`+want+`">Go on to the console`, page)
+	}
+	in := visit(t, s, "").post("/console/session", "key", s.key, "then", "/console/%2e./readyz")
+	v.want(200, "overview", in)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,8 +39,8 @@ const (
 )
 
 func signingIn(r *http.Request) bool {
-	path := strings.TrimSuffix(r.URL.Path, "/")
-	return path == sessionPath || path == mailPath
+	to := strings.TrimSuffix(r.URL.Path, "/")
+	return to == sessionPath || to == mailPath
 }
 
 // signIn is the page shown instead of what a request asked for.
@@ -231,22 +232,23 @@ func forget(w http.ResponseWriter, gone *http.Cookie) {
 // landing is the path of the page to begin with: that of invites to be answered, then the one that was
 // asked for, or an organization's.
 func (c *Console) landing(r *http.Request, identity *access.Identity, then string) string {
-	path := c.root()
+	to := c.root()
 	if caller, err := c.Keys.Enter(r.Context(), identity, access.Current); err == nil {
-		path += "/" + caller.Organization.ID
+		to += "/" + caller.Organization.ID
 	}
-	path = c.within(then, path)
+	to = c.within(then, to)
 	if r.PostForm.Get("sent") == "" && c.waiting(r, identity.Caller()) {
-		query := url.Values{"then": {strings.TrimPrefix(path, c.prefix)}}
+		query := url.Values{"then": {strings.TrimPrefix(to, c.prefix)}}
 		return c.prefix + ownInvitesPath + "?" + query.Encode()
 	}
-	return path
+	return to
 }
 
-// within is path if it leads to a page below the first one, else otherwise.
-func (c *Console) within(path, otherwise string) string {
-	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") {
+// within is address if it leads to a page below the first one, else otherwise. Browsers follow a "..", also one
+// that is written in %2e.
+func (c *Console) within(address, otherwise string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/console/") || path.Clean(u.Path) != u.Path {
 		return otherwise
 	}
 	return c.prefix + u.RequestURI()
