@@ -134,6 +134,17 @@ func TestConsoleFormsOfTwo(t *testing.T) {
 				func() any { return must[client.OrganizationInfo](t)(s.Get(t.Context())) },
 				`"members_can_invite":false,"members_can_manage_apps":true,`,
 			},
+			{
+				"/console/profile", "names",
+				[]string{"last_name", "Hopper"},
+				[]string{"first_name", strings.Repeat("x", 31)},
+				[]string{"first_name", "Grace"},
+				"You are now called Grace.",
+				func() any {
+					return must[client.User](t)(must[*client.Client](t)(client.New(s.URL, s.key)).Self(t.Context()))
+				},
+				`"first_name":"Grace","last_name":"Hopper"`,
+			},
 		} {
 			opened := v.get(tc.path)
 			refused := v.post(tc.path, opened.fill(t, tc.do, tc.wrong...)...)

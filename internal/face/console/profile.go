@@ -27,8 +27,7 @@ func showProfile(v *visit) (markup.Page, error) {
 }
 
 func changeNames(v *visit) (next, error) {
-	first, last := v.line("first_name"), v.line("last_name")
-	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: &first, LastName: &last})
+	user, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{FirstName: v.edited("first_name"), LastName: v.edited("last_name")})
 	if called := cmp.Or(user.FirstName, user.LastName); called != "" {
 		return next{flash: sentence("You are now called %s.", called)}, err
 	}
