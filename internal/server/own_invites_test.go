@@ -65,10 +65,16 @@ func TestGuestByProvider(t *testing.T) {
 		}
 		wantMade(before, 0)
 		v.want(401, "Sign in", v.get("/console"))
-		page = v.answer(page, "Umbrella", "decline")
+		open := page
+		page = v.answer(open, "Umbrella", "decline")
 		v.want(200, "You have declined the invitation.", page)
 		if strings.Contains(page.body, "Umbrella") {
 			t.Error("a declined invitation is still shown")
+		}
+		for _, do := range []string{"accept", "decline"} { // in another tab
+			late := v.answer(open, "Umbrella", do)
+			v.want(404, "It is gone", late)
+			v.want(404, "the invitation to My organization", late)
 		}
 		wantMade(before, 0)
 		stranger := visit(t, s, "")

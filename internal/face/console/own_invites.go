@@ -149,24 +149,32 @@ func (c *Console) guestPage(w http.ResponseWriter, r *http.Request, refused erro
 	return nil
 }
 
-// answerGuest accepts or declines one of a guest's invites.
+// answerGuest accepts or declines one of a guest's invites. What is wrong with that is shown beside them all.
 func (c *Console) answerGuest(w http.ResponseWriter, r *http.Request) error {
 	if err := c.readOwn(w, r, maxForm); err != nil {
 		return err
 	}
+	err := c.answer(w, r)
+	if err == nil || fault.IsOurs(err) || fault.Is(err, fault.NotAuthenticated) {
+		return err
+	}
+	if limited := c.Limit(w, r); limited != nil {
+		return limited
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, gone)
+	}
+	return c.guestPage(w, r, err)
+}
+
+func (c *Console) answer(w http.ResponseWriter, r *http.Request) error {
 	sealed, id := c.guestOf(r), r.PostForm.Get("id")
 	switch r.PostForm.Get("do") {
 	case "accept":
 		names := invite.Names{FirstName: typedName(r.PostForm, "first_name"), LastName: typedName(r.PostForm, "last_name")}
 		session, err := c.SignIn.AcceptAsGuest(r.Context(), sealed, id, names, c.draft(w, r))
 		if err != nil {
-			if fault.Of(err)[0].Field == "" {
-				return err
-			}
-			if limited := c.Limit(w, r); limited != nil {
-				return limited
-			}
-			return c.guestPage(w, r, err)
+			return err
 		}
 		c.setFlash(w, "You have accepted the invitation: you are in.")
 		return c.enter(w, r, signin.Entered{Session: session}, "")
