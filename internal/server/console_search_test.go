@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -63,6 +64,32 @@ func TestConsoleSearch(t *testing.T) {
 		search(reader, "zebra", "Zebra shop")
 		if got := reader.get("/console/@current/search?q=zebra"); strings.Contains(got.body, "zebra@x.example") {
 			t.Error("found what is not to be seen")
+		}
+	})
+}
+
+// A filter that is refused comes back with the list, as it was typed, and nothing is said about items.
+func TestConsoleRefusedFilters(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{PluginType: client.PluginSource, Name: "Banner"}))
+		v := visit(t, s, s.key)
+		const refused = `aria-invalid="true" aria-describedby="faults" value="`
+		long := strings.Repeat("🚀", 101)
+		for _, list := range []string{"apps", "members", "sites", "invites"} {
+			page := v.get("/console/@current/" + list + "?search=" + url.QueryEscape(long))
+			v.want(400, "Search: Must be a text of at most 400 bytes", page)
+			v.want(400, refused+long+`"`, page)
+			v.want(400, "/"+list+`">Show all</a>`, page)
+			v.want(400, refused, v.get("/console/@current/"+list+"?search=%00%ff"))
+			if strings.Contains(page.body, "matches.") {
+				t.Errorf("%s: says what was not looked for:\n%s", list, page.body)
+			}
+		}
+		page := v.get("/console/@current/apps?ordering=size")
+		v.want(400, `placeholder="Search for an app"`, page)
+		if strings.Contains(page.body, "no apps yet") {
+			t.Error(page.body)
 		}
 	})
 }

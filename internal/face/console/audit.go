@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,18 +48,14 @@ func (v *visit) auditFilter() (AuditForm, client.AuditFilter, error) {
 }
 
 func showAudit(v *visit) (markup.Page, error) {
-	form, filter, err := v.auditFilter()
-	var l List[client.AuditEntry]
-	if err == nil {
-		l, err = list(v, "audit", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
-			return v.organization.ListAudit(ctx, filter, part)
-		})
-	}
-	err = reword(reword(err, "scope", "Choose one of the list."), "activity", "Choose one of the list.")
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadRequest {
-		v.refuse(*refused)
-		l.Frame, err = v.frame("audit"), nil
-	}
+	form, filter, refused := v.auditFilter()
+	l, err := list(v, "audit", func(ctx context.Context, part client.Range) (client.Page[client.AuditEntry], error) {
+		if refused != nil {
+			return client.Page[client.AuditEntry]{}, refused
+		}
+		found, err := v.organization.ListAudit(ctx, filter, part)
+		return found, reword(reword(err, "scope", "Choose one of the list."), "activity", "Choose one of the list.")
+	})
 	export := v.home + "/audit/export"
 	if query := v.request.URL.RawQuery; query != "" {
 		export += "?" + query

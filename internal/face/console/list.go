@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"strconv"
 
 	"foyer/client"
@@ -20,7 +22,8 @@ type List[T any] struct {
 	Previous, Next string
 }
 
-// list reads the part of a list that the query asks for.
+// list reads the part of a list that the query asks for. Of a filter that is refused, the page shows what was wrong
+// with it, and no items.
 func list[T any](v *visit, section string, read func(context.Context, client.Range) (client.Page[T], error)) (List[T], error) {
 	part, err := v.part()
 	if err != nil {
@@ -30,6 +33,10 @@ func list[T any](v *visit, section string, read func(context.Context, client.Ran
 	if err == nil && len(page.Results) == 0 && page.Count > 0 { // the last part has been emptied
 		part.Offset = (page.Count - 1) / perPage * perPage
 		page, err = read(v.ctx(), part)
+	}
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusBadRequest {
+		v.refuse(*refused)
+		return List[T]{Frame: v.frame(section)}, nil
 	}
 	if err != nil {
 		return List[T]{}, err

@@ -63,7 +63,7 @@ var labels = map[string]string{
 	"filename": "File name", "zip": "Zip", "text": "Text", "source": "File",
 	"addresses": "E-mail addresses", "email": "Your e-mail address", "level": "Role", "message": "A message", "expires_days": "Days until it expires", "expires_in": "Days until it expires",
 	"allowed_domains": "Domains of addresses", "invite_ttl": "Days until invites expire", "first_name": "First name", "last_name": "Last name",
-	"scope": "Kind", "activity": "What", "user": "By", "since": "From", "until": "To",
+	"scope": "Kind", "activity": "What", "user": "By", "search": "Search", "since": "From", "until": "To",
 	"scopes": "Scopes", "organization_id": "Organization", "days": "Days until it expires",
 }
 
