@@ -99,6 +99,8 @@ func IsKnownUser(err error) bool { return errors.Is(err, errKnownUser) }
 
 var errKnownUser = fault.New(fault.Denied, "The address belongs to a user: sign in, or ask for a link by mail. A link that was passed on by hand does not prove who you are.")
 
+var errInviter = fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
+
 // answerable says why an invite cannot be answered.
 func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	if o.Expired(s.DB.Now()) {
@@ -118,7 +120,7 @@ func (s Service) answerable(ctx context.Context, q db.Querier, o Opened) error {
 	case member:
 		return fault.New(fault.Denied, "%s is a member of the organization already.", o.TargetEmail)
 	case level < o.Level: // 0: not a member any more
-		return fault.New(fault.Denied, "Whoever sent the invitation may no longer invite at this level: ask an admin of the organization.")
+		return errInviter
 	case !o.Organization.Admits(o.TargetEmail):
 		return fault.New(fault.Denied, "The organization no longer takes members with an address like this: ask an admin of it.")
 	case o.way == handed && o.KnownUser:

@@ -216,6 +216,13 @@ func TestLinkOfWhoeverLeft(t *testing.T) {
 		}
 		_, _, err := r.invites.Link(r.Context(), r.owner, i.ID)
 		r.wantFault(err, fault.Denied)
+		if !strings.Contains(err.Error(), "resend it first") {
+			r.Errorf("an owner is told: %v", err)
+		}
+		if _, err := r.invites.Resend(r.Context(), r.owner, i.ID); err != nil {
+			r.Error(err)
+		}
+		r.handed(i)
 	})
 }
 

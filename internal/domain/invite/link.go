@@ -139,6 +139,8 @@ func (s Service) mayHand(ctx context.Context, tx *db.Tx, c access.Caller, i Invi
 	switch _, err := s.opened(ctx, tx, i, handed); {
 	case fault.Is(err, fault.Expired):
 		return fault.New(fault.Expired, "The invite has expired: resend it first.")
+	case errors.Is(err, errInviter):
+		return fault.New(fault.Denied, "Whoever sent the invite may no longer invite at its level: resend it first, then it comes from you.")
 	case err != nil && !IsKnownUser(err):
 		return err
 	}
