@@ -145,6 +145,7 @@ func TestConsoleInvites(t *testing.T) {
 			return regexp.MustCompile(`/invite/[\w-]{64}`).FindString(page.body)
 		}
 		first := link()
+		v.want(200, `took the link of the invite of <a href="/console/`, v.get("/console/@current"))
 		v.want(200, "There is a new link for ada@x.example", v.post(invitesPage, "do", "resend", "id", invite.ID))
 		if again := link(); first == "" || again == first {
 			t.Errorf("%q, then %q", first, again)

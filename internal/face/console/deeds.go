@@ -50,6 +50,7 @@ var deeds = map[kind]string{
 	{activity.Site, activity.Followed}:        "An app of another organization changed what runs on the site %s",
 	{activity.Invite, activity.Created}:       "invited %s",
 	{activity.Invite, activity.Resent}:        "invited %s again",
+	{activity.Invite, activity.Updated}:       "took the link of the invite of %s",
 	{activity.Invite, activity.Deleted}:       "withdrew the invite of %s",
 	{activity.Invite, activity.Accepted}:      "accepted an invite",
 	{activity.Invite, activity.Declined}:      "The invite of %s was declined",
