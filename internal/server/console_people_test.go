@@ -251,6 +251,7 @@ func TestConsoleMembers(t *testing.T) {
 		if got := secondMember(t, s); got.Level != client.LevelAdmin {
 			t.Errorf("%+v", got)
 		}
+		v.want(200, "is an <strong>admin</strong>, and joined <time", v.get(removal))
 		must[client.Invite](t)(s.CreateInvite(t.Context(), client.InviteDraft{TargetEmail: "eve@x.example", Level: client.LevelOwner}))
 		if page := ada.get(invitesPage).body; !strings.Contains(page, `value="withdraw"`) || strings.Contains(page, `value="link"`) || strings.Contains(ada.get(invitingPage).body, ">owner</option>") {
 			t.Errorf("what an admin is offered of an owner's invite:\n%s", page)
@@ -272,7 +273,7 @@ func TestConsoleMembers(t *testing.T) {
 		}
 		v.want(200, "ada@x.example is now an owner.", set(v, role, "15"))
 		v.want(200, "You cannot take this back yourself.", v.get(membersPage+"/"+owner.ID+"/role"))
-		v.want(200, "You are an <strong>owner</strong>", v.get(membersPage+"/"+owner.ID+"/remove"))
+		v.want(200, "You are an <strong>owner</strong>, and joined <time", v.get(membersPage+"/"+owner.ID+"/remove"))
 		v.want(200, "ada@x.example is now a member.", set(v, role, "1"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/role", "do", "level", "level", "1", "was.level", "15"))
 		v.want(403, "last owner", v.post(membersPage+"/"+owner.ID+"/remove", "do", "remove"))
