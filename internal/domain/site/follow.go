@@ -7,6 +7,7 @@ import (
 
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/site/loader"
 	"foyer/internal/infra/db"
 )
 
@@ -27,7 +28,7 @@ func (l listed) entryOf() entry {
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
 	e.Config, e.Paths = json.RawMessage(l.values), make([]string, 0, len(l.paths))
 	for _, path := range l.paths {
-		e.Paths = append(e.Paths, encoded(path)...)
+		e.Paths = append(e.Paths, loader.Globs(path)...)
 	}
 	return e
 }

@@ -2,9 +2,7 @@ package site
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -103,24 +101,6 @@ func isGlob(text string) bool {
 	path := strings.TrimPrefix(text, "!")
 	return (strings.HasPrefix(path, "/") || strings.HasPrefix(path, "**")) && utf8.RuneCountInString(path) <= maxPath &&
 		utf8.ValidString(path) && !slices.ContainsFunc([]rune(path), unicode.IsControl)
-}
-
-var percentCodes = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
-// encoded is a glob as location.pathname may have it: with the percent codes of its characters in capitals, as browsers
-// write them, and in small letters, as in the links that WordPress makes.
-func encoded(glob string) []string {
-	var b strings.Builder
-	for _, c := range []byte(glob) {
-		if c <= ' ' || c > '~' || strings.IndexByte("\"#<>?`{}", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	capitals := percentCodes.ReplaceAllStringFunc(b.String(), strings.ToUpper)
-	small := percentCodes.ReplaceAllStringFunc(capitals, strings.ToLower)
-	return slices.Compact([]string{capitals, small})
 }
 
 // values is a JSON object by key.
