@@ -61,7 +61,7 @@ func TestContent(t *testing.T) {
 	each(t, func(r rig) {
 		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
 		r.place(r.caller, s, p)
-		paths := []string{"/shop/**", "!**/größe {1}", "/a%20b", "/%c3%A9"}
+		paths := []string{"/shop/**", "!**/größe {1}", "/a%20b", "/%c3%A9", "!/a|b"}
 		if changed := r.change(r.caller, s, p, PlacementDraft{Paths: patch.Of(paths)}); !slices.Equal(changed.Paths, paths) {
 			r.Errorf("%q, want %q", changed.Paths, paths)
 		}
@@ -72,7 +72,7 @@ func TestContent(t *testing.T) {
 		sum := r.text(`SELECT bundle FROM plugin_versions`)
 		token, integrity := r.text(`SELECT public_token FROM plugin_sources`), r.text(`SELECT bundle_integrity FROM plugin_versions`)
 		want := fmt.Sprintf(`{"site":"%s","revision":3,"sample":1,"apps":[{"id":%d,"name":"app","version":1,"url":"https://foyer.example/apps/%s/%s.js","integrity":"%s","config":{},`+
-			`"paths":["/shop/**","!**/gr%%C3%%B6%%C3%%9Fe%%20%%7B1%%7D","!**/gr%%c3%%b6%%c3%%9fe%%20%%7b1%%7d","/a%%20b","/%%C3%%A9","/%%c3%%a9"]}]}`, s.Token, p.ID, token, sum, integrity)
+			`"paths":["/shop/**","!**/gr%%C3%%B6%%C3%%9Fe%%20%%7B1%%7D","!**/gr%%c3%%b6%%c3%%9fe%%20%%7b1%%7d","/a%%20b","/%%C3%%A9","/%%c3%%a9","!/a%%7Cb","!/a%%7cb","!/a|b"]}]}`, s.Token, p.ID, token, sum, integrity)
 		if string(m.Plain()) != want {
 			r.Errorf("%s\nwant %s", m.Plain(), want)
 		}

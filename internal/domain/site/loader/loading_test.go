@@ -58,6 +58,7 @@ var tests = []struct {
 	{"Failures", testFailures},
 	{"ChangedByte", testChangedByte},
 	{"Paths", testPaths},
+	{"EncodedPaths", testEncodedPaths},
 
 	{"Given", testGiven},
 	{"PostHog", testPostHog},

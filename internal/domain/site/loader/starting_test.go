@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"foyer/internal/domain/site/loader"
 )
 
 func testSixApps(t *testing.T, b *browser) {
@@ -202,6 +204,34 @@ func testPaths(t *testing.T, b *browser) {
 		}
 		want(t, "apps at "+path, hits, names)
 		clean(t, got)
+	}
+}
+
+// Browsers do not agree on what a path encodes, and links have it either way.
+func testEncodedPaths(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	globs := []string{"/a^b", "/a%5Eb", "/a|b", "/a%7cb", "/^|", "/%5e%7C", "!/a^b", "!/a%7Cb"}
+	var apps []app
+	for i, glob := range globs {
+		a := f.logging(i+1, "app")
+		a.Name, a.Paths = glob, loader.Globs(glob)
+		apps = append(apps, a)
+	}
+	f.publish(1, apps...)
+	for _, at := range []struct{ paths, hits []string }{
+		{[]string{"/a^b", "/a%5Eb", "/a%5eb"}, []string{"/a^b", "/a%5Eb", "!/a%7Cb"}},
+		{[]string{"/a|b", "/a%7Cb", "/a%7cb"}, []string{"/a|b", "/a%7cb", "!/a^b"}},
+		{[]string{"/^|", "/%5E%7C", "/%5e%7c"}, []string{"/^|", "/%5e%7C", "!/a^b", "!/a%7Cb"}},
+	} {
+		for _, path := range at.paths {
+			got := b.open(t, f, page{path: path, script: "await ready"})
+			var names []string
+			for _, app := range got.Foyer.Apps {
+				names = append(names, app.Name)
+			}
+			want(t, "apps at "+path, at.hits, names)
+			clean(t, got)
+		}
 	}
 }
 
