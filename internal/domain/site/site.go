@@ -4,7 +4,10 @@ package site
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +86,7 @@ func checkOrigins(f patch.Field[[]string]) error {
 	for _, origin := range f.Value {
 		if !isOrigin(origin) {
 			return fault.Field(fault.Invalid, "origins",
-				"%.100q is not an origin as browsers send it: https:// or http://, the host in lower case, a port unless it is the usual one, and nothing after it.", origin)
+				"%.100q is not an origin as browsers send it: https:// or http://, the host in lower case, an IP address like 127.0.0.1 or, in hex and as short as it can be, [2001:db8::1], a port unless it is the usual one, and nothing after it.", origin)
 		}
 	}
 	return nil
@@ -92,7 +95,7 @@ func checkOrigins(f patch.Field[[]string]) error {
 // isOrigin reports whether a text is an origin as browsers write it (RFC 6454 section 6.2).
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxOrigin || u.Scheme != "http" && u.Scheme != "https" || origin.Of(u) != text || u.Hostname() == "" {
+	if err != nil || len(text) > maxOrigin || u.Scheme != "http" && u.Scheme != "https" || origin.Of(u) != text || u.Hostname() == "" || !isHost(u) {
 		return false
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>"'\|^{}*`, r) }) {
@@ -100,6 +103,25 @@ func isOrigin(text string) bool {
 	}
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" || err == nil && strconv.FormatUint(n, 10) == u.Port()
+}
+
+var endsInNumber = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)\.?$`)
+
+// isHost reports whether browsers leave the host of a url as it is: they write each IP address in one way, and take any
+// name that ends in a number for one (URL standard, sections 3.5 and 3.6).
+func isHost(u *url.URL) bool {
+	ip, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return !endsInNumber.MatchString(u.Hostname())
+	}
+	written := ip.String()
+	if b := ip.As16(); ip.Is4In6() {
+		written = fmt.Sprintf("::ffff:%x:%x", int(b[12])<<8|int(b[13]), int(b[14])<<8|int(b[15]))
+	}
+	if ip.Is6() {
+		written = "[" + written + "]"
+	}
+	return strings.TrimSuffix(u.Host, ":"+u.Port()) == written
 }
 
 // takes reports whether what comes from an origin counts; "" and "null" are none.

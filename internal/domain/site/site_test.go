@@ -67,6 +67,12 @@ func TestOrigins(t *testing.T) {
 		"https://shop.example.com/": false, "https://shop.example.com:443": false, "http://a.example:80": false, "https://a.example:": false,
 		"https://me@a.example": false, "https://*.example.com": false, "https://bücher.example": false, "ftp://a.example": false,
 		"https://a.example?x": false, "https://a b": false, "https://a.example:0443": false, "https://a.example:99999": false, "https://a.example:0": true, "ftp://a.example:21": false, "https://a.example\x00": false, `https://a"b`: false,
+		"https://[::]": true, "https://[2001:db8::1]": true, "https://[1:0:2:3:4:5:6:7]": true, "https://[::ffff:102:304]": true, "https://[::102:304]": true,
+		"https://[0:0:0:0:0:0:0:1]": false, "https://[1:0:0:2:0:0:0:3]": false, "https://[1:2:3:4:5:6:7::]": false, "https://[::ffff:1.2.3.4]": false,
+		"https://[64:ff9b::1.2.3.4]": false, "https://[fe80::1%25eth0]": false, "https://[1.2.3.4]": false, "https://[::x]": false, "https://[::1": false,
+		"https://1.2.3.4": true, "http://127.0.0.1:8080": true, "https://127.1": false, "https://127.0.0.01": false, "https://2130706433": false,
+		"https://0x7f.0.0.1": false, "https://1.2.3.256": false, "https://1.2.3.4.": false, "https://a.0x": false, "https://a.1.": false,
+		"https://a.": true, "https://1.a": true, "https://a.1b": true, "https://a.0xg": true, "https://1e3": true,
 	} {
 		if isOrigin(origin) != want {
 			t.Errorf("%q: %t, want %t", origin, !want, want)
