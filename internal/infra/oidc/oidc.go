@@ -78,7 +78,7 @@ func New(s Settings, now func() time.Time) *Provider {
 	}
 }
 
-// bounded cuts long answers off, and refuses keys that take long.
+// bounded refuses long answers, and keys that take long.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -88,7 +88,10 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if len(body) > maxAnswer {
+		err = fmt.Errorf("%s, with more than %d bytes", res.Status, maxAnswer)
+	}
 	if err == nil {
 		err = checkKeys(body)
 	}

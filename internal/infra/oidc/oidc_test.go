@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -195,5 +196,17 @@ func TestNoProxy(t *testing.T) {
 	p := oidc.New(oidc.Settings{Issuer: "https://no.such.invalid"}, time.Now)
 	if _, err := p.URL(t.Context(), secrets); !fault.Is(err, fault.UpstreamUnavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A provider may publish more keys than we read: the log says so, not that they are no JSON.
+func TestLongAnswer(t *testing.T) {
+	t.Parallel()
+	server := oidctest.Start(t)
+	server.Behave(oidctest.Behaviour{Discovery: map[string]any{"x": strings.Repeat("x", 64<<10)}})
+	_, err := oidc.New(server.Settings(redirect), time.Now).URL(t.Context(), secrets)
+	failed, ok := errors.AsType[*fault.Error](err)
+	if !ok || failed.Kind != fault.UpstreamUnavailable || !strings.HasSuffix(failed.Cause.Error(), "200 OK, with more than 65536 bytes") {
+		t.Errorf("%v", err)
 	}
 }
