@@ -34,7 +34,7 @@ func TestRightLostOnTheWay(t *testing.T) {
 				return err
 			},
 			"remove":  func() error { return r.Remove(ctx, r.caller, s.ID, p.ID) },
-			"restore": func() error { _, err := r.Restore(ctx, r.caller, s.ID, 1); return err },
+			"restore": func() error { _, err := r.Restore(ctx, r.caller, s.ID, patch.Of[int64](1)); return err },
 			"preview": func() error { _, err := r.Preview(ctx, r.caller, s.ID, p.ID, PreviewDraft{URL: url}); return err },
 		} {
 			if err := do(); !errors.Is(err, access.ErrChanged) {

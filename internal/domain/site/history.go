@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -121,16 +122,19 @@ func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.
 
 // Restore places all apps of a site as when a revision began. Apps that were deleted since are
 // left out.
-func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int64) (site Site, err error) {
+func (s Service) Restore(ctx context.Context, c access.Caller, id int64, revision patch.Field[int64]) (site Site, err error) {
 	if err := plugin.MayManage(c); err != nil {
 		return Site{}, err
 	}
-	if revision < 1 {
+	if !revision.Set {
 		return Site{}, fault.Field(fault.Required, "revision", "Must be given: the number of a revision, as the history lists it.")
+	}
+	if err := revision.Check("revision"); err != nil {
+		return Site{}, err
 	}
 	defer s.Manifests.invalidate()
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision)
+		old, err := findSnapshots(ctx, tx, c.Organization.ID, id, revision.Value)
 		if err != nil {
 			return access.OrNotFound(err)
 		}
@@ -148,7 +152,7 @@ func (s Service) Restore(ctx context.Context, c access.Caller, id, revision int6
 		if err := s.refresh(ctx, tx, w, c, []Site{site}, 0); err != nil {
 			return err
 		}
-		changes = append(changes, activity.Changed("revision", nil, revision)) // which may be the one that the site is at
+		changes = append(changes, activity.Changed("revision", nil, revision.Value)) // which may be the one that the site is at
 		site, err = s.finish(ctx, tx, c, site, activity.Restored, changes)
 		return err
 	})

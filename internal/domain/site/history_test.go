@@ -32,7 +32,7 @@ func TestHistory(t *testing.T) {
 		if err := r.plugins.Delete(r.Context(), r.caller, q.ID); err != nil { // it was not in the manifest
 			r.Fatal(err)
 		}
-		got, err := r.Restore(r.Context(), r.caller, s.ID, 3)
+		got, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3))
 		if err != nil || got.Revision != 6 || got.AppsCount != 1 {
 			r.Fatalf("%+v, %v", got, err)
 		}
@@ -43,14 +43,14 @@ func TestHistory(t *testing.T) {
 		if _, err := r.plugins.Disable(r.Context(), r.caller, p.ID, patch.Of("x")); err != nil { // 7
 			r.Fatal(err)
 		}
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 5); err != nil {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](5)); err != nil {
 			r.Fatal(err)
 		}
 		r.held("restored while disabled", s, p, 0, "disabled")
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 99); blames(err) != "not found" {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](99)); blames(err) != "not found" {
 			r.Errorf("not kept: %v", err)
 		}
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 0); blames(err) != "revision required" {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Field[int64]{}); blames(err) != "revision required" {
 			r.Errorf("none: %v", err)
 		}
 	})
@@ -80,7 +80,7 @@ func TestRestoreOffAndKept(t *testing.T) {
 		if err := r.Remove(r.Context(), r.caller, s.ID, waits.ID); err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 4); err != nil {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](4)); err != nil {
 			r.Fatal(err)
 		}
 		r.wants("restored", s, "waits@1{}")
@@ -102,7 +102,7 @@ func TestRestoreWithdrawn(t *testing.T) {
 		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 2, Reason: patch.Of("bad"), GoTo: 1}); err != nil {
 			r.Fatal(err)
 		}
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 3); err != nil {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](3)); err != nil {
 			r.Fatal(err)
 		}
 		r.held("restored", s, p, 0, "withdrawn: bad")

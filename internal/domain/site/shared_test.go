@@ -53,7 +53,7 @@ func TestNoLongerShared(t *testing.T) {
 		if err := r.Remove(r.Context(), r.other, s.ID, p.ID); err != nil {
 			r.Error(err)
 		}
-		if _, err := r.Restore(r.Context(), r.other, s.ID, 2); err != nil {
+		if _, err := r.Restore(r.Context(), r.other, s.ID, patch.Of[int64](2)); err != nil {
 			r.Error(err)
 		}
 		r.showsNothing("restored", s)

@@ -95,7 +95,7 @@ func TestSitesOfOthers(t *testing.T) {
 			"change":  func(c access.Caller) error { _, err := r.Change(ctx, c, s.ID, p.ID, PlacementDraft{}); return err },
 			"remove":  func(c access.Caller) error { return r.Remove(ctx, c, s.ID, p.ID) },
 			"history": func(c access.Caller) error { _, err := r.History(ctx, c, s.ID, page.First); return err },
-			"restore": func(c access.Caller) error { _, err := r.Restore(ctx, c, s.ID, 1); return err },
+			"restore": func(c access.Caller) error { _, err := r.Restore(ctx, c, s.ID, patch.Of[int64](1)); return err },
 			"sites":   func(c access.Caller) error { _, err := r.PlacementsOf(ctx, c, p.ID, page.First); return err },
 			"delete":  func(c access.Caller) error { return r.Delete(ctx, c, s.ID) },
 			"place": func(c access.Caller) error {
@@ -140,7 +140,7 @@ func TestActivityNamesTheApp(t *testing.T) {
 			r.Fatal(err)
 		}
 		place()
-		if _, err := r.Restore(r.Context(), r.caller, s.ID, 1); err != nil {
+		if _, err := r.Restore(r.Context(), r.caller, s.ID, patch.Of[int64](1)); err != nil {
 			r.Fatal(err)
 		}
 		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.Page{Limit: 5})

@@ -103,13 +103,7 @@ func (a *API) restoreSite(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	revision := o.Int("revision")
-	if revision.Set {
-		if err := revision.Check("revision"); err != nil {
-			return err
-		}
-	}
-	s, err := a.Sites.Restore(r.Context(), c, siteID(r), revision.Value)
+	s, err := a.Sites.Restore(r.Context(), c, siteID(r), o.Int("revision"))
 	if err != nil {
 		return err
 	}

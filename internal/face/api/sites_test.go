@@ -87,7 +87,11 @@ func TestSitesAPI(t *testing.T) {
 			r.t.Errorf("history: %s", history.body)
 		}
 		r.want("POST", sites+id+"/restore", `{"revision":1}`, 200, site("5", "0"))
-		r.want("POST", sites+id+"/restore", `{"revision":99}`, 404, notFound)
+		for _, revision := range []string{"99", "0", "-1"} {
+			r.want("POST", sites+id+"/restore", `{"revision":`+revision+`}`, 404, notFound)
+		}
+		r.want("POST", sites+id+"/restore", `{}`, 400,
+			faultBody("validation_error", "required", "Must be given: the number of a revision, as the history lists it.", `"revision"`))
 		r.want("DELETE", sites+id, "", 204, "")
 		r.want("GET", sites+id, "", 404, notFound)
 	})
