@@ -314,7 +314,7 @@ func testAfterDeferredScripts(t *testing.T, b *browser) {
 		})()`,
 		element: f.element() + deferred,
 		script:  "await until(() => log.length > 1)",
-		do:      map[string]func(){"slow": func() { <-begun }, "begun": func() { close(begun) }},
+		do:      map[string]func(){"slow": func() { wait(t, begun) }, "begun": func() { close(begun) }},
 	})
 	want(t, "log", []string{"page's module", "app"}, got.Log)
 	clean(t, got)
