@@ -2,15 +2,19 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/base/patch"
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
+	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 	"foyer/internal/server"
@@ -85,5 +89,59 @@ func awaitWaiting(t *testing.T, d *db.DB, n int, done func() int) {
 		if sqlite != nil {
 			waiting, _ = d.Waits()
 		}
+	}
+}
+
+// What shows somebody else in a kept answer is erased with them, if it was about to be stored.
+func TestEraseWhoIsAnswered(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct {
+		before, do func(ctx context.Context, w *inviting, app int64) error
+	}{
+		"made a version": {do: func(ctx context.Context, w *inviting, app int64) error {
+			_, err := w.Plugins.Withdraw(ctx, w.owner, app, plugin.Withdrawal{Number: 1, Reason: patch.Of("leaks")})
+			return err
+		}},
+		"disabled the app": {
+			before: func(ctx context.Context, w *inviting, app int64) error {
+				_, err := w.Plugins.Disable(ctx, w.ada, app, patch.Of("leaks"))
+				return err
+			},
+			do: func(ctx context.Context, w *inviting, app int64) error {
+				_, err := w.Plugins.UpdateSource(ctx, w.owner, app, plugin.Draft{Name: patch.Of("Renamed")}, nil)
+				return err
+			},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dbtest.EachURL(t, func(t *testing.T, url string) {
+				w, _ := withInvite(t, url)
+				app := must[plugin.Plugin](t)(w.Plugins.Create(t.Context(), w.owner, plugin.Draft{Type: patch.Of("source"), Name: patch.Of("One")}))
+				for _, by := range []access.Caller{w.ada, w.owner} {
+					edit := plugin.Edit{Field: "source", Name: "notes.txt", Text: patch.Of(itoa(by.UserID))}
+					must[plugin.Sources](t)(w.Plugins.UpdateSource(t.Context(), by, app.ID, plugin.Draft{}, []plugin.Edit{edit}))
+				}
+				if tc.before != nil {
+					if err := tc.before(t.Context(), w, app.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				begin, erased := w.erase(t)
+				claim, _, err := w.Keys.Claim(t.Context(), w.owner, "another", "fingerprint", func(object any) access.Answer {
+					begin()
+					return access.Answer{Status: 200, Body: string(must[[]byte](t)(json.Marshal(object)))}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(tc.do(claim.With(t.Context()), w, app.ID), <-erased); err != nil {
+					t.Fatal(err)
+				}
+				if tables := holding(t, w.DB, inviter); tables != nil {
+					t.Errorf("%q have the address", tables)
+				}
+			})
+		})
 	}
 }

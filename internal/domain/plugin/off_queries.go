@@ -22,6 +22,17 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 		WHERE p.organization_id = $1 AND p.id = $2`, organizationID, id)
 }
 
+// findDisabledHeld is findDisabled, which keeps whoever disabled the plugin from being erased until the transaction has stored
+// what shows them. PostgreSQL locks none who may be nobody.
+func findDisabledHeld(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Off, error) {
+	err := db.Exec(ctx, tx, `
+		SELECT 1 FROM plugins p JOIN users w ON w.id = p.disabled_by WHERE p.organization_id = $1 AND p.id = $2`+tx.Locking(" FOR KEY SHARE OF w"), organizationID, id)
+	if err != nil {
+		return Off{}, err
+	}
+	return findDisabled(ctx, tx, organizationID, id)
+}
+
 // disabledBy is Plugin.DisabledBy. Names have no line breaks.
 const disabledBy = `CASE WHEN disabled_at IS NULL THEN '' ELSE COALESCE((
 	SELECT w.email || ' ' || CASE WHEN w.is_email_verified THEN 'verified' ELSE '' END || ' ' || w.first_name || ` + "'\n'" + ` || w.last_name
@@ -35,8 +46,8 @@ func updateDisabled(ctx context.Context, tx *db.Tx, p Plugin, to Off) (string, e
 		p.OrganizationID, p.ID, db.Null(&to.At), to.By.ID, to.Reason, p.Revision)
 }
 
-func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64) (Version, error) {
-	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+` WHERE v.plugin_id = $1 AND v.number = $2`, pluginID, n)
+func findVersionAndUsers(ctx context.Context, q db.Querier, pluginID, n int64, lock string) (Version, error) {
+	return db.One(ctx, q, (*Version).fieldsWithUsers, selectVersionsWithUsers+` WHERE v.plugin_id = $1 AND v.number = $2`+lock, pluginID, n)
 }
 
 // updateWithdrawn changes a version, and those with the same bundle.

@@ -184,8 +184,8 @@ func describeEdited(d *Draft, before []File, edits []Edit) error {
 var errTagOfInstalled = fault.Field(fault.Invalid, "tag", "The tag of an app that is installed says what its files are: change it with upgrade, or PATCH of the app.")
 
 // unchanged locks the plugin whose source was read, and fails if that has changed or if the caller
-// may no longer change it. With contents, those are locked first.
-func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, contents bool) (Plugin, origin, access.Caller, error) {
+// may no longer change it. With contents, those are locked first. Who disabled it is read once more.
+func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read *Sources, contents bool) (Plugin, origin, access.Caller, error) {
 	if contents {
 		if err := lockContents(ctx, tx); err != nil {
 			return Plugin{}, origin{}, c, err
@@ -202,12 +202,15 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 	if err == nil && o.Current != read.number {
 		err = errRaced
 	}
+	if err == nil && read.Disabled.Is() {
+		read.Disabled, err = findDisabledHeld(ctx, tx, before.OrganizationID, before.ID)
+	}
 	return before, o, c, err
 }
 
 // saveSource returns what it wrote: read afterwards, it could be somebody else's.
 func (s Service) saveSource(ctx context.Context, tx *db.Tx, c access.Caller, read Sources, d Draft, made *build) (Sources, error) {
-	before, o, c, err := s.unchanged(ctx, tx, c, read, made != nil || d.ConfigSchema.Set)
+	before, o, c, err := s.unchanged(ctx, tx, c, &read, made != nil || d.ConfigSchema.Set)
 	if err != nil {
 		return Sources{}, err
 	}
