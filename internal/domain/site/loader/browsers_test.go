@@ -119,6 +119,15 @@ func (k known) states() []string {
 	return all
 }
 
+// wait waits for done, at most until the test is over: a page that never gets there must not hold up the server's end.
+func wait(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-t.Context().Done():
+	}
+}
+
 // start starts a browser, of which a test then opens one page after another.
 func start(t *testing.T, kind string) *browser {
 	t.Helper()

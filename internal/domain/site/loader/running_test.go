@@ -217,7 +217,7 @@ func testStoppedWhileParsing(t *testing.T, b *browser) {
 		script:  `if (document.readyState !== "complete") await new Promise((done) => addEventListener("load", done))`, // which a script that was put in before delays
 		do: map[string]func(){
 			"change": func() { f.publish(2) },
-			"slow":   func() { <-parsing },
+			"slow":   func() { wait(t, parsing) },
 			"parsed": func() { close(parsing) },
 		},
 	})

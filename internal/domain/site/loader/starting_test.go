@@ -94,7 +94,7 @@ func testSlowPage(t *testing.T, b *browser) {
 			await server("release")
 			await ready
 			return before`,
-		do: map[string]func(){"slow": func() { <-parsing }, "parsed": func() { close(parsing) }, "release": release},
+		do: map[string]func(){"slow": func() { wait(t, parsing) }, "parsed": func() { close(parsing) }, "release": release},
 	})
 	want(t, "states before", any("loading,running"), got.Value)
 	clean(t, got)
