@@ -180,3 +180,24 @@ func TestResendWhileErasing(t *testing.T) {
 		}
 	})
 }
+
+// An invite that somebody else takes over meanwhile can be resent, by whoever waited for them.
+func TestResendWhileTakenOver(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		w, ctx := withInvite(t, url)
+		resent := make(chan error, 1)
+		err := w.DB.InTx(t.Context(), func(inTx context.Context, tx *db.Tx) error {
+			_, err := db.Changed(inTx, tx, `UPDATE invites SET created_by = $1 WHERE id = $2`, w.owner.UserID, w.made.ID)
+			go func() {
+				_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
+				resent <- err
+			}()
+			awaitWaiting(t, w.DB, 1, func() int { return len(resent) })
+			return err
+		})
+		if err := errors.Join(err, <-resent); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

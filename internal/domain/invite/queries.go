@@ -104,9 +104,16 @@ func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limi
 // whoMade keeps the user u who made an invite from being erased until the transaction has stored what shows them.
 const whoMade = ` FOR KEY SHARE OF u`
 
-// findLocked finds an invite that the transaction is going to change.
-func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
-	return db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(" FOR UPDATE OF i"+whoMade), organizationID, id)
+// findLocked finds an invite that the transaction is going to change. One that somebody takes over while this waits for them
+// belongs to neither of its inviters for PostgreSQL, and is looked for once more.
+func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (i Invite, err error) {
+	for range 2 {
+		i, err = db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(" FOR UPDATE OF i"+whoMade), organizationID, id)
+		if !errors.Is(err, db.ErrNoRow) {
+			break
+		}
+	}
+	return i, err
 }
 
 // lockTarget makes other transactions that invite an address, or change its invite, wait. Before the invite it keeps the
