@@ -93,20 +93,33 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	return found, err
 }
 
-// page reads a page. One that is not full need not be counted: it is the last.
+// fewOf is how many times as many plugins there are, at least, where a search finds few.
+const fewOf = 50
+
+// page reads a page. One that is not full need not be counted: it is the last. What a search finds is counted first, since many
+// are found in another way than few.
 func (f Filter) page(ctx context.Context, q db.Querier, organizationID string, after int64, p page.Page) (page.Found[Plugin], error) {
 	counted, err := countVisible(ctx, q, organizationID)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	query, args := f.query(organizationID, counted, after, p)
+	n, searched := 0, f.Search != "" && f.Order == page.Order{}
+	if searched {
+		if n, err = f.count(ctx, q, organizationID, counted); err != nil {
+			return page.Found[Plugin]{}, err
+		}
+	}
+	query, args := f.query(organizationID, counted, after, p, searched && n < counted.count()/fewOf)
 	plugins, more, err := db.Some(ctx, q, (*Plugin).fields, Plugin.size, page.MaxBytes, query, args...)
 	if err != nil {
 		return page.Found[Plugin]{}, err
 	}
-	n := p.Offset + len(plugins)
 	last := !more && after == 0 && len(plugins) <= p.Limit && (len(plugins) > 0 || p.Offset == 0)
-	if !last {
+	switch {
+	case searched:
+	case last:
+		n = p.Offset + len(plugins)
+	default:
 		n, err = f.count(ctx, q, organizationID, counted)
 	}
 	name := Plugin.Cursor
@@ -203,14 +216,15 @@ func (f Filter) countQuery(organizationID string, sees visibleNow) (query string
 	return query, args
 }
 
-// query is that for a page.
-func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page) (query string, args []any) {
+// query is that for a page. Many are soon met in the order of their ids; few are found by the texts in plugins_updated, which
+// SQLite, and PostgreSQL its scan of the table, would leave for that order.
+func (f Filter) query(organizationID string, sees visibleNow, after int64, p page.Page, few bool) (query string, args []any) {
 	condition, args := f.where([]any{organizationID, p.Peek(), p.Skip()})
 	if after != 0 {
 		args = append(args, after)
 		condition += ` AND id > $` + strconv.Itoa(len(args))
 	}
-	if f.Search != "" && f.Order == (page.Order{}) { // +id: SQLite then finds texts in plugins_updated, and not in rows by plugins_own
+	if few {
 		return visible(condition, f.Order, `+id`), args
 	}
 	if sees.others > 0 {

@@ -119,7 +119,7 @@ func (f filtered) readsAnIndex(t *testing.T, d *db.DB, sees visibleNow) {
 			t.Errorf("%s, %d of others, is not read by %s:\n%s", f.name, sees.others, index, plan)
 		}
 	}
-	query, args := f.query(ours, sees, 0, page.First)
+	query, args := f.query(ours, sees, 0, page.First, f.Search != "")
 	reads(query, args)
 	if steps := dbtest.Explain(t, d, query, args...); strings.Contains(steps[len(steps)-1], "TEMP B-TREE") {
 		t.Errorf("%s, %d of others: whole apps are sorted:\n%s", f.name, sees.others, strings.Join(steps, "\n"))
@@ -194,7 +194,7 @@ func TestFindTimes(t *testing.T) { //nolint:paralleltest // it measures
 		dbtest.Analyze(t, d)
 		sees := visibleNow{own: apps}
 		pageOf := func(f Filter) time.Duration {
-			query, args := f.query(ours, sees, 0, page.First)
+			query, args := f.query(ours, sees, 0, page.First, f.Search != "")
 			return fastest(t, func() error {
 				_, err := db.All(t.Context(), d, (*Plugin).fields, query, args...)
 				return err
