@@ -108,7 +108,7 @@ func (s Service) insertWith(ctx context.Context, tx *db.Tx, c access.Caller, p *
 		return err
 	}
 	p.OrganizationName = c.Organization.Name
-	if err := insertNew(ctx, tx, p); err != nil {
+	if err := insert(ctx, tx, p); err != nil {
 		return err
 	}
 	o.PluginID = p.ID

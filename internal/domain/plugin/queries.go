@@ -36,13 +36,17 @@ var insertPlugin = `
 	eachField(func(name string, _ int) string { return name }) + `)
 	VALUES ($1, $2, $3, $4, $5, $5, $6, $7, ` + eachField(func(_ string, i int) string { return "$" + strconv.Itoa(8+i) }) + `)`
 
-// insert stores a plugin, and returns its id.
-func insert(ctx context.Context, tx *db.Tx, p Plugin) (id int64, err error) {
-	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
+// insert stores a new plugin, which gets its id.
+func insert(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
+	args := append(make([]any, 0, 7+len(fields)), p.OrganizationID, p.Revision, exports(*p), db.Null(&p.SharedAt), p.CreatedAt, search.Key(p.Name), p.search())
 	for _, f := range fields {
-		args = append(args, f.value(&p))
+		args = append(args, f.value(p))
 	}
-	return db.Insert(ctx, tx, insertPlugin, args...)
+	if p.ID, err = db.Insert(ctx, tx, insertPlugin, args...); err != nil {
+		return access.OrChanged(err)
+	}
+	count(tx, *p, 1, one(p.IsGlobal))
+	return nil
 }
 
 // update writes a plugin that the transaction has locked: the fields that have changed, since

@@ -63,7 +63,7 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Plugin, 
 		if err != nil {
 			return err
 		}
-		if err := insertNew(ctx, tx, &p); err != nil {
+		if err := insert(ctx, tx, &p); err != nil {
 			return err
 		}
 		return s.installed(ctx, tx, c, p)
@@ -87,15 +87,6 @@ func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int
 		c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage)
 	}
 	return p, c, err
-}
-
-// insertNew stores a new plugin, which gets its id.
-func insertNew(ctx context.Context, tx *db.Tx, p *Plugin) (err error) {
-	if p.ID, err = insert(ctx, tx, *p); err != nil {
-		return access.OrChanged(err)
-	}
-	count(tx, *p, 1, one(p.IsGlobal))
-	return nil
 }
 
 // installed keeps the answer that shows a new plugin, and records it, once all of it is stored: see org.Service.LockUser.
