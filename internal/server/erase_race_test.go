@@ -63,17 +63,32 @@ func withInvite(t *testing.T, url string) (*inviting, context.Context) {
 
 func draftTo(email string) invite.Draft { return invite.Draft{TargetEmail: patch.Of(email)} }
 
-// erase returns what begins to erase ada, and returns when that waits or is done; its error comes with the channel.
-func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
+// meanwhile returns what begins to do something, and returns when that waits or is done; its error comes with the channel.
+func (w *inviting) meanwhile(t *testing.T, do func() error) (begin func(), ended <-chan error) {
 	t.Helper()
 	done := make(chan error, 1)
 	return sync.OnceFunc(func() {
-		go func() {
-			_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
-			done <- err
-		}()
+		go func() { done <- do() }()
 		awaitWaiting(t, w.DB, 1, func() int { return len(done) })
 	}), done
+}
+
+// erase is meanwhile of erasing ada.
+func (w *inviting) erase(t *testing.T) (begin func(), erased <-chan error) {
+	t.Helper()
+	return w.meanwhile(t, func() error {
+		_, err := w.Organizations.EraseUser(t.Context(), access.Caller{}, inviter)
+		return err
+	})
+}
+
+// resend is meanwhile of resending ada's invite in the request of ctx.
+func (w *inviting) resend(ctx context.Context, t *testing.T) (begin func(), resent <-chan error) {
+	t.Helper()
+	return w.meanwhile(t, func() error {
+		_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
+		return err
+	})
 }
 
 // What shows whoever made an invite is erased with them, if it was about to be stored.
@@ -158,14 +173,7 @@ func TestResendWhileErasing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, ctx := withInvite(t, url)
-		resent := make(chan error, 1)
-		begin := sync.OnceFunc(func() {
-			go func() {
-				_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
-				resent <- err
-			}()
-			awaitWaiting(t, w.DB, 1, func() int { return len(resent) })
-		})
+		begin, resent := w.resend(ctx, t)
 		w.Organizations.UserErasers = append(w.Organizations.UserErasers, func(ctx context.Context, tx *db.Tx, _ activity.Person) error {
 			_, err := db.One(ctx, tx, db.Value[int], `SELECT 1`) // with what travels with it
 			begin()
@@ -186,14 +194,10 @@ func TestResendWhileTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		w, ctx := withInvite(t, url)
-		resent := make(chan error, 1)
+		begin, resent := w.resend(ctx, t)
 		err := w.DB.InTx(t.Context(), func(inTx context.Context, tx *db.Tx) error {
 			_, err := db.Changed(inTx, tx, `UPDATE invites SET created_by = $1 WHERE id = $2`, w.owner.UserID, w.made.ID)
-			go func() {
-				_, err := w.Invites.Resend(ctx, w.owner, w.made.ID)
-				resent <- err
-			}()
-			awaitWaiting(t, w.DB, 1, func() int { return len(resent) })
+			begin()
 			return err
 		})
 		if err := errors.Join(err, <-resent); err != nil {
