@@ -145,10 +145,11 @@ func TestFiltersReadAnIndex(t *testing.T) {
 				f.readsAnIndex(t, d, sees)
 			}
 		}
-		if plan := strings.Join(dbtest.Explain(t, d, exporting, ours), "\n"); !strings.Contains(plan, "plugins_exports") {
-			t.Errorf("those that export are looked for among all:\n%s", plan)
+		plan := strings.Join(dbtest.Explain(t, d, exporting, ours), "\n")
+		if covered := strings.Contains(plan, "COVERING INDEX plugins_own") || strings.Contains(plan, "Index Only Scan using plugins_own"); !covered {
+			t.Errorf("those that export are looked for in the rows of all:\n%s", plan)
 		}
-		plan := strings.Join(dbtest.Explain(t, d, countUnused, ours, time.Now()), "\n")
+		plan = strings.Join(dbtest.Explain(t, d, countUnused, ours, time.Now()), "\n")
 		if indexed := strings.Contains(plan, "COVERING INDEX plugins_own") && strings.Contains(plan, "placements_owner"); !indexed && dbtest.IsSQLite(t, d) {
 			t.Errorf("what nobody uses is counted in the rows of all:\n%s", plan)
 		}

@@ -437,7 +437,7 @@ func TestOpenRefusesOlderSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = '1000_schema.sql'`)
+		exec(t, d, `UPDATE migrations SET name = '0100_schema.sql' WHERE name = '1100_schema.sql'`)
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ var (
 )
 
 // firstMigration is the name of the first; those before it were of no release.
-const firstMigration = "1000_schema.sql"
+const firstMigration = "1100_schema.sql"
 
 // migrate runs, in name order, each migration not yet recorded as done. Both
 // engines share the files, and differ only in a few words.

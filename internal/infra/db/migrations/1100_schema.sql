@@ -186,7 +186,7 @@ CREATE TABLE plugins (
 );
 CREATE INDEX plugins_global ON plugins (id) WHERE is_global;
 -- Before the other indexes by id: of two that promise the same, SQLite takes the one that is newer.
-CREATE INDEX plugins_own ON plugins (organization_id, id, last_used_at);
+CREATE INDEX plugins_own ON plugins (organization_id, id, last_used_at, exports);
 CREATE INDEX plugins_name ON plugins (organization_id, name_key, id);
 CREATE INDEX plugins_created ON plugins (organization_id, created_at, id);
 -- SQLite looks for texts in what the index holds, without the rows; PostgreSQL, whose indexes hold no long texts, reads the
@@ -199,7 +199,6 @@ CREATE INDEX plugins_disabled ON plugins (organization_id, id) WHERE disabled_at
 CREATE INDEX plugins_broken ON plugins (organization_id, id) WHERE is_broken;
 CREATE INDEX plugins_edited ON plugins (organization_id, id) WHERE is_edited;
 CREATE INDEX plugins_shared ON plugins (organization_id, id) WHERE is_global;
-CREATE INDEX plugins_exports ON plugins (organization_id, id) WHERE exports;
 
 -- COUNT(*) would read every row of a large organization for each page. The version is
 -- counted up by each change, so that a server knows whether a page in its memory still
