@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"foyer/client"
 	"foyer/internal/base/fault"
@@ -72,7 +71,7 @@ func (c userSet) Run(ctx context.Context, to *client.Client, out *terminal.Outpu
 	if err != nil {
 		return err
 	}
-	if c.Email != nil && !strings.EqualFold(strings.TrimSpace(*c.Email), u.Email) {
+	if c.Email != nil && stored(*c.Email) != u.Email {
 		fmt.Fprintf(log, "foyer: note: a mail with a link is on its way to %s: your address changes when the link is followed.\n", terminal.Printable(*c.Email))
 	}
 	return users.One(out, u)

@@ -38,7 +38,7 @@ func TestAddressChange(t *testing.T) {
 		s := start(t, config.Config{Database: url, SMTP: mails.URL(), MailFrom: "foyer@foyer.example", Bootstrap: config.Bootstrap{Email: "ada@x.example"}})
 		v, elsewhere := visit(t, s, s.key), visit(t, s, s.key)
 		v.want(400, `aria-invalid="true" aria-describedby="faults email_note" value="ada"`, v.post("/console/profile", "do", "address", "email", "ada"))
-		v.want(200, "Your address is ada@x.example already.", v.post("/console/profile", "do", "address", "email", "Ada@x.example"))
+		v.want(200, "Your address is ada@x.example already.", v.post("/console/profile", "do", "address", "email", "Ada@x。example"))
 		v.want(200, "on its way to ada@new.example", v.post("/console/profile", "do", "address", "email", "ada@new.example"))
 		links := addressLinks(t, mails, 2)
 		stranger := visit(t, s, "")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"foyer/client"
+	"foyer/internal/base/address"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/face/console/markup"
@@ -41,10 +42,11 @@ func changeAddress(v *visit) (next, error) {
 		return next{}, err
 	}
 	after, err := v.client.ChangeSelf(v.ctx(), client.SelfPatch{Email: &email})
+	plain, _ := address.Parse(email) // a wrong one has been refused
 	switch {
 	case after.Email != before.Email: // the first owner had none
 		return next{flash: sentence("Your address is now %s.", after.Email)}, err
-	case strings.EqualFold(email, before.Email):
+	case plain == before.Email:
 		return next{flash: sentence("Your address is %s already.", before.Email)}, err
 	}
 	return next{flash: sentence("A mail with a link is on its way to %s: your address changes when the link is followed.", email)}, err
