@@ -16,8 +16,12 @@ import (
 	"foyer/internal/face/wire"
 )
 
-// InviteAppender returns what appends the invite object of the contract, section 2.2, as of now.
+// InviteAppender returns what appends invite objects of the contract, section 2.2, to one text, as of now.
 func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
+	var before struct { // the invite before: most of a list are one person's
+		createdBy org.User
+		shown     []byte
+	}
 	return func(b []byte, i invite.Invite) []byte {
 		b = wire.AppendField(append(b, '{'), "id", i.ID)
 		b = wire.AppendField(b, "target_email", i.TargetEmail)
@@ -25,7 +29,13 @@ func InviteAppender(now time.Time) func([]byte, invite.Invite) []byte {
 		b = wire.AppendBool(b, "emailing_attempt_made", i.EmailAttempted)
 		b = wire.AppendInt(b, "level", int64(i.Level))
 		b = wire.AppendBool(b, "is_expired", i.Expired(now))
-		b = AppendUser(wire.AppendName(b, "created_by"), i.CreatedBy)
+		if b = wire.AppendName(b, "created_by"); before.shown != nil && before.createdBy == i.CreatedBy {
+			b = append(b, before.shown...)
+		} else {
+			start := len(b)
+			b = AppendUser(b, i.CreatedBy)
+			before.createdBy, before.shown = i.CreatedBy, b[start:]
+		}
 		b = wire.AppendTime(b, "created_at", i.CreatedAt)
 		b = wire.AppendTime(b, "updated_at", i.UpdatedAt)
 		b = wire.AppendField(b, "message", i.Message)

@@ -9,6 +9,7 @@ import (
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
+	"foyer/internal/face/api"
 )
 
 // inviteBody is an invite by the owner as it is answered, with the id and times
@@ -48,6 +49,22 @@ func TestInvites(t *testing.T) {
 		r.want("POST", invites, `{"target_email":"Owner@acme.example"}`, 400,
 			validation("already_member", "owner@acme.example is already a member of this organization.", "target_email"))
 	})
+}
+
+// A list shows who sent each invite, whoever sent the one before.
+func TestInviteAppender(t *testing.T) {
+	t.Parallel()
+	ada, bob := org.User{ID: 1, Email: "ada@x.example"}, org.User{ID: 2, Email: "bob@x.example"}
+	now := time.Now()
+	appendInvite := api.InviteAppender(now)
+	var text []byte
+	for _, by := range []org.User{{}, {}, ada, ada, bob, ada} {
+		i := invite.Invite{CreatedBy: by}
+		alone, from := api.InviteAppender(now)(nil, i), len(text)
+		if text = appendInvite(text, i); string(text[from:]) != string(alone) || !strings.Contains(string(alone), `"email":"`+by.Email+`"`) {
+			t.Errorf("%s\nalone: %s", text[from:], alone)
+		}
+	}
 }
 
 func TestInvitesOfADay(t *testing.T) {
