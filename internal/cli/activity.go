@@ -14,8 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/client"
-	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/cli/terminal"
 )
@@ -36,46 +34,11 @@ func (activityCommands) Help() string {
 }
 
 type activityList struct {
-	Scope  string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
-	Item   string `placeholder:"ID" help:"Only changes of this thing, by its id or, with --scope, its name."`
-	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
-	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
-	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
-	Follow bool   `help:"Show the last --limit entries, the oldest first, and then new ones as they are numbered, until interrupted."`
-}
-
-// Validate refuses a window that shows nothing.
-func (c activityList) Validate() error {
-	if c.Limit < 1 || c.Limit > page.MaxLimit {
-		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
-	}
-	if c.Offset < 0 {
-		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
-	}
-	return nil
-}
-
-var activities = terminal.View[client.AuditEntry]{
-	Columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
-	More:    "NUMBER KEY SESSION ADDRESS REQUEST",
-	Row: func(e client.AuditEntry) []any {
-		return []any{e.CreatedAt, who(e), e.Activity, e.Scope, e.ItemID, e.Detail.Name, e.Number, e.KeyID, e.SessionID, e.Address, e.RequestID}
-	},
-}
-
-// who did something. Who declines an invite is not a user; the name is their address.
-func who(e client.AuditEntry) string {
-	switch {
-	case e.User == nil && e.Activity == "declined":
-		return "(invitee)"
-	case e.User == nil && e.Activity == "followed":
-		return "(not told)"
-	case e.User == nil:
-		return "(operator)"
-	case e.User.Email == "":
-		return fmt.Sprintf("(user %d)", e.User.ID) // erased
-	}
-	return e.User.Email
+	Scope string `placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
+	Item  string `placeholder:"ID" help:"Only changes of this thing, by its id or, with --scope, its name."`
+	User  string `placeholder:"EMAIL" help:"Only changes that this user made."`
+	terminal.Window
+	Follow bool `help:"Show the last --limit entries, the oldest first, and then new ones as they are numbered, until interrupted."`
 }
 
 func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Organization, out *terminal.Output, to terminal.Log) error {
@@ -100,7 +63,7 @@ func (c activityList) Run(ctx context.Context, all *client.Client, o *client.Org
 	if err != nil {
 		return err
 	}
-	return activities.All(out, found)
+	return terminal.Activity.All(out, found)
 }
 
 // newest reads as many entries as a range says, though a page of large ones ends early.
@@ -221,10 +184,10 @@ func passes(err error) bool {
 // showLine shows an entry in a line, without knowing how wide others will be.
 func showLine(out *terminal.Output, e client.AuditEntry) error {
 	if out.Format == terminal.JSON {
-		return activities.One(out, e)
+		return terminal.Activity.One(out, e)
 	}
 	var cells []string
-	for _, cell := range activities.Row(e)[:len(strings.Fields(activities.Columns))] {
+	for _, cell := range terminal.Activity.Row(e)[:len(strings.Fields(terminal.Activity.Columns))] {
 		cells = append(cells, terminal.Printable(cell))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(cells, "  "))
@@ -238,10 +201,5 @@ func (activityHead) Run(ctx context.Context, o *client.Organization, out *termin
 	if err != nil {
 		return err
 	}
-	return heads.One(out, head)
-}
-
-var heads = terminal.View[client.ActivityHead]{
-	Columns: "NUMBER HASH TIME",
-	Row:     func(h client.ActivityHead) []any { return []any{h.Number, h.Hash, h.At} },
+	return terminal.ActivityHead.One(out, head)
 }

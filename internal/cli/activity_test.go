@@ -111,3 +111,46 @@ func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
 		}
 	}
 }
+
+// Operators are shown what admins are, of what another organization did too, which nobody is told the doer of.
+func TestActivityIsShownAlike(t *testing.T) {
+	t.Parallel()
+	run, o := databaseAndClient(t)
+	dir := folder(t, "Shared", map[string]string{"site.ts": "export const a = 1"})
+	for _, line := range []string{
+		"organization create --name=Other", "organization set Other --access-level=9", "member add --organization=Other --email=bob@x.example --level=owner",
+		"app push --organization=Other " + dir, "app set --organization=Other Shared --global=true", "site create --organization=Acme --name=Shop --origins=https://x.example", "site place --organization=Acme Shop Shared",
+		"app disable --organization=Other Shared --reason=leaks --yes",
+	} {
+		if code, _, complaints := run(strings.Fields(line)...); code != OK {
+			t.Fatalf("%s: %s", line, complaints)
+		}
+	}
+	page, err := o.ListAudit(t.Context(), client.AuditFilter{}, client.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := o.ActivityHead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []terminal.Format{terminal.Table, terminal.Wide, terminal.JSON, terminal.CSV} {
+		var entries, last bytes.Buffer
+		if err := terminal.Activity.All(terminal.NewOutput(&entries, format, true), page.Results); err != nil {
+			t.Fatal(err)
+		}
+		if err := terminal.ActivityHead.One(terminal.NewOutput(&last, format, true), head); err != nil {
+			t.Fatal(err)
+		}
+		if _, out, _ := run("activity", "--organization=Acme", "-o", string(format)); out != entries.String() {
+			t.Errorf("%s; want %s", out, &entries)
+		}
+		if _, out, _ := run("activity", "head", "--organization=Acme", "-o", string(format)); out != last.String() {
+			t.Errorf("%s; want %s", out, &last)
+		}
+	}
+	_, out, _ := run("activity", "--organization=Acme", "--limit=1", "-o", "csv")
+	if !strings.Contains(out, ",(not told),followed,Site,") {
+		t.Errorf("by whom: %s", out)
+	}
+}

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"foyer/client"
 )
 
 // newRunner runs commands that succeed, on a database with an organization and its owner.
@@ -181,15 +179,6 @@ func TestInviteBulkTellsWhoHasNoAddress(t *testing.T) {
 	for _, who := range []string{"A@x.example: target_email: Appears twice", file + "[2]: target_email: ", file + "[3]: target_email: ", "eve: target_email: "} {
 		if code != Refused || !strings.Contains(complaints, "foyer: "+who) {
 			t.Errorf("%d, %s; want %s", code, complaints, who)
-		}
-	}
-}
-
-func TestWho(t *testing.T) {
-	t.Parallel()
-	for activity, want := range map[string]string{"declined": "(invitee)", "followed": "(not told)", "deleted": "(operator)"} {
-		if by := who(client.AuditEntry{Activity: activity}); by != want {
-			t.Errorf("%s by %s", activity, by)
 		}
 	}
 }

@@ -11,7 +11,11 @@ import (
 	"testing"
 
 	"foyer/client"
+	"foyer/internal/infra/sandbox/sandboxtest"
+	"foyer/internal/server"
 )
+
+func TestMain(m *testing.M) { sandboxtest.Main(m, server.Tasks()) }
 
 // database returns what runs command lines, without the foyer admin before them, on a database that has an owner.
 func database(t *testing.T) func(args ...string) (code int, stdout, stderr string) {

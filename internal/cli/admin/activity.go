@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/client"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
@@ -43,21 +45,14 @@ func (Activity) Help() string {
 
 type activityList struct {
 	where
-	Scope  string `enum:",Plugin,Site,OrganizationInvite,OrganizationMembership,Key,Organization,Session,Webhook" default:"" placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
-	Item   string `placeholder:"ID" help:"Only changes of the thing with this id."`
-	User   string `placeholder:"EMAIL" help:"Only changes that this user made."`
-	Limit  int    `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
-	Offset int    `placeholder:"N" help:"How many of the newest to skip."`
+	Scope string `enum:",Plugin,Site,OrganizationInvite,OrganizationMembership,Key,Organization,Session,Webhook" default:"" placeholder:"SCOPE" help:"Only changes of this kind of thing: Plugin, Site, OrganizationInvite, OrganizationMembership, Key, Organization, Session or Webhook."`
+	Item  string `placeholder:"ID" help:"Only changes of the thing with this id."`
+	User  string `placeholder:"EMAIL" help:"Only changes that this user made."`
+	terminal.Window
 }
 
-// Validate refuses a window that shows nothing.
+// Validate refuses an item that is no id.
 func (c activityList) Validate() error {
-	if c.Limit < 1 || c.Limit > page.MaxLimit {
-		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
-	}
-	if c.Offset < 0 {
-		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
-	}
 	if _, err := uuid.Parse(c.Item); c.Item != "" && err != nil && patch.ID(c.Item) == 0 {
 		return fault.New(fault.Invalid, "--item must be an id, a number or a UUID: the list of the things of its kind shows it")
 	}
@@ -82,7 +77,13 @@ func (c activityList) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if err != nil {
 		return err
 	}
-	return activities.All(out, found.Items)
+	entries := make([]client.AuditEntry, len(found.Items))
+	for i, e := range found.Items {
+		if entries[i], err = asClient[client.AuditEntry](api.AppendAudit(nil, e)); err != nil {
+			return err
+		}
+	}
+	return terminal.Activity.All(out, entries)
 }
 
 // chain is the id of the organization whose activity is meant, which outlives it.
@@ -97,25 +98,10 @@ func (w where) chain(ctx context.Context, d *server.Domain) (string, error) {
 	return "", err
 }
 
-var activities = terminal.View[activity.Stored]{
-	Columns: "TIME USER ACTIVITY SCOPE ITEM NAME",
-	Row: func(e activity.Stored) []any {
-		return []any{e.CreatedAt, who(e), e.Verb, e.Scope, e.ItemID, e.Name}
-	},
-	Object: api.AppendActivity,
-}
-
-// who made a change. Who declines an invite is not a user; the name is their address.
-func who(e activity.Stored) string {
-	switch {
-	case e.User.Email != "":
-		return e.User.Email
-	case e.User.ID != 0:
-		return fmt.Sprintf("(user %d)", e.User.ID) // erased
-	case e.Verb == activity.Declined:
-		return "(invitee)"
-	}
-	return "(operator)"
+// asClient is what the API writes, as a client of it has it.
+func asClient[T any](object []byte) (of T, err error) {
+	err = json.Unmarshal(object, &of)
+	return of, err
 }
 
 type activityHead struct{ where }
@@ -129,13 +115,11 @@ func (c activityHead) Run(ctx context.Context, d *server.Domain, out *terminal.O
 	if err != nil {
 		return err
 	}
-	return heads.One(out, head)
-}
-
-var heads = terminal.View[activity.Head]{
-	Columns: "NUMBER HASH TIME",
-	Row:     func(h activity.Head) []any { return []any{h.Number, h.Hash, h.At} },
-	Object:  api.AppendHead,
+	shown, err := asClient[client.ActivityHead](api.AppendHead(nil, head))
+	if err != nil {
+		return err
+	}
+	return terminal.ActivityHead.One(out, shown)
 }
 
 type activityVerify struct {

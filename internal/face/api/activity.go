@@ -32,7 +32,7 @@ func (a *API) listActivity(w http.ResponseWriter, r *http.Request, c access.Call
 			return err
 		}
 	}
-	return writeAppPage(w, r, a, first, p, found, AppendActivity)
+	return writeAppPage(w, r, a, first, p, found, appendActivity)
 }
 
 // activityFilter reads which activity is asked for.
@@ -66,8 +66,8 @@ func (a *API) appOf(r *http.Request, c access.Caller, e activity.Stored) (plugin
 	return p, err
 }
 
-// AppendActivity appends one entry of the activity; the command line shows the same.
-func AppendActivity(b []byte, e activity.Stored) []byte {
+// appendActivity appends one entry of the activity.
+func appendActivity(b []byte, e activity.Stored) []byte {
 	return append(appendEntry(append(b, '{'), e), '}')
 }
 

@@ -36,7 +36,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	return wire.WritePage(w, r, a.BaseURL, p, found, appendAudit)
+	return wire.WritePage(w, r, a.BaseURL, p, found, AppendAudit)
 }
 
 // notEmpty refuses filters without a value.
@@ -114,8 +114,8 @@ func moment(q url.Values, field string) (time.Time, error) {
 	return at, nil
 }
 
-// appendAudit appends an entry as admins see it.
-func appendAudit(b []byte, e activity.Stored) []byte {
+// AppendAudit appends an entry as admins see it; the command line shows the same.
+func AppendAudit(b []byte, e activity.Stored) []byte {
 	b = appendEntry(append(b, '{'), e)
 	b = wire.AppendIntOrNull(b, "key_id", e.KeyID)
 	b = wire.AppendIntOrNull(b, "session_id", e.SessionID)
@@ -183,7 +183,7 @@ func (a *API) streamAudit(w http.ResponseWriter, r *http.Request, c access.Calle
 // sendEntries sends entries, one a line, and returns the lines, whose memory is used again.
 func sendEntries(w http.ResponseWriter, r *http.Request, lines []byte, part []activity.Stored) ([]byte, error) {
 	for _, e := range part {
-		lines = append(appendAudit(lines, e), '\n')
+		lines = append(AppendAudit(lines, e), '\n')
 	}
 	if r.Method == http.MethodHead || sendLines(w, lines) != nil {
 		return lines, errStopped
