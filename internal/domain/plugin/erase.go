@@ -45,7 +45,6 @@ func (s Service) erase(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := s.follow(ctx, tx, c, p.ID); err != nil {
 		return err
 	}
-	p.UpdatedAt = s.DB.Now()
 	return s.record(ctx, tx, c, p, activity.Uninstalled, []activity.Change{activity.Changed("plugin_type", p.Type, nil)})
 }
 

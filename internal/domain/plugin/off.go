@@ -185,7 +185,6 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 		if err := s.follow(ctx, tx, c, id); err != nil {
 			return err
 		}
-		p.UpdatedAt = s.DB.Now()
 		changes := reasonChange("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
 		if err := s.record(ctx, tx, c, p, verb, changes); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
@@ -98,6 +99,38 @@ func TestDisable(t *testing.T) {
 		}
 		if got := r.verbs(p.ID); got != "[enabled disabled source_updated installed]" {
 			r.Error(got)
+		}
+	})
+}
+
+// What is switched off or on has changed, and is the first of those that changed last; what is so already has not.
+func TestDisableIsAChange(t *testing.T) {
+	each(t, func(r rig) {
+		pass := r.clock()
+		first, second := r.create(Draft{Name: patch.Of("first")}), r.create(Draft{Name: patch.Of("second")})
+		disable := func() (Plugin, error) { return r.Disable(r.Context(), r.caller, first.ID, patch.Of("broken")) }
+		enable := func() (Plugin, error) { return r.Enable(r.Context(), r.caller, first.ID) }
+		for i, set := range []func() (Plugin, error){disable, enable} {
+			pass(time.Hour)
+			if _, err := r.Update(r.Context(), r.caller, second.ID, Draft{Description: patch.Of(strconv.Itoa(i))}); err != nil {
+				r.Fatal(err)
+			}
+			pass(time.Hour)
+			answered, err := set()
+			if err != nil {
+				r.Fatal(err)
+			}
+			pass(time.Hour)
+			if _, err := set(); err != nil {
+				r.Fatal(err)
+			}
+			found, err := r.Find(r.Context(), r.caller, Filter{Order: page.Order{By: "updated_at", Descending: true}}, page.First)
+			if err != nil || len(found.Items) != 2 {
+				r.Fatal(found, err)
+			}
+			if p := found.Items[0]; p.ID != first.ID || !p.UpdatedAt.Equal(answered.UpdatedAt) || p.Revision != answered.Revision {
+				r.Errorf("%d: %+v; want %+v", i, p, answered)
+			}
 		}
 	})
 }

@@ -365,10 +365,6 @@ func (s Service) findOwnWithOrigin(ctx context.Context, c access.Caller, id int6
 }
 
 func (s Service) record(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change) error {
-	return s.recordAt(ctx, tx, c, p, verb, changes, p.UpdatedAt)
-}
-
-func (s Service) recordAt(ctx context.Context, tx *db.Tx, c access.Caller, p Plugin, verb activity.Verb, changes []activity.Change, at time.Time) error {
 	e := activity.Entry{
 		OrganizationID: p.OrganizationID, Scope: activity.Plugin, ItemID: strconv.FormatInt(p.ID, 10), Verb: verb,
 		Name: p.Name, Changes: changes,
@@ -376,7 +372,7 @@ func (s Service) recordAt(ctx context.Context, tx *db.Tx, c access.Caller, p Plu
 	if s.Shown != nil {
 		e.Data = string(s.Shown(make([]byte, 0, p.size()), p))
 	}
-	return activity.Record(ctx, tx, c.Did(e), at)
+	return activity.Record(ctx, tx, c.Did(e), s.DB.Now())
 }
 
 func one(b bool) int64 {

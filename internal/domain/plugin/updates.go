@@ -145,5 +145,5 @@ func (s Service) tellUpdate(ctx context.Context, tx *db.Tx, p Plugin) error {
 		return err
 	}
 	changes := []activity.Change{activity.Changed("latest_tag", p.Tag, p.LatestTag)}
-	return s.recordAt(ctx, tx, access.Caller{}, p, activity.Outdated, changes, s.DB.Now())
+	return s.record(ctx, tx, access.Caller{}, p, activity.Outdated, changes)
 }
