@@ -127,9 +127,7 @@ func (c *Client) Post(ctx context.Context, to string, headers map[string]string,
 		return 0, classOf(err)
 	}
 	defer resp.Body.Close()
-	if resp.ContentLength <= maxAnswer {
-		_, _ = io.CopyN(io.Discard, resp.Body, resp.ContentLength) // without, the connection is not used again
-	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer+1)) // to its end: otherwise the connection is not used again
 	return resp.StatusCode, ""
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -283,12 +284,18 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 func TestPostKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	var dialed atomic.Int64
-	answers := []string{"", "thanks", strings.Repeat("x", 10_000)} // the last one is not read
+	answers := []string{"", "thanks", strings.Repeat("x", 4<<10), strings.Repeat("x", 1<<20)} // the last one is not read to its end
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, sent := r.Header["Idempotency-Key"]; sent {
 			t.Error("it has an Idempotency-Key")
 		}
-		_, _ = io.WriteString(w, answers[r.ContentLength])
+		answer := answers[r.ContentLength]
+		if r.URL.Path == "/chunked" {
+			_ = http.NewResponseController(w).Flush()
+		} else {
+			w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		}
+		_, _ = io.WriteString(w, answer)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -298,23 +305,32 @@ func TestPostKeepsItsConnection(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	c := egress.NewForWebhooks(loopback)
-	post := func(answer int) {
+	post := func(path string, answer int) {
 		t.Helper()
-		if status, class := c.Post(t.Context(), server.URL, nil, make([]byte, answer)); status != http.StatusOK || class != "" {
+		if status, class := c.Post(t.Context(), server.URL+path, nil, make([]byte, answer)); status != http.StatusOK || class != "" {
 			t.Fatal(status, class)
 		}
 	}
-	for range 10 {
-		post(0)
-		post(1)
+	for _, path := range []string{"/", "/chunked"} {
+		dialed.Store(0)
+		for range 10 {
+			post(path, 0)
+			post(path, 1)
+			post(path, 2)
+		}
+		if n := dialed.Load(); n > 10 { // a busy machine may be too slow for some
+			t.Errorf("%s: %d connections for 30 events", path, n)
+		}
+		dialed.Store(0)
+		for range 5 {
+			post(path, 3)
+		}
+		if n := dialed.Load(); n < 4 {
+			t.Errorf("%s: %d connections for 5 events whose answers are too long", path, n)
+		}
 	}
-	if n := dialed.Load(); n > 10 { // a busy machine may be too slow for some
-		t.Errorf("%d connections for 20 events", n)
-	}
-	post(2)
-	post(0)
 	for range 20 {
 		server.CloseClientConnections()
-		post(1)
+		post("/", 1)
 	}
 }
