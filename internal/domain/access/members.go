@@ -44,8 +44,8 @@ func MayManageKeys(c Caller) error {
 // they were made: those of members up to the caller's level.
 func (k *Keys) OfMembers(ctx context.Context, c Caller, p page.Page) (page.Found[MemberKey], error) {
 	return db.Page(ctx, k.DB, p,
-		func(q db.Querier) (int, error) { return countMemberKeys(ctx, q, c) },
-		func(q db.Querier) ([]MemberKey, error) { return listMemberKeys(ctx, q, c, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return countMemberKeys(ctx, q, c) },
+		func(ctx context.Context, q db.Querier) ([]MemberKey, error) { return listMemberKeys(ctx, q, c, p) })
 }
 
 // RevokeOfMember removes one of the keys that OfMembers lists, if it is bound to the

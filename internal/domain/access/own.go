@@ -24,8 +24,8 @@ type OwnDraft struct {
 // bound to an organization sees only keys that are bound to the same.
 func (k *Keys) Own(ctx context.Context, c Caller, p page.Page) (page.Found[Key], error) {
 	return db.Page(ctx, k.DB, p,
-		func(q db.Querier) (int, error) { return countOwnKeys(ctx, q, c) },
-		func(q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return countOwnKeys(ctx, q, c) },
+		func(ctx context.Context, q db.Querier) ([]Key, error) { return listOwnKeys(ctx, q, c, p) })
 }
 
 // CreateOwn makes a key that can do no more than the key asking for it, and lives

@@ -145,8 +145,10 @@ func (k *Keys) IdentifySession(ctx context.Context, token string) (*Identity, er
 func (k *Keys) OwnSessions(ctx context.Context, c Caller, p page.Page) (page.Found[Session], error) {
 	now := k.DB.Now()
 	return db.Page(ctx, k.DB, p,
-		func(q db.Querier) (int, error) { return countSessions(ctx, q, c.UserID, now) },
-		func(q db.Querier) ([]Session, error) { return listSessions(ctx, q, c.UserID, now, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return countSessions(ctx, q, c.UserID, now) },
+		func(ctx context.Context, q db.Querier) ([]Session, error) {
+			return listSessions(ctx, q, c.UserID, now, p)
+		})
 }
 
 // OwnSession returns one of those that OwnSessions lists.

@@ -85,8 +85,8 @@ func choose[T ~string](field, text string, all []T) (T, error) {
 // List returns a page of entries, the newest first.
 func List(ctx context.Context, d *db.DB, f Filter, p page.Page) (page.Found[Stored], error) {
 	return db.Page(ctx, d, p,
-		func(q db.Querier) (int, error) { return total(ctx, q, f) },
-		func(q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return total(ctx, q, f) },
+		func(ctx context.Context, q db.Querier) ([]Stored, error) { return list(ctx, q, f, p) })
 }
 
 // index is the one that a list is read by, the narrowest.

@@ -111,8 +111,8 @@ func (s Service) List(ctx context.Context, c access.Caller, p page.Page) (page.F
 		return page.Found[Webhook]{}, err
 	}
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return count(ctx, q, c.Organization.ID) },
-		func(q db.Querier) ([]Webhook, error) { return list(ctx, q, c.Organization.ID, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return count(ctx, q, c.Organization.ID) },
+		func(ctx context.Context, q db.Querier) ([]Webhook, error) { return list(ctx, q, c.Organization.ID, p) })
 }
 
 // change locks a webhook of the caller's organization and has fn change it.
@@ -260,8 +260,8 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 			return access.OrNotFound(err)
 		}
 		found, err = db.Page(ctx, q, p,
-			func(q db.Querier) (int, error) { return countDeliveries(ctx, q, w) },
-			func(q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, w, p) })
+			func(ctx context.Context, q db.Querier) (int, error) { return countDeliveries(ctx, q, w) },
+			func(ctx context.Context, q db.Querier) ([]Delivery, error) { return listDeliveries(ctx, q, w, p) })
 		return err
 	})
 	return found, err

@@ -54,11 +54,11 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	}
 	now := s.DB.Now()
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) {
+		func(ctx context.Context, q db.Querier) (int, error) {
 			query, args := f.count(c.Organization.ID, now)
 			return db.One(ctx, q, db.Value[int], query, args...)
 		},
-		func(q db.Querier) ([]Invite, error) {
+		func(ctx context.Context, q db.Querier) ([]Invite, error) {
 			query, args := f.query(c.Organization.ID, now, p)
 			return db.All(ctx, q, (*Invite).foundFields, query, args...)
 		})

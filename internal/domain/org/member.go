@@ -15,8 +15,8 @@ import (
 // order of joining.
 func (s Service) Mine(ctx context.Context, c access.Caller, p page.Page) (page.Found[Mine], error) {
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return countMine(ctx, q, c) },
-		func(q db.Querier) ([]Mine, error) { return listMine(ctx, q, c, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return countMine(ctx, q, c) },
+		func(ctx context.Context, q db.Querier) ([]Mine, error) { return listMine(ctx, q, c, p) })
 }
 
 // Here returns the organization that a caller is in.
@@ -60,8 +60,12 @@ type MemberFilter struct {
 // FindMembers returns a page of the members that a filter leaves, in the order of joining.
 func (s Service) FindMembers(ctx context.Context, c access.Caller, f MemberFilter, p page.Page) (page.Found[Membership], error) {
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return countMembers(ctx, q, c.Organization.ID, f) },
-		func(q db.Querier) ([]Membership, error) { return pageOfMembers(ctx, q, c.Organization.ID, f, p) })
+		func(ctx context.Context, q db.Querier) (int, error) {
+			return countMembers(ctx, q, c.Organization.ID, f)
+		},
+		func(ctx context.Context, q db.Querier) ([]Membership, error) {
+			return pageOfMembers(ctx, q, c.Organization.ID, f, p)
+		})
 }
 
 // FindMember returns one of them.

@@ -31,8 +31,8 @@ func (s Service) Versions(ctx context.Context, c access.Caller, id int64, p page
 		}
 		current = sees.current
 		found, err = db.Page(ctx, q, p,
-			func(q db.Querier) (int, error) { return sees.count(ctx, q) },
-			func(q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
+			func(ctx context.Context, q db.Querier) (int, error) { return sees.count(ctx, q) },
+			func(ctx context.Context, q db.Querier) ([]Version, error) { return sees.list(ctx, q, p) })
 		if plugin.OrganizationID != c.Organization.ID {
 			for i := range found.Items {
 				found.Items[i].anonymize()

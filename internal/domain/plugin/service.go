@@ -186,8 +186,10 @@ func (s Service) Exporting(ctx context.Context, c access.Caller, p page.Page) (p
 		return page.Found[Plugin]{}, err
 	}
 	found, err := db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) { return countExporting(ctx, q, c.Organization.ID) },
-		func(q db.Querier) ([]Plugin, error) { return listExporting(ctx, q, c.Organization.ID, p) })
+		func(ctx context.Context, q db.Querier) (int, error) { return countExporting(ctx, q, c.Organization.ID) },
+		func(ctx context.Context, q db.Querier) ([]Plugin, error) {
+			return listExporting(ctx, q, c.Organization.ID, p)
+		})
 	for i := range found.Items {
 		found.Items[i].ConfigSchema = masked(found.Items[i].ConfigSchema)
 	}
@@ -206,10 +208,12 @@ func (s Service) Unused(ctx context.Context, c access.Caller, p page.Page) (page
 	}
 	since := s.DB.Now().Add(-unusedAfter)
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) {
+		func(ctx context.Context, q db.Querier) (int, error) {
 			return db.One(ctx, q, db.Value[int], countUnused, c.Organization.ID, since)
 		},
-		func(q db.Querier) ([]Plugin, error) { return listUnused(ctx, q, c.Organization.ID, since, p) })
+		func(ctx context.Context, q db.Querier) ([]Plugin, error) {
+			return listUnused(ctx, q, c.Organization.ID, since, p)
+		})
 }
 
 // Activity returns a page of what was done to the organization's plugins; only about one

@@ -24,11 +24,11 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 		return page.Found[Site]{}, err
 	}
 	return db.Page(ctx, s.DB, p,
-		func(q db.Querier) (int, error) {
+		func(ctx context.Context, q db.Querier) (int, error) {
 			query, args := f.counting(c.Organization.ID)
 			return db.One(ctx, q, db.Value[int], query, args...)
 		},
-		func(q db.Querier) ([]Site, error) {
+		func(ctx context.Context, q db.Querier) ([]Site, error) {
 			query, args := f.query(c.Organization.ID, p)
 			return db.All(ctx, q, (*Site).fields, query, args...)
 		})

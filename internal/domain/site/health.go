@@ -99,8 +99,10 @@ func (s Service) HealthOfSite(ctx context.Context, c access.Caller, id int64, si
 	}
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = db.Page(ctx, q, p,
-			func(db.Querier) (int, error) { return site.AppsCount, nil },
-			func(q db.Querier) ([]AppHealth, error) { return listHealth(ctx, q, site, since, p) })
+			func(context.Context, db.Querier) (int, error) { return site.AppsCount, nil },
+			func(ctx context.Context, q db.Querier) ([]AppHealth, error) {
+				return listHealth(ctx, q, site, since, p)
+			})
 		return err
 	})
 	return found, err

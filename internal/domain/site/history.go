@@ -110,8 +110,8 @@ func runningOf(versions string) map[int64]int64 {
 func (s Service) History(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Revision], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, _ Site) (err error) {
 		found, err = db.Page(ctx, q, p,
-			func(q db.Querier) (int, error) { return countRevisions(ctx, q, id) },
-			func(q db.Querier) ([]Revision, error) { return listRevisions(ctx, q, id, p) })
+			func(ctx context.Context, q db.Querier) (int, error) { return countRevisions(ctx, q, id) },
+			func(ctx context.Context, q db.Querier) ([]Revision, error) { return listRevisions(ctx, q, id, p) })
 		return err
 	})
 	for i := range found.Items {

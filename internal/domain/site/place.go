@@ -35,8 +35,8 @@ func (s Service) viewSite(ctx context.Context, c access.Caller, id int64, read f
 func (s Service) Apps(ctx context.Context, c access.Caller, id int64, p page.Page) (found page.Found[Placement], err error) {
 	err = s.viewSite(ctx, c, id, func(ctx context.Context, q db.Querier, site Site) (err error) {
 		found, err = db.Page(ctx, q, p,
-			func(db.Querier) (int, error) { return site.AppsCount, nil },
-			func(q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, site, p) })
+			func(context.Context, db.Querier) (int, error) { return site.AppsCount, nil },
+			func(ctx context.Context, q db.Querier) ([]Placement, error) { return listPlacements(ctx, q, site, p) })
 		return err
 	})
 	return found, err
@@ -61,8 +61,10 @@ func (s Service) PlacementsOf(ctx context.Context, c access.Caller, appID int64,
 			return err
 		}
 		found, err = db.Page(ctx, q, p,
-			func(q db.Querier) (int, error) { return countPlacementsOfApp(ctx, q, c.Organization.ID, appID) },
-			func(q db.Querier) ([]Placement, error) {
+			func(ctx context.Context, q db.Querier) (int, error) {
+				return countPlacementsOfApp(ctx, q, c.Organization.ID, appID)
+			},
+			func(ctx context.Context, q db.Querier) ([]Placement, error) {
 				return listPlacementsOfApp(ctx, q, c.Organization.ID, appID, p)
 			})
 		return err

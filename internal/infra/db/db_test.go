@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
@@ -331,6 +332,17 @@ func TestInsideATransaction(t *testing.T) {
 			}))
 		if err != nil {
 			t.Error(err)
+		}
+		count := func(ctx context.Context, _ db.Querier) (int, error) {
+			attempts(ctx)
+			return 1, nil
+		}
+		list := func(ctx context.Context, _ db.Querier) ([]int, error) {
+			attempts(ctx)
+			return []int{1}, nil
+		}
+		if found, err := db.Page(t.Context(), d, page.First, count, list); err != nil || len(found.Items) != 1 {
+			t.Error(found, err)
 		}
 	})
 }

@@ -136,8 +136,10 @@ func TestTooLate(t *testing.T) {
 		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		one, inTx := ask(late, d)
-		count := func(q db.Querier) (int, error) { return db.One(late, q, db.Value[int], `SELECT 1`) }
-		list := func(q db.Querier) ([]int, error) { return db.All(late, q, db.Value[int], `SELECT 1`) }
+		count := func(ctx context.Context, q db.Querier) (int, error) { return db.One(ctx, q, db.Value[int], `SELECT 1`) }
+		list := func(ctx context.Context, q db.Querier) ([]int, error) {
+			return db.All(ctx, q, db.Value[int], `SELECT 1`)
+		}
 		_, paged := db.Page(late, d, page.First, count, list)
 		for _, err := range []error{one, inTx, paged} {
 			wantUnavailable(t, err, "deadline exceeded")

@@ -24,16 +24,19 @@ func (d *DB) View(ctx context.Context, fn func(ctx context.Context, q Querier) e
 }
 
 // Page reads a page of a list and how long the list is, as of one moment: a change in between
-// could end somebody's walk early, with a count that never was. q is a DB, or a View's.
-func Page[T any](ctx context.Context, q Querier, p page.Page, count func(Querier) (int, error), list func(Querier) ([]T, error)) (page.Found[T], error) {
+// could end somebody's walk early, with a count that never was. q is a DB, or a View's; count and list use what they are given,
+// as in View.
+func Page[T any](
+	ctx context.Context, q Querier, p page.Page, count func(context.Context, Querier) (int, error), list func(context.Context, Querier) ([]T, error),
+) (page.Found[T], error) {
 	var found page.Found[T]
-	read := func(_ context.Context, q Querier) error {
-		n, err := count(q)
+	read := func(ctx context.Context, q Querier) error {
+		n, err := count(ctx, q)
 		if err != nil || p.Beyond(n) {
 			found = page.Found[T]{Count: n}
 			return err
 		}
-		items, err := list(q)
+		items, err := list(ctx, q)
 		found = page.Counted(items, p, n)
 		return err
 	}

@@ -66,12 +66,12 @@ func TestPage(t *testing.T) {
 		add("a")
 		add("b")
 		read := func(p page.Page) page.Found[string] {
-			found, err := db.Page(t.Context(), d, p, func(q db.Querier) (int, error) {
-				n, err := db.One(t.Context(), q, db.Value[int], `SELECT COUNT(*) FROM users`)
+			found, err := db.Page(t.Context(), d, p, func(ctx context.Context, q db.Querier) (int, error) {
+				n, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM users`)
 				add("new " + strconv.Itoa(n))
 				return n, err
-			}, func(q db.Querier) ([]string, error) {
-				return db.All(t.Context(), q, db.Value[string], `SELECT email FROM users ORDER BY id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
+			}, func(ctx context.Context, q db.Querier) ([]string, error) {
+				return db.All(ctx, q, db.Value[string], `SELECT email FROM users ORDER BY id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
 			})
 			if err != nil {
 				t.Error(err)
