@@ -118,6 +118,9 @@ func (k *Keys) identify(ctx context.Context, c credential) (*Identity, error) {
 
 // Find finds a key, even if it has expired; the zero Key: there is none.
 func (k *Keys) Find(ctx context.Context, key string) (Key, error) {
+	if !WellFormed(key) {
+		return Key{}, nil
+	}
 	found, err := findKeyByHash(ctx, k.DB, hashOf(key))
 	if errors.Is(err, db.ErrNoRow) {
 		err = nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -181,6 +182,21 @@ func TestFailuresAreRecorded(t *testing.T) {
 		r.wantSessions(want...)
 		if n := r.count("signin_failures"); n != 0 {
 			t.Errorf("%d counts are left", n)
+		}
+	})
+}
+
+// A key that cannot be one is refused without a look-up.
+func TestMalformedKeyIsNotLookedUp(t *testing.T) {
+	each(t, func(r *rig) {
+		before := r.DB.Statements()
+		for _, key := range []string{"", "foy_", access.NewKey() + "0"} {
+			if _, err := r.ByKey(t.Context(), key, access.SessionDraft{}); !fault.Is(err, fault.AuthenticationFailed) {
+				t.Errorf("%q: %v", key, err)
+			}
+		}
+		if n := r.DB.Statements() - before; n != 0 {
+			t.Errorf("%d statements", n)
 		}
 	})
 }
