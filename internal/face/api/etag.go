@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
@@ -94,28 +93,28 @@ func (a *API) objectOf(r *http.Request, route Route, c access.Caller) (any, erro
 	at := func(path string) bool { return route.Path == path || strings.HasPrefix(route.Path, path+"/") }
 	switch ctx := r.Context(); {
 	case at(versions + "/{version}"):
-		if _, err := a.Plugins.Own(ctx, c, pluginID(r)); err != nil {
+		if _, err := a.Plugins.Own(ctx, c, pathID(r, "id")); err != nil {
 			return nil, err
 		}
-		return a.Plugins.Version(ctx, c, pluginID(r), patch.ID(r.PathValue("version")))
+		return a.Plugins.Version(ctx, c, pathID(r, "id"), pathID(r, "version"))
 	case at(apps + "/{id}"):
-		return a.Plugins.Own(ctx, c, pluginID(r))
+		return a.Plugins.Own(ctx, c, pathID(r, "id"))
 	case at(placed + "/{app_id}"):
-		return a.Sites.App(ctx, c, siteID(r), placedID(r))
+		return a.Sites.App(ctx, c, pathID(r, "id"), pathID(r, "app_id"))
 	case at(sites + "/{id}"):
-		return a.Sites.Get(ctx, c, siteID(r))
+		return a.Sites.Get(ctx, c, pathID(r, "id"))
 	case at(invites + "/{id}"):
 		return a.Invites.Own(ctx, c, pathUUID(r, "id"))
 	case at(members + "/{user_uuid}"):
 		return a.Organizations.Member(ctx, c, pathUUID(r, "user_uuid"), route.Method == http.MethodDelete)
 	case at(webhooks + "/{id}"):
-		return a.Events.Get(ctx, c, webhookID(r))
+		return a.Events.Get(ctx, c, pathID(r, "id"))
 	case route.Path == organization:
 		return a.Organizations.Get(ctx, c.Organization.ID)
 	case route.Path == self:
 		return a.Organizations.Self(ctx, c)
 	case at(sessions + "/{id}"):
-		return a.Keys.OwnSession(ctx, c, patch.ID(r.PathValue("id")))
+		return a.Keys.OwnSession(ctx, c, pathID(r, "id"))
 	}
 	return nil, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
@@ -220,6 +221,9 @@ func appendLink(b []byte, url string, expires time.Time) []byte {
 	b = wire.AppendField(append(b, '{'), "url", url)
 	return append(wire.AppendTime(b, "expires_at", expires), '}')
 }
+
+// pathID is the id in the path; 0, which names nothing, if it is not one.
+func pathID(r *http.Request, name string) int64 { return patch.ID(r.PathValue(name)) }
 
 // pathUUID is the UUID in the path; "" if it is not one, which names nothing, and
 // keeps from the database bytes that are not text.

@@ -42,7 +42,7 @@ func appendMemberKey(b []byte, k access.MemberKey) []byte {
 }
 
 func (a *API) deleteMemberKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.RevokeOfMember(r.Context(), c, patch.ID(r.PathValue("id"))); err != nil {
+	if err := a.Keys.RevokeOfMember(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)
@@ -120,7 +120,7 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 }
 
 func (a *API) deleteKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.RevokeOwn(r.Context(), c, patch.ID(r.PathValue("id"))); err != nil {
+	if err := a.Keys.RevokeOwn(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"foyer/internal/base/page"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/wire"
 )
@@ -35,7 +34,7 @@ func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 // listOf is list for what belongs to the object whose id is in the path.
 func listOf[T any](a *API, read func(context.Context, access.Caller, int64, page.Page) (page.Found[T], error), item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-		id := patch.ID(r.PathValue("id"))
+		id := pathID(r, "id")
 		return list(a, func(ctx context.Context, c access.Caller, p page.Page) (page.Found[T], error) {
 			return read(ctx, c, id, p)
 		}, item)(w, r, c)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
@@ -15,7 +14,7 @@ func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	p, err := a.Plugins.Disable(r.Context(), c, pluginID(r), o.Text("reason"))
+	p, err := a.Plugins.Disable(r.Context(), c, pathID(r, "id"), o.Text("reason"))
 	if err != nil {
 		return err
 	}
@@ -26,7 +25,7 @@ func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	p, err := a.Plugins.Enable(r.Context(), c, pluginID(r))
+	p, err := a.Plugins.Enable(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -45,8 +44,8 @@ func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.C
 	if goTo.Fault != nil {
 		return goTo.Fault
 	}
-	v, err := a.Plugins.Withdraw(r.Context(), c, pluginID(r), plugin.Withdrawal{
-		Number: patch.ID(r.PathValue("version")), Reason: o.Text("reason"), GoTo: goTo.Value,
+	v, err := a.Plugins.Withdraw(r.Context(), c, pathID(r, "id"), plugin.Withdrawal{
+		Number: pathID(r, "version"), Reason: o.Text("reason"), GoTo: goTo.Value,
 	})
 	if err != nil {
 		return err
@@ -58,7 +57,7 @@ func (a *API) restoreVersion(w http.ResponseWriter, r *http.Request, c access.Ca
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	v, err := a.Plugins.Restore(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")))
+	v, err := a.Plugins.Restore(r.Context(), c, pathID(r, "id"), pathID(r, "version"))
 	if err != nil {
 		return err
 	}

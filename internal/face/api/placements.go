@@ -63,7 +63,7 @@ func (a *API) placeApp(w http.ResponseWriter, r *http.Request, c access.Caller) 
 	if err != nil {
 		return err
 	}
-	p, err := a.Sites.Place(r.Context(), c, siteID(r), readPlacement(o))
+	p, err := a.Sites.Place(r.Context(), c, pathID(r, "id"), readPlacement(o))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *API) placeApp(w http.ResponseWriter, r *http.Request, c access.Caller) 
 }
 
 func (a *API) getPlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Sites.App(r.Context(), c, siteID(r), placedID(r))
+	p, err := a.Sites.App(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *API) updatePlacement(w http.ResponseWriter, r *http.Request, c access.C
 	if err != nil {
 		return err
 	}
-	p, err := a.Sites.Change(r.Context(), c, siteID(r), placedID(r), readPlacement(o))
+	p, err := a.Sites.Change(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"), readPlacement(o))
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *API) updatePlacement(w http.ResponseWriter, r *http.Request, c access.C
 }
 
 func (a *API) deletePlacement(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Sites.Remove(r.Context(), c, siteID(r), placedID(r)); err != nil {
+	if err := a.Sites.Remove(r.Context(), c, pathID(r, "id"), pathID(r, "app_id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)
@@ -102,7 +102,7 @@ func (a *API) previewApp(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	p, err := a.Sites.Preview(r.Context(), c, siteID(r), placedID(r), site.PreviewDraft{
+	p, err := a.Sites.Preview(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"), site.PreviewDraft{
 		URL: o.Text("url"), Version: o.Int("version"), Config: readConfig(o),
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"foyer/internal/base/dryrun"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/face/wire"
@@ -72,7 +71,7 @@ func (a *API) writePlugin(w http.ResponseWriter, status int, p plugin.Plugin) er
 }
 
 func (a *API) getPlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, err := a.Plugins.Get(r.Context(), c, pluginID(r))
+	p, err := a.Plugins.Get(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	p, err := a.Plugins.Update(r.Context(), c, pluginID(r), readPlugin(o))
+	p, err := a.Plugins.Update(r.Context(), c, pathID(r, "id"), readPlugin(o))
 	if err != nil {
 		return err
 	}
@@ -92,11 +91,8 @@ func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Plugins.Delete(r.Context(), c, pluginID(r)); err != nil {
+	if err := a.Plugins.Delete(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)
 }
-
-// pluginID is the number in the path; 0, which is no plugin, if it is not one.
-func pluginID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }

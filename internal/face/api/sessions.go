@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/face/wire"
 )
@@ -31,7 +30,7 @@ func (a *API) listSessions(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	s, err := a.Keys.OwnSession(r.Context(), c, patch.ID(r.PathValue("id")))
+	s, err := a.Keys.OwnSession(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -39,7 +38,7 @@ func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller
 }
 
 func (a *API) deleteSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.EndSession(r.Context(), c, patch.ID(r.PathValue("id"))); err != nil {
+	if err := a.Keys.EndSession(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)

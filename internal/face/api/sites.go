@@ -55,14 +55,8 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return a.writeSite(w, http.StatusCreated, s)
 }
 
-// siteID is the number in the path; 0, which is no site, if it is not one.
-func siteID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }
-
-// placedID is that of the app on a site.
-func placedID(r *http.Request) int64 { return patch.ID(r.PathValue("app_id")) }
-
 func (a *API) getSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	s, err := a.Sites.Get(r.Context(), c, siteID(r))
+	s, err := a.Sites.Get(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -74,7 +68,7 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	s, err := a.Sites.Update(r.Context(), c, siteID(r), readSite(o))
+	s, err := a.Sites.Update(r.Context(), c, pathID(r, "id"), readSite(o))
 	if err != nil {
 		return err
 	}
@@ -82,7 +76,7 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller
 }
 
 func (a *API) deleteSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Sites.Delete(r.Context(), c, siteID(r)); err != nil {
+	if err := a.Sites.Delete(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)
@@ -103,7 +97,7 @@ func (a *API) restoreSite(w http.ResponseWriter, r *http.Request, c access.Calle
 	if err != nil {
 		return err
 	}
-	s, err := a.Sites.Restore(r.Context(), c, siteID(r), o.Int("revision"))
+	s, err := a.Sites.Restore(r.Context(), c, pathID(r, "id"), o.Int("revision"))
 	if err != nil {
 		return err
 	}
@@ -115,7 +109,7 @@ func (a *API) getHealth(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if err != nil {
 		return err
 	}
-	h, err := a.Sites.Health(r.Context(), c, pluginID(r), of, since)
+	h, err := a.Sites.Health(r.Context(), c, pathID(r, "id"), of, since)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *API) getSource(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	s, err := a.Plugins.Source(r.Context(), c, pluginID(r))
+	s, err := a.Plugins.Source(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (a *API) updateSource(w http.ResponseWriter, r *http.Request, c access.Call
 	}
 	d := readPlugin(o)
 	d.Message = o.Text("message")
-	s, err := a.Plugins.UpdateSource(r.Context(), c, pluginID(r), d, readEdits(o))
+	s, err := a.Plugins.UpdateSource(r.Context(), c, pathID(r, "id"), d, readEdits(o))
 	if err != nil {
 		return err
 	}

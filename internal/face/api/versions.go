@@ -13,7 +13,7 @@ import (
 )
 
 func (a *API) checkForUpdates(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	p, age, err := a.Plugins.CheckForUpdates(r.Context(), c, pluginID(r))
+	p, age, err := a.Plugins.CheckForUpdates(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (a *API) upgradePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	p, err := a.Plugins.Upgrade(r.Context(), c, pluginID(r), plugin.Move{
+	p, err := a.Plugins.Upgrade(r.Context(), c, pathID(r, "id"), plugin.Move{
 		Draft: readPlugin(o), Version: o.Choice("version"), AcceptChanged: o.Bool("accept_changed"), Commit: o.Text("commit"),
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *API) reviewUpgrade(w http.ResponseWriter, r *http.Request, c access.Cal
 	default:
 		return fault.Field(fault.Invalid, "accept_changed", "Must be true or false.")
 	}
-	review, err := a.Plugins.Review(r.Context(), c, pluginID(r), m)
+	review, err := a.Plugins.Review(r.Context(), c, pathID(r, "id"), m)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, c access.Call
 	if err != nil {
 		return err
 	}
-	found, _, err := a.Plugins.Versions(r.Context(), c, pluginID(r), p)
+	found, _, err := a.Plugins.Versions(r.Context(), c, pathID(r, "id"), p)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func appendVersion(b []byte, v plugin.Version) []byte {
 }
 
 func (a *API) getVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	v, err := a.Plugins.Version(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")))
+	v, err := a.Plugins.Version(r.Context(), c, pathID(r, "id"), pathID(r, "version"))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *API) diffVersions(w http.ResponseWriter, r *http.Request, c access.Call
 			return fault.Field(fault.Invalid, "against", "Must be the number of a version.")
 		}
 	}
-	files, err := a.Plugins.Diff(r.Context(), c, pluginID(r), patch.ID(r.PathValue("version")), against)
+	files, err := a.Plugins.Diff(r.Context(), c, pathID(r, "id"), pathID(r, "version"), against)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/event"
 	"foyer/internal/face/wire"
@@ -49,9 +48,6 @@ func readWebhook(w http.ResponseWriter, r *http.Request) (event.Draft, error) {
 	return event.Draft{URL: o.Text("url"), Events: o.Texts("events"), Description: o.Text("description"), Enabled: o.Bool("enabled")}, err
 }
 
-// webhookID is the number in the path; 0, which is no webhook, if it is not one.
-func webhookID(r *http.Request) int64 { return patch.ID(r.PathValue("id")) }
-
 func writeWebhook(w http.ResponseWriter, status int, h event.Webhook) error {
 	return wire.Write(w, status, func(b []byte) []byte { return AppendWebhook(b, h) })
 }
@@ -69,7 +65,7 @@ func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	h, err := a.Events.Get(r.Context(), c, webhookID(r))
+	h, err := a.Events.Get(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +77,7 @@ func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	if err != nil {
 		return err
 	}
-	h, err := a.Events.Update(r.Context(), c, webhookID(r), d)
+	h, err := a.Events.Update(r.Context(), c, pathID(r, "id"), d)
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func (a *API) deleteWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Events.Delete(r.Context(), c, webhookID(r)); err != nil {
+	if err := a.Events.Delete(r.Context(), c, pathID(r, "id")); err != nil {
 		return err
 	}
 	return wire.WriteNothing(w)
@@ -99,7 +95,7 @@ func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Calle
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	h, err := a.Events.SendTest(r.Context(), c, webhookID(r))
+	h, err := a.Events.SendTest(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -110,7 +106,7 @@ func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	h, err := a.Events.Rotate(r.Context(), c, webhookID(r))
+	h, err := a.Events.Rotate(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -121,7 +117,7 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller)
 	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
 		return err
 	}
-	d, err := a.Events.Redeliver(r.Context(), c, webhookID(r), patch.ID(r.PathValue("delivery_id")))
+	d, err := a.Events.Redeliver(r.Context(), c, pathID(r, "id"), pathID(r, "delivery_id"))
 	if err != nil {
 		return err
 	}
