@@ -195,9 +195,6 @@ func (a *API) deleteInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) resendInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	i, err := a.Invites.Resend(r.Context(), c, pathUUID(r, "id"))
 	if err != nil {
 		return err
@@ -206,9 +203,6 @@ func (a *API) resendInvite(w http.ResponseWriter, r *http.Request, c access.Call
 }
 
 func (a *API) linkInvite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	url, expires, err := a.Invites.Link(r.Context(), c, pathUUID(r, "id"))
 	if err != nil {
 		return err

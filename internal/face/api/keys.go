@@ -41,13 +41,6 @@ func appendMemberKey(b []byte, k access.MemberKey) []byte {
 	return append(wire.AppendField(b, "email", k.UserEmail), "}}"...)
 }
 
-func (a *API) deleteMemberKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.RevokeOfMember(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
-}
-
 func (a *API) updateSelf(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	o, err := wire.ReadObject(w, r, wire.MaxBody)
 	if err != nil {
@@ -117,11 +110,4 @@ func readKey(o wire.Object) (access.OwnDraft, error) {
 		d.ExpiresAt = patch.Of(at)
 	}
 	return d, faults.Err()
-}
-
-func (a *API) deleteKey(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.RevokeOwn(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
 }

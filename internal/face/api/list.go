@@ -20,6 +20,26 @@ func (read reader[T]) ask(r *http.Request, c access.Caller) (p page.Page, found 
 	return p, found, err
 }
 
+// remove answers with nothing, once do has removed the object whose id is in the path.
+func remove(do func(context.Context, access.Caller, int64) error) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		if err := do(r.Context(), c, pathID(r, "id")); err != nil {
+			return err
+		}
+		return wire.WriteNothing(w)
+	}
+}
+
+// fieldless reads a body, which must be an object, for a handler that needs none of its fields.
+func fieldless(do handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {
+		if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
+			return err
+		}
+		return do(w, r, c)
+	}
+}
+
 // list answers with the page that read reads, each item appended by item.
 func list[T any](a *API, read reader[T], item func([]byte, T) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, c access.Caller) error {

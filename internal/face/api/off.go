@@ -22,9 +22,6 @@ func (a *API) disablePlugin(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func (a *API) enablePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	p, err := a.Plugins.Enable(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
@@ -54,9 +51,6 @@ func (a *API) withdrawVersion(w http.ResponseWriter, r *http.Request, c access.C
 }
 
 func (a *API) restoreVersion(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	v, err := a.Plugins.Restore(r.Context(), c, pathID(r, "id"), pathID(r, "version"))
 	if err != nil {
 		return err

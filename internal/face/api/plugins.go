@@ -89,10 +89,3 @@ func (a *API) updatePlugin(w http.ResponseWriter, r *http.Request, c access.Call
 	}
 	return a.writePlugin(w, http.StatusOK, p)
 }
-
-func (a *API) deletePlugin(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Plugins.Delete(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
-}

@@ -37,13 +37,6 @@ func (a *API) getSession(w http.ResponseWriter, r *http.Request, c access.Caller
 	return wire.WriteTagged(w, http.StatusOK, sessionTag(s), func(b []byte) []byte { return sessionFields(c)(b, s) })
 }
 
-func (a *API) deleteSession(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Keys.EndSession(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
-}
-
 func (a *API) deleteSessions(w http.ResponseWriter, r *http.Request, c access.Caller) error {
 	if err := a.Addresses.EndSessions(r.Context(), c); err != nil {
 		return err

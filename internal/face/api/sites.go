@@ -75,13 +75,6 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	return a.writeSite(w, http.StatusOK, s)
 }
 
-func (a *API) deleteSite(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Sites.Delete(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
-}
-
 // appendRevision appends what the manifest of a site said for a while.
 func appendRevision(b []byte, v site.Revision) []byte {
 	b = wire.AppendInt(append(b, '{'), "revision", v.Number)

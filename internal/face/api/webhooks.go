@@ -84,17 +84,7 @@ func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 	return writeWebhook(w, http.StatusOK, h)
 }
 
-func (a *API) deleteWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if err := a.Events.Delete(r.Context(), c, pathID(r, "id")); err != nil {
-		return err
-	}
-	return wire.WriteNothing(w)
-}
-
 func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	h, err := a.Events.SendTest(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
@@ -103,9 +93,6 @@ func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, c access.Calle
 }
 
 func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	h, err := a.Events.Rotate(r.Context(), c, pathID(r, "id"))
 	if err != nil {
 		return err
@@ -114,9 +101,6 @@ func (a *API) rotateWebhook(w http.ResponseWriter, r *http.Request, c access.Cal
 }
 
 func (a *API) redeliver(w http.ResponseWriter, r *http.Request, c access.Caller) error {
-	if _, err := wire.ReadObject(w, r, wire.MaxBody); err != nil {
-		return err
-	}
 	d, err := a.Events.Redeliver(r.Context(), c, pathID(r, "id"), pathID(r, "delivery_id"))
 	if err != nil {
 		return err
