@@ -7,7 +7,7 @@ import (
 )
 
 // SHA256 is the SHA-256 of a text in hexadecimal digits.
-func SHA256(text string) string {
+func SHA256[T string | []byte](text T) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/fault"
 	"foyer/internal/infra/db"
 )
@@ -51,7 +52,7 @@ func inProgress(retryAfter time.Duration) error {
 // Claim returns the right to carry out a request and, if it was carried out already, the answer.
 // answer is how an object is answered, for KeepAnswer.
 func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, answer func(object any) Answer) (*Claim, *Answer, error) {
-	claim := &Claim{keys: k, caller: c, name: hashOf(name).String(), answer: answer}
+	claim := &Claim{keys: k, caller: c, name: digest.SHA256(name), answer: answer}
 	var kept *Answer
 	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		claim.attempt, kept = 1, nil

@@ -66,7 +66,7 @@ const prefixSize = 12
 // Prefix is what a key is known by where the key itself must not be, such as in a log.
 func Prefix(key string) string { return key[:min(prefixSize, len(key))] }
 
-// hash is what is stored of a key.
+// hash is what is stored of a key, or of the token of a session.
 type hash [sha256.Size]byte
 
 func hashOf(key string) hash { return sha256.Sum256([]byte(key)) }

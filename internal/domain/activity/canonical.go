@@ -2,11 +2,12 @@ package activity
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
 	"time"
+
+	"foyer/internal/base/digest"
 )
 
 // chained is an entry as it is in the chain: all that is stored of it.
@@ -40,8 +41,7 @@ func (c *chained) hashAfter(previous string) string {
 	if err != nil {
 		before = []byte(previous) // somebody has changed it: no entry has a hash that follows
 	}
-	sum := sha256.Sum256(c.appendCanonical(before))
-	return hex.EncodeToString(sum[:])
+	return digest.SHA256(c.appendCanonical(before))
 }
 
 // appendCanonical appends the entry in the form of RFC 8785: members in the order of their
@@ -122,9 +122,9 @@ func appendText(b []byte, s string) []byte {
 // saltSize is the length of each salt: of any other, what is hashed with it could begin later or earlier.
 const saltSize = 26
 
-// digest hashes, with a new random salt, what of an entry may have to be erased: its name or its changes, if they have a
+// digestsOf hashes, with a new random salt, what of an entry may have to be erased: its name or its changes, if they have a
 // person's address or names, and its data.
-func digest(e Entry, changes string) (d digests) {
+func digestsOf(e Entry, changes string) (d digests) {
 	named := e.Name != "" && personal(e.Scope)
 	changed := e.Scope == Membership && slices.ContainsFunc(e.Changes, func(c Change) bool { return slices.Contains(personalFields, c.Field) })
 	if named || changed || e.Data != "" {
@@ -155,7 +155,4 @@ func personal(s Scope) bool {
 	return false
 }
 
-func hashText(salt, text string) string {
-	sum := sha256.Sum256([]byte(salt + text))
-	return hex.EncodeToString(sum[:])
-}
+func hashText(salt, text string) string { return digest.SHA256(salt + text) }

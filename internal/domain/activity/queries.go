@@ -9,7 +9,7 @@ import (
 )
 
 func insert(ctx context.Context, tx *db.Tx, e Entry, changes string) error {
-	d := digest(e, changes)
+	d := digestsOf(e, changes)
 	err := db.Exec(ctx, tx, `
 		INSERT INTO activity (organization_id, scope, item_id, activity, user_id, key_id, session_id, address, name, changes, request_id, created_at, data,
 			data_hash, salt, name_hash, changes_hash)

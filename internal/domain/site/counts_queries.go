@@ -3,11 +3,10 @@ package site
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/base/page"
 	"foyer/internal/infra/db"
 )
@@ -23,8 +22,7 @@ func (k errorKey) compare(o errorKey) int {
 
 // digest names an error among those of an app on a site.
 func (k errorKey) digest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))
-	return hex.EncodeToString(sum[:16])
+	return digest.SHA256(fmt.Appendf(nil, "%d %q %q %d %d", k.number, k.name, k.message, k.line, k.column))[:32]
 }
 
 func addViews(ctx context.Context, tx *db.Tx, k viewKey, n int64) error {

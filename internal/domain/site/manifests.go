@@ -2,8 +2,6 @@ package site
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"sync/atomic"
@@ -11,6 +9,7 @@ import (
 
 	"foyer/internal/base/cache"
 	"foyer/internal/base/compress"
+	"foyer/internal/base/digest"
 	"foyer/internal/base/flight"
 	"foyer/internal/base/inflight"
 	"foyer/internal/domain/access"
@@ -36,8 +35,7 @@ type Content struct {
 }
 
 func newContent(body []byte) *Content {
-	sum := sha256.Sum256(body)
-	return &Content{Text: compress.Of(body), Tag: hex.EncodeToString(sum[:16])}
+	return &Content{Text: compress.Of(body), Tag: digest.SHA256(body)[:32]}
 }
 
 func (c *Content) size() int { return c.Size() + 200 }

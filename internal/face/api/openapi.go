@@ -1,12 +1,11 @@
 package api
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"fmt"
 	"net/http"
 
 	"foyer/internal/base/compress"
+	"foyer/internal/base/digest"
 	"foyer/internal/face/wire"
 )
 
@@ -42,5 +41,5 @@ func OpenAPIJSON() http.Handler { return document(openAPIJSON, "application/json
 func OpenAPIPage() compress.Text { return openAPIPage }
 
 func document(text compress.Text, mediaType string) wire.Kept {
-	return wire.Kept{Text: text, Tag: fmt.Sprintf("%x", sha256.Sum256(text.Compressed())), MediaType: mediaType, CacheControl: "no-cache"}
+	return wire.Kept{Text: text, Tag: digest.SHA256(text.Compressed()), MediaType: mediaType, CacheControl: "no-cache"}
 }

@@ -6,11 +6,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/gob"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +20,7 @@ import (
 	"strings"
 	"sync"
 
+	"foyer/internal/base/digest"
 	"foyer/internal/infra/sandbox"
 )
 
@@ -208,10 +207,10 @@ func failed(name, text string) File { return File{Name: name, Status: Failed, Er
 
 // newBundle returns the bundle of what a child made, with the sums that name and pin it.
 func newBundle(made answer) *Bundle {
-	name, pin := sha256.Sum256(made.JS), sha512.Sum384(made.JS)
+	pin := sha512.Sum384(made.JS)
 	return &Bundle{
 		JS:        made.JS,
-		SHA256:    hex.EncodeToString(name[:]),
+		SHA256:    digest.SHA256(made.JS),
 		Integrity: "sha384-" + base64.StdEncoding.EncodeToString(pin[:]),
 		Inject:    made.Inject,
 	}
