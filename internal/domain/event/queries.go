@@ -2,7 +2,6 @@ package event
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"foyer/internal/base/page"
@@ -15,26 +14,12 @@ const columns = `id, organization_id, url, events, description, enabled, disable
 func (w *Webhook) fields() []any {
 	return []any{
 		&w.ID, &w.OrganizationID, &w.URL,
-		asJSON{&w.Events},
+		db.JSON(&w.Events),
 		&w.Description, &w.Enabled, &w.DisabledReason, &w.CreatedAt, &w.UpdatedAt,
 		&w.sealed,
-		asJSON{&w.oldSecrets},
+		db.JSON(&w.oldSecrets),
 		&w.position, db.Null(&w.failingSince), &w.Held, &w.leaseUntil,
 	}
-}
-
-// asJSON is a list that is stored as JSON.
-type asJSON struct{ list any }
-
-// Scan implements sql.Scanner.
-func (j asJSON) Scan(src any) error {
-	switch stored := src.(type) {
-	case string:
-		return json.Unmarshal([]byte(stored), j.list)
-	case []byte:
-		return json.Unmarshal(stored, j.list)
-	}
-	return nil
 }
 
 func insert(ctx context.Context, tx *db.Tx, w Webhook) (id int64, err error) {

@@ -15,7 +15,7 @@ const placementColumns = `p.site_id, s.name, s.token, p.organization_id, p.app_i
 func (p *Placement) fields() []any {
 	return []any{
 		&p.SiteID, &p.SiteName, &p.SiteToken, &p.OrganizationID, &p.AppID, &p.Name, &p.Enabled, &p.Position, &p.Version, &p.Running, &p.kept, &p.Held,
-		texts{&p.Paths},
+		db.JSON(&p.Paths),
 		&p.Config, &p.Values, &p.CreatedAt, &p.UpdatedAt,
 	}
 }

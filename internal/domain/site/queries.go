@@ -18,7 +18,7 @@ const columns = `sites.id, sites.organization_id, sites.name, sites.token, sites
 func (s *Site) fields() []any {
 	return []any{
 		&s.ID, &s.OrganizationID, &s.Name, &s.Token, &s.Enabled, &s.Demo,
-		texts{&s.Origins},
+		db.JSON(&s.Origins),
 		&s.Revision, &s.AppsCount, &s.CreatedAt, &s.UpdatedAt, &s.stamp, &s.access,
 	}
 }
@@ -147,7 +147,7 @@ type listed struct {
 func (l *listed) fields() []any {
 	return []any{
 		&l.siteID, &l.ID, &l.Name, &l.Version, &l.token, &l.sum, &l.Integrity, &l.values,
-		texts{&l.paths},
+		db.JSON(&l.paths),
 	}
 }
 

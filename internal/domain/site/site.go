@@ -129,22 +129,6 @@ func (s *Site) takes(origin string) bool {
 	return len(s.Origins) == 0 || slices.Contains(s.Origins, origin)
 }
 
-// texts is a list of texts that is stored as JSON.
-type texts struct{ list *[]string }
-
-// Scan implements sql.Scanner.
-func (t texts) Scan(src any) error {
-	var stored string
-	switch v := src.(type) {
-	case string:
-		stored = v
-	case []byte:
-		stored = string(v)
-	}
-	*t.list = []string{}
-	return json.Unmarshal([]byte(stored), t.list)
-}
-
 // encode writes JSON without the escapes that encoding/json adds for HTML.
 func encode(v any) string {
 	var out strings.Builder
@@ -156,7 +140,7 @@ func encode(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// list is texts as JSON, an empty one as [].
+// list is how texts are stored, none of them as [].
 func list(all []string) string {
 	if len(all) == 0 {
 		return "[]"
