@@ -107,13 +107,10 @@ func (d *Draft) newType() (Type, error) {
 	if d.Type.Fault != nil {
 		return "", d.Type.Fault
 	}
-	switch t := Type(d.Type.Value); t {
-	case "":
+	if d.Type.Value == "" {
 		return Local, nil
-	case Local, Custom, Repository, Source, Inline:
-		return t, nil
 	}
-	return "", fault.Field(fault.InvalidChoice, "plugin_type", "Must be local, custom, repository, source or inline.")
+	return ParseType(d.Type.Value)
 }
 
 // changedType is the type of a plugin after a change.
