@@ -160,7 +160,7 @@ func (s Service) findTarget(ctx context.Context, p Plugin, o origin, m Move) (to
 func (s Service) storedNumber(ctx context.Context, p Plugin, number int64) (target, error) {
 	v, err := findVersion(ctx, s.DB, p.ID, number)
 	if errors.Is(err, db.ErrNoRow) {
-		return target{}, errNoVersion
+		return target{}, ErrNoVersion
 	}
 	if err != nil {
 		return target{}, err
@@ -168,7 +168,8 @@ func (s Service) storedNumber(ctx context.Context, p Plugin, number int64) (targ
 	return storedTarget(ctx, s.DB, v)
 }
 
-var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
+// ErrNoVersion refuses the number of a version that an app does not have.
+var ErrNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
 // installed returns the version that was installed last with a tag, zero if none was.
 func installed(ctx context.Context, q db.Querier, pluginID int64, tag string) (Version, error) {
@@ -367,7 +368,7 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
 	v, err := findVersion(ctx, tx, o.PluginID, number)
 	if errors.Is(err, db.ErrNoRow) {
-		return Version{}, errNoVersion // pruned meanwhile
+		return Version{}, ErrNoVersion // pruned meanwhile
 	}
 	if err != nil {
 		return Version{}, err

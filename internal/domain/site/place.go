@@ -213,14 +213,12 @@ func (w *world) mayPin(ctx context.Context, site Site, p Placement) error {
 	case err != nil:
 		return err
 	case v == nil || !a.Shows(site.OrganizationID, *v):
-		return errNoVersion
+		return plugin.ErrNoVersion
 	case v.Withdrawn.Is():
 		return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", p.Version, v.Withdrawn.Reason)
 	}
 	return nil
 }
-
-var errNoVersion = fault.Field(fault.Invalid, "version", "The app has no such version, or it is no longer kept.")
 
 // Change changes how an app is placed. A version that it is pinned to already is not asked for again: it
 // may have been withdrawn since.

@@ -198,7 +198,7 @@ func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number 
 		return err
 	}
 	if placed.Version != number {
-		return errNoVersion
+		return plugin.ErrNoVersion
 	}
 	return nil
 }
