@@ -214,27 +214,24 @@ func (s Service) withdraw(ctx context.Context, tx *db.Tx, by access.Caller, u Us
 
 // recordUser records changes of a user in each of their organizations.
 func (s Service) recordUser(ctx context.Context, tx *db.Tx, by access.Caller, u User, changes []activity.Change) error {
-	memberships, err := membershipsOf(ctx, tx, u.ID)
-	if err != nil {
-		return err
-	}
-	for _, m := range memberships {
-		if err := activity.Record(ctx, tx, s.entry(m, by, activity.Updated, changes), s.DB.Now()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.recordEach(ctx, tx, u, func(m Membership) activity.Entry { return s.entry(m, by, activity.Updated, changes) })
 }
 
 // RecordSignIn records in each organization of a user what was done to how they sign in. No event tells of it.
 func (s Service) RecordSignIn(ctx context.Context, tx *db.Tx, by access.Caller, u User, verb activity.Verb, changes ...activity.Change) error {
+	return s.recordEach(ctx, tx, u, func(m Membership) activity.Entry {
+		return by.Did(activity.Entry{OrganizationID: m.OrganizationID, Scope: activity.Session, ItemID: u.UUID, Verb: verb, Name: u.Email, Changes: changes})
+	})
+}
+
+// recordEach records an entry for each membership of a user.
+func (s Service) recordEach(ctx context.Context, tx *db.Tx, u User, entry func(Membership) activity.Entry) error {
 	memberships, err := membershipsOf(ctx, tx, u.ID)
 	if err != nil {
 		return err
 	}
 	for _, m := range memberships {
-		e := by.Did(activity.Entry{OrganizationID: m.OrganizationID, Scope: activity.Session, ItemID: u.UUID, Verb: verb, Name: u.Email, Changes: changes})
-		if err := activity.Record(ctx, tx, e, s.DB.Now()); err != nil {
+		if err := activity.Record(ctx, tx, entry(m), s.DB.Now()); err != nil {
 			return err
 		}
 	}
