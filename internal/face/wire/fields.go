@@ -35,11 +35,11 @@ func field[T any](o Object, name string) (patch.Field[T], value) {
 }
 
 func wrong[T any](name, want string, v value) patch.Field[T] {
-	return refused[T](fault.Invalid, name, "Must be "+want+", not "+v.kindWord()+".")
+	return refused[T](name, "Must be "+want+", not "+v.kindWord()+".")
 }
 
-func refused[T any](k fault.Kind, name, detail string) patch.Field[T] {
-	return patch.Field[T]{Set: true, Fault: fault.Field(k, name, "%s", detail)}
+func refused[T any](name, detail string) patch.Field[T] {
+	return patch.Field[T]{Set: true, Fault: fault.Field(fault.Invalid, name, "%s", detail)}
 }
 
 // Text reads a string.
@@ -84,7 +84,7 @@ func decimal(number string) string {
 func unquoted(name string, v value) patch.Field[string] {
 	text := v.text()
 	if strings.IndexByte(text, 0) >= 0 {
-		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+		return refused[string](name, "Must not contain the NUL character.")
 	}
 	return patch.Of(text)
 }
@@ -140,7 +140,7 @@ func (o Object) JSON(name string) patch.Field[string] {
 	case depth > maxDepth:
 		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
 	case v.hasNUL():
-		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+		return refused[string](name, "Must not contain the NUL character.")
 	}
 	return patch.Of(text)
 }
@@ -161,7 +161,7 @@ func (o Object) Int(name string) patch.Field[int64] {
 	}
 	n, err := strconv.ParseInt(decimal(string(v)), 10, 64)
 	if err != nil {
-		return refused[int64](fault.Invalid, name, "Must be "+want+".")
+		return refused[int64](name, "Must be "+want+".")
 	}
 	return patch.Of(n)
 }
@@ -174,7 +174,7 @@ func (m Member) Value(name string) patch.Field[string] {
 	case depth > maxDepth:
 		return patch.Field[string]{Set: true, Fault: tooDeep(name)}
 	case m.value.hasNUL():
-		return refused[string](fault.Invalid, name, "Must not contain the NUL character.")
+		return refused[string](name, "Must not contain the NUL character.")
 	default:
 		return patch.Of(text)
 	}

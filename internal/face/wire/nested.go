@@ -18,7 +18,7 @@ func (o Object) Object(name string) patch.Field[Object] {
 	}
 	inner, err := v.members()
 	if err != nil { // too many; it was parsed before
-		return refused[Object](fault.Invalid, name, fault.Of(err)[0].Detail)
+		return refused[Object](name, fault.Of(err)[0].Detail)
 	}
 	return patch.Of(inner)
 }
@@ -36,11 +36,11 @@ func (m Member) Content(name string) patch.Field[string] {
 	}
 	encoded := inner.Value.Text("base64")
 	if len(inner.Value) != 1 || !encoded.Set || encoded.Null || encoded.Fault != nil {
-		return refused[string](fault.Invalid, name, want)
+		return refused[string](name, want)
 	}
 	content, err := base64.StdEncoding.Strict().DecodeString(encoded.Value)
 	if err != nil {
-		return refused[string](fault.Invalid, name, want)
+		return refused[string](name, want)
 	}
 	return patch.Of(string(content))
 }
