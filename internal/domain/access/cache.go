@@ -20,9 +20,9 @@ const (
 	// recheckAfter is how old what is in memory may be before one request asks the
 	// database whether it still holds.
 	recheckAfter = time.Second
-	// MaxAge is how old it may be for the other requests meanwhile, and so how long a
+	// maxAge is how old it may be for the other requests meanwhile, and so how long a
 	// key that was revoked on another server may still be admitted.
-	MaxAge = 2 * time.Second
+	maxAge = 2 * time.Second
 	// maxAsk is how long the question may take, since all may have to wait for it: a
 	// dead connection must not hold them up when others would do.
 	maxAsk = 5 * time.Second
@@ -243,18 +243,18 @@ func (k *Keys) Change(ctx context.Context, fn func(context.Context, *db.Tx) erro
 func (k *Keys) Version() int64 { return k.cache.version.Load() }
 
 // holds reports whether what was in memory at a version is what the database says, but for what another server
-// has changed in the last MaxAge.
+// has changed in the last maxAge.
 func (k *Keys) holds(version int64, now time.Time) bool {
 	age := now.Sub(time.UnixMicro(k.cache.checkedAt.Load()))
-	return k.cache.changing.Load() == 0 && k.Version() == version && age > -MaxAge && age < MaxAge
+	return k.cache.changing.Load() == 0 && k.Version() == version && age > -maxAge && age < maxAge
 }
 
-// verify makes sure that what is in memory is at most MaxAge behind the database.
+// verify makes sure that what is in memory is at most maxAge behind the database.
 func (k *Keys) verify(ctx context.Context, now time.Time) error {
 	c := &k.cache
 	for {
 		age := now.Sub(time.UnixMicro(c.checkedAt.Load()))
-		if age > -MaxAge && (age < recheckAfter || age < MaxAge && c.asking.Load()) {
+		if age > -maxAge && (age < recheckAfter || age < maxAge && c.asking.Load()) {
 			return nil
 		}
 		recheck := func(ctx context.Context) (struct{}, error) { return struct{}{}, k.recheck(ctx, now) }

@@ -96,7 +96,7 @@ func TestRecheckKeepsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := k.Version()
-		if err := k.verify(t.Context(), now.Add(MaxAge)); err != nil || k.Version() != before {
+		if err := k.verify(t.Context(), now.Add(maxAge)); err != nil || k.Version() != before {
 			t.Errorf("%v, version %d; want %d", err, k.Version(), before)
 		}
 	})

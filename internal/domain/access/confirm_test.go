@@ -64,7 +64,7 @@ func TestConfirm(t *testing.T) {
 		if err := confirm(here, callers[0]); !errors.Is(err, ErrChanged) {
 			t.Errorf("lowered: %v", err)
 		}
-		c.now = c.now.Add(MaxAge)
+		c.now = c.now.Add(maxAge)
 		if err := confirm(there, callers[1]); !errors.Is(err, ErrChanged) {
 			t.Errorf("lowered, on another server: %v", err)
 		}

@@ -19,8 +19,8 @@ import (
 const (
 	// SessionTime is how long a session lives from its first use.
 	SessionTime = 7 * 24 * time.Hour
-	// SessionIdle is how long it lives from its last use.
-	SessionIdle = 12 * time.Hour
+	// sessionIdle is how long it lives from its last use.
+	sessionIdle = 12 * time.Hour
 	// sessionNoted is how old the noted last use of a session may be.
 	sessionNoted = 5 * time.Minute
 	// maxSessions is how many sessions a user may have: the one used longest ago gives way.
@@ -54,7 +54,7 @@ func (s Session) ExpiresAt() time.Time { return sessionEnd(s.CreatedAt, s.LastUs
 
 // sessionEnd is when a session ends unless it is used.
 func sessionEnd(began, used, keyExpires time.Time) time.Time {
-	end := used.Add(SessionIdle)
+	end := used.Add(sessionIdle)
 	for _, other := range []time.Time{began.Add(SessionTime), keyExpires} {
 		if !other.IsZero() && other.Before(end) {
 			end = other
@@ -106,7 +106,7 @@ func (k *Keys) InsertSession(ctx context.Context, tx *db.Tx, d SessionDraft) (to
 	if len(d.UserAgent) > maxUserAgent {
 		d.UserAgent = strings.ToValidUTF8(d.UserAgent[:maxUserAgent], "") + "…"
 	}
-	old, err := superfluous(ctx, tx, d.UserID, maxSessions-1)
+	old, err := superfluous(ctx, tx, d.UserID)
 	if err != nil {
 		return "", err
 	}

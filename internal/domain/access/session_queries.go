@@ -50,10 +50,10 @@ func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), keyID)
 }
 
-// superfluous are a user's sessions beyond so many, those that were used longest ago.
-func superfluous(ctx context.Context, tx *db.Tx, userID int64, leave int) ([]begun, error) {
+// superfluous are a user's sessions that give way to a new one, those that were used longest ago.
+func superfluous(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
 	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY last_used_at DESC, id DESC LIMIT $3 OFFSET $2`,
-		userID, leave, maxSessions)
+		userID, maxSessions-1, maxSessions)
 }
 
 // live selects the sessions of a user that are not over. One that was used at a time still to come, by a clock that was wrong,
@@ -64,7 +64,7 @@ const live = `
 
 // liveAt are the arguments of live.
 func liveAt(userID int64, now time.Time) []any {
-	return []any{userID, now.Add(-SessionTime), now.Add(-SessionIdle), now, now.Add(db.ClocksDiffer)}
+	return []any{userID, now.Add(-SessionTime), now.Add(-sessionIdle), now, now.Add(db.ClocksDiffer)}
 }
 
 func countSessions(ctx context.Context, q db.Querier, userID int64, now time.Time) (int, error) {
@@ -90,7 +90,7 @@ func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 }
 
 func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1 OR last_used_at > $2`, now.Add(-SessionIdle), now.Add(db.ClocksDiffer))
+	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1 OR last_used_at > $2`, now.Add(-sessionIdle), now.Add(db.ClocksDiffer))
 }
 
 func markSessionUsed(ctx context.Context, tx *db.Tx, session lastuse.Used, at time.Time) error {

@@ -52,11 +52,11 @@ func TestSessionEnds(t *testing.T) {
 		userID, _ := withKeys(t, k)
 		idle, used := begin(t, k, SessionDraft{UserID: userID, Method: ByMail}), begin(t, k, SessionDraft{UserID: userID, Method: ByProvider})
 		start := c.now
-		c.now = start.Add(SessionIdle - time.Second)
+		c.now = start.Add(sessionIdle - time.Second)
 		if !holds(t, k, used) {
 			t.Error("ended before its time")
 		}
-		c.now = start.Add(SessionIdle)
+		c.now = start.Add(sessionIdle)
 		if holds(t, k, idle) || !holds(t, k, used) {
 			t.Error("12 hours after the last use a session ends, another does not")
 		}
@@ -70,7 +70,7 @@ func TestSessionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 10})
-		if err != nil || found.Count != 1 || found.Items[0].Method != ByProvider || !found.Items[0].ExpiresAt().Equal(start.Add(2*SessionIdle-time.Second)) {
+		if err != nil || found.Count != 1 || found.Items[0].Method != ByProvider || !found.Items[0].ExpiresAt().Equal(start.Add(2*sessionIdle-time.Second)) {
 			t.Errorf("%+v, %v", found, err)
 		}
 		for c.now.Before(start.Add(week - time.Hour)) {
@@ -97,7 +97,7 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 		right := c.now
 		c.now = right.AddDate(1, 0, 0)
 		begun := begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
-		c.now = right.Add(SessionIdle - time.Hour)
+		c.now = right.Add(sessionIdle - time.Hour)
 		if !holds(t, k, used) || holds(t, k, begun) {
 			t.Error("once the clock is right, only what began before it was wrong holds")
 		}
@@ -105,7 +105,7 @@ func TestSessionOfAClockThatWasAhead(t *testing.T) {
 		if err != nil || found.Count != 1 {
 			t.Errorf("%+v, %v", found, err)
 		}
-		c.now = right.Add(2*SessionIdle - 2*time.Hour)
+		c.now = right.Add(2*sessionIdle - 2*time.Hour)
 		if !holds(t, k, used) || k.FlushUse(t.Context()) != nil {
 			t.Error("not used")
 		}
@@ -133,7 +133,7 @@ func TestEndSessionThatIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.now = c.now.Add(SessionIdle)
+		c.now = c.now.Add(sessionIdle)
 		if err := k.EndSession(t.Context(), Caller{UserID: userID}, id.SessionID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a session was ended that was over: %v", err)
 		}
@@ -154,7 +154,7 @@ func TestSessionUsedElsewhere(t *testing.T) {
 		if !holds(t, here, token) {
 			t.Fatal("not begun")
 		}
-		c.now = c.now.Add(SessionIdle - time.Minute)
+		c.now = c.now.Add(sessionIdle - time.Minute)
 		if !holds(t, there, token) {
 			t.Fatal("not known there")
 		}
@@ -188,7 +188,7 @@ func TestSessionOfAKey(t *testing.T) {
 		if holds(t, here, long) {
 			t.Error("the session of a revoked key holds")
 		}
-		c.now = c.now.Add(MaxAge)
+		c.now = c.now.Add(maxAge)
 		if holds(t, there, long) {
 			t.Error("the session of a revoked key holds there after 2 seconds")
 		}
@@ -322,7 +322,7 @@ func TestEndSessionsOnTwoServers(t *testing.T) {
 		if holds(t, here, tokens[0]) || !holds(t, here, tokens[1]) {
 			t.Error("the one session shall have ended here, and no other")
 		}
-		c.now = c.now.Add(MaxAge)
+		c.now = c.now.Add(maxAge)
 		if holds(t, there, tokens[0]) || !holds(t, there, tokens[1]) {
 			t.Error("the one session shall have ended there, and no other")
 		}
@@ -338,7 +338,7 @@ func TestEndSessionsOnTwoServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.now = c.now.Add(MaxAge)
+		c.now = c.now.Add(maxAge)
 		for _, token := range tokens {
 			if holds(t, here, token) || holds(t, there, token) {
 				t.Error("a session holds after all were ended")
@@ -361,7 +361,7 @@ func TestSessionsOfAUserAreLimited(t *testing.T) {
 			c.now = c.now.Add(time.Second)
 			begin(t, k, SessionDraft{UserID: userID, Method: ByMail})
 		}
-		c.now = c.now.Add(MaxAge)
+		c.now = c.now.Add(maxAge)
 		found, err := k.OwnSessions(t.Context(), Caller{UserID: userID}, page.Page{Limit: 1})
 		if err != nil || found.Count != maxSessions || holds(t, k, first) {
 			t.Errorf("%d sessions, %v", found.Count, err)
