@@ -1,14 +1,19 @@
 package org_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"foyer/internal/base/fault"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
@@ -133,4 +138,41 @@ func awaitWaiting(ctx context.Context, d *db.DB, done <-chan error, n int) error
 		}
 	}
 	return nil
+}
+
+// Whoever is erased while there is no room to empty the log is erased: the error says so, and a restart empties the log.
+// Not parallel: the limit is the whole process's.
+func TestEraseWithoutRoomForTheLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "foyer.db")
+	d, err := db.Open(t.Context(), "sqlite:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Purge(); err != nil { // so that the database is longer than the log
+		t.Fatal(err)
+	}
+	s := org.Service{DB: d, Keys: access.NewKeys(d)}
+	ada, _ := joinBackwards(t, s)
+	err = dbtest.WithinFileSize(t, 256<<10, func() error {
+		_, err := s.EraseUser(t.Context(), access.Caller{}, ada.User.Email)
+		return err
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "it is deleted, but what was deleted is still in the log, "+path+"-wal: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.UserByEmail(t.Context(), ada.User.Email); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the user is still there: %v", err)
+	}
+	if log, err := os.ReadFile(path + "-wal"); err != nil || !bytes.Contains(log, []byte(ada.User.Email)) {
+		t.Errorf("the log is empty: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the log is still there: %v", err)
+	}
+	if file, err := os.ReadFile(path); err != nil || bytes.Contains(file, []byte(ada.User.Email)) {
+		t.Errorf("the address is still in the database: %v", err)
+	}
 }

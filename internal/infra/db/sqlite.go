@@ -64,16 +64,20 @@ func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.reader
 
 // Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
 // they were before would otherwise stay in the log until it is written over. While somebody reads, pages
-// stay there: the next checkpoint that finds no reader removes them.
+// stay there: the next checkpoint that finds no reader removes them. An error says that all is deleted even so.
 func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
 	}
-	c, err := sqlite.OpenOwn(d.sqlite.file.path, sqlitePragmas...)
-	if err != nil {
-		return err
+	path := d.sqlite.file.path
+	c, err := sqlite.OpenOwn(path, sqlitePragmas...)
+	if err == nil {
+		err = errors.Join(c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), c.Close())
 	}
-	return errors.Join(c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), c.Close())
+	if err != nil {
+		return fmt.Errorf("it is deleted, but what was deleted is still in the log, %s-wal: %w; free space, then restart the server, which empties the log", path, err)
+	}
+	return nil
 }
 
 // withPathIfDamaged adds the file to an error that says it is damaged.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"foyer/internal/infra/db"
@@ -407,7 +406,7 @@ func TestBackupWithoutRoom(t *testing.T) {
 		addOrganization(t, d, strings.Repeat("long", 1000+i))
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	err := withinFileSize(t, 512<<10, func() error { return backup.Make(t.Context(), url, to) })
+	err := dbtest.WithinFileSize(t, 512<<10, func() error { return backup.Make(t.Context(), url, to) })
 	if err == nil || !strings.HasPrefix(err.Error(), "copy to "+to+": ") || strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want one that names %s", err, to)
 	}
@@ -433,26 +432,11 @@ func TestOpenWithoutRoom(t *testing.T) {
 		"a backup": func() error { return backup.Make(t.Context(), url, path+".copy") },
 	} {
 		for _, size := range []uint64{0, 4096} {
-			if err := withinFileSize(t, size, open); err == nil || !strings.HasPrefix(err.Error(), want) {
+			if err := dbtest.WithinFileSize(t, size, open); err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s with %d bytes: %v, want %s", name, size, err, want)
 			}
 		}
 	}
-}
-
-// withinFileSize runs fn while no file of the process may grow over a size.
-func withinFileSize(t *testing.T, size uint64, fn func() error) error {
-	t.Helper()
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	least := limit
-	least.Cur = size
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &least); err != nil {
-		t.Fatal(err)
-	}
-	return errors.Join(fn(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 }
 
 func asItWas(context.Context, *db.Tx) error { return nil }
