@@ -20,6 +20,7 @@ var (
 	errNotSQLite = errors.New("this is for SQLite: PostgreSQL has pg_dump and pg_restore")
 	errInUse     = errors.New("the database is in use: stop the server first")
 	errNoBackup  = errors.New("not a backup of foyer")
+	errEmpty     = errors.New("the database is empty: there is nothing to back up")
 )
 
 // Make writes a consistent copy of a SQLite database to a new file, while
@@ -58,15 +59,27 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 	}
 	release := c.InterruptWith(ctx)
 	if err = ctx.Err(); err == nil {
+		err = checkBegun(c)
+	}
+	if err == nil {
 		err = c.Exec(`VACUUM INTO '` + strings.ReplaceAll(partial, `'`, `''`) + `'`)
 	}
 	release()
-	if sqlite.IsDamaged(err) {
+	if sqlite.IsDamaged(err) || errors.Is(err, errEmpty) {
 		err = fmt.Errorf("%s: %w", source, err)
 	} else if err != nil { // either disk may be full
 		err = fmt.Errorf("copy to %s: %w", path, err)
 	}
 	return errors.Join(err, c.Close())
+}
+
+// checkBegun refuses a database without a schema: a copy of it is no backup.
+func checkBegun(c *sqlite.Conn) error {
+	begun, err := c.Text(`SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE tbl_name <> 'migrations')`)
+	if err == nil && begun == "0" {
+		return errEmpty
+	}
+	return err
 }
 
 // Restore replaces a SQLite database, which must not be in use, with a copy made by

@@ -355,6 +355,13 @@ func TestBackupRefuses(t *testing.T) {
 	if err := backup.Make(t.Context(), "sqlite:"+path+".none", path+".copy"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a database: %v; want fs.ErrNotExist", err)
 	}
+	empty := filepath.Join(t.TempDir(), "foyer.db")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Make(t.Context(), "sqlite:"+empty, path+".copy"); !errors.Is(err, backup.ErrEmpty) || !strings.HasPrefix(err.Error(), empty+": ") {
+		t.Errorf("of an empty file: %v; want ErrEmpty", err)
+	}
 	nowhere := filepath.Join(path+".folder", "x.db")
 	if err := backup.Make(t.Context(), url, nowhere); err == nil || err.Error() != nowhere+": no such file or directory" {
 		t.Errorf("without a folder: %v; want an error that names %s alone", err, nowhere)

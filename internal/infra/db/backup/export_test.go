@@ -5,4 +5,5 @@ var (
 	ErrNotSQLite = errNotSQLite
 	ErrInUse     = errInUse
 	ErrNoBackup  = errNoBackup
+	ErrEmpty     = errEmpty
 )
