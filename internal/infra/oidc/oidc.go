@@ -201,13 +201,19 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 }
 
 // discover returns what the provider says about itself. What it has said before holds while it
-// is down.
+// is down, or says nothing: there must be time left for what the step is for.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	known := p.known.Load()
 	if known != nil && p.now().Sub(known.at) < keptFor {
 		return known, nil
 	}
-	d, err := p.flight.Do(ctx, "", p.ask)
+	wait := ctx
+	if known != nil {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, p.patience/5)
+		defer cancel()
+	}
+	d, err := p.flight.Do(wait, "", p.ask)
 	switch {
 	case err == nil:
 		return d, nil

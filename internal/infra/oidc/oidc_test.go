@@ -160,6 +160,19 @@ func TestDiscoveryIsKept(t *testing.T) {
 	}
 }
 
+// What was known holds, too, while the provider is silent about itself: there is time left to ask for the rest.
+func TestDiscoveryIsSilent(t *testing.T) {
+	t.Parallel()
+	server, now := oidctest.Start(t), time.Now()
+	p := oidc.New(server.Settings(redirect), func() time.Time { return now })
+	back := code(t, p, secrets)
+	now = now.Add(time.Hour)
+	server.Behave(oidctest.Behaviour{Silent: "/.well-known/openid-configuration"})
+	if _, err := p.Redeem(t.Context(), back, secrets); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProviderIsDown(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]oidctest.Behaviour{
