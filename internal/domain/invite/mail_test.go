@@ -132,6 +132,69 @@ func TestDeferredMailIsSentSoon(t *testing.T) {
 	})
 }
 
+// An invite that is accepted by a link passed on by hand says what becomes of its mail that is under way.
+func TestAcceptedWhileItsMailIsUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer mailtest.Answer
+		want   invite.MailState
+	}{
+		"taken": {mailtest.Answer{}, invite.Sent}, "refused": {mailtest.Refuse(550, "no such user"), invite.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(r *rig) {
+				answered := make(chan struct{})
+				r.smtp.Script(test.answer.After(answered))
+				r.run()
+				i := r.invite(r.owner, draft("ada@x.example"))
+				r.await(func() bool { return r.smtp.Asked() == 1 })
+				r.accept(r.handed(i))
+				if i = r.accepted(i.ID); i.Mail.State != invite.Queued {
+					r.Errorf("before: %+v", i.Mail)
+				}
+				close(answered)
+				r.await(func() bool { i = r.accepted(i.ID); return i.Mail.State != invite.Queued })
+				if !i.EmailAttempted || i.Mail.State != test.want || i.Mail.Attempts != 1 || i.Mail.At.IsZero() {
+					r.Errorf("after: %t, %+v", i.EmailAttempted, i.Mail)
+				}
+			})
+		})
+	}
+}
+
+// The mail of an invite that is accepted before a server takes it does not wait for ever.
+func TestAcceptedBeforeItsMailIsTaken(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		deferred := r.invite(r.owner, draft("deferred@x.example"))
+		r.smtp.Script(mailtest.Refuse(451, "try later"))
+		stop := r.run()
+		r.until(inState(invite.Deferred))
+		stop()
+		queued := r.invite(r.owner, draft("queued@x.example"))
+		for _, i := range []invite.Invite{deferred, queued} {
+			r.accept(r.handed(i))
+		}
+		if err := r.db.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return db.Exec(ctx, tx, `UPDATE jobs SET run_at = created_at`)
+		}); err != nil {
+			r.Fatal(err)
+		}
+		r.run()
+		r.await(func() bool {
+			deferred, queued = r.accepted(deferred.ID), r.accepted(queued.ID)
+			return deferred.Mail.State != invite.Deferred && queued.Mail.State != invite.Queued
+		})
+		if !deferred.EmailAttempted || deferred.Mail.State != invite.Failed || !strings.Contains(deferred.Mail.Reason, "try later") {
+			r.Errorf("tried once: %t, %+v", deferred.EmailAttempted, deferred.Mail)
+		}
+		if queued.EmailAttempted || queued.Mail.State != invite.NoMail || len(r.smtp.Mails()) != 0 {
+			r.Errorf("never tried: %t, %+v", queued.EmailAttempted, queued.Mail)
+		}
+	})
+}
+
 func TestNoMailServerNoAttempt(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

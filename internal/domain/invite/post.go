@@ -47,7 +47,7 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 	}
 	i, err := findAnywhere(ctx, p.Service.DB, id)
 	if errors.Is(err, db.ErrNoRow) || err == nil && i.Issue != issue {
-		return nil
+		return p.giveUp(ctx, id, issue)
 	}
 	if err != nil {
 		return err
@@ -72,6 +72,20 @@ func (p Post) send(ctx context.Context, j job.Job) error {
 		p.Seen(Sent)
 	}
 	return err
+}
+
+// giveUp notes that the mail of an issue which has been accepted is not tried any more.
+func (p Post) giveUp(ctx context.Context, id string, issue int64) error {
+	return p.Service.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+		organizationID, err := findIssue(ctx, tx, id, issue)
+		if errors.Is(err, db.ErrNoRow) {
+			return nil // declined, deleted or sent again
+		}
+		if err != nil {
+			return err
+		}
+		return noteGivenUp(ctx, tx, organizationID, id, issue)
+	})
 }
 
 func (p Post) write(o Opened) (mail.Message, error) {
@@ -105,12 +119,17 @@ func (p Post) note(ctx context.Context, tx *db.Tx, j job.Job, failed error, agai
 	}
 	organizationID, err := findIssue(ctx, tx, id, issue)
 	if errors.Is(err, db.ErrNoRow) {
-		return nil // answered, deleted or sent again meanwhile
+		return nil // declined, deleted or sent again meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	if err := noteMail(ctx, tx, organizationID, id, issue, m, asked); err != nil {
+	noted, err := noteMail(ctx, tx, "invites", organizationID, id, issue, m, asked)
+	if err == nil && noted == 0 { // accepted meanwhile
+		_, err = noteMail(ctx, tx, "accepted_invites", organizationID, id, issue, m, asked)
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	addCount(tx, organizationID, 0)

@@ -41,18 +41,27 @@ func reissue(ctx context.Context, tx *db.Tx, i Invite) error {
 		WHERE id = $1 AND organization_id = $7`, i.ID, i.Issue, i.UpdatedAt, i.ExpiresAt, i.Mail.State, i.CreatedBy.ID, i.OrganizationID)
 }
 
-// findIssue is the organization of an invite whose issue is still the given one.
+// findIssue is the organization of an invite, accepted or not, whose issue is still the given one.
 func findIssue(ctx context.Context, tx *db.Tx, id string, issue int64) (organizationID string, err error) {
-	return db.One(ctx, tx, db.Value[string],
-		`SELECT organization_id FROM invites WHERE id = $1 AND issue = $2`, id, issue)
+	return db.One(ctx, tx, db.Value[string], `
+		SELECT organization_id FROM invites WHERE id = $1 AND issue = $2
+		UNION ALL SELECT organization_id FROM accepted_invites WHERE id = $1 AND issue = $2`, id, issue)
 }
 
-// noteMail stores how a try to mail one issue of an invite went.
-func noteMail(ctx context.Context, tx *db.Tx, organizationID, id string, issue int64, m Mail, asked bool) error {
-	return db.Exec(ctx, tx, `
-		UPDATE invites SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
+// noteMail stores how a try to mail one issue of an invite went, in the table that has it, and returns whether that is this one.
+func noteMail(ctx context.Context, tx *db.Tx, table, organizationID, id string, issue int64, m Mail, asked bool) (int64, error) {
+	return db.Changed(ctx, tx, `
+		UPDATE `+table+` SET mail_state = $3, mail_reason = $4, mail_attempts = $5, mail_at = $7,
 			emailing_attempt_made = CASE WHEN CAST($6 AS BOOLEAN) THEN TRUE ELSE emailing_attempt_made END
-		WHERE id = $1 AND issue = $2 AND organization_id = $8`, id, issue, m.State, m.Reason, m.Attempts, asked, m.At, organizationID)
+		WHERE id = $1 AND issue = $2 AND organization_id = $8 AND mail_state IN ('queued', 'deferred')`,
+		id, issue, m.State, m.Reason, m.Attempts, asked, m.At, organizationID)
+}
+
+// noteGivenUp stores that the mail of an invite which has been accepted is not tried any more.
+func noteGivenUp(ctx context.Context, tx *db.Tx, organizationID, id string, issue int64) error {
+	return db.Exec(ctx, tx, `
+		UPDATE accepted_invites SET mail_state = CASE mail_state WHEN 'deferred' THEN 'failed' ELSE 'none' END
+		WHERE id = $1 AND issue = $2 AND organization_id = $3 AND mail_state IN ('queued', 'deferred')`, id, issue, organizationID)
 }
 
 // findAnywhere finds an invite of any organization, for the holder of its link.

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,8 +117,8 @@ func (r *rig) invite(c access.Caller, d invite.Draft) invite.Invite {
 	return i
 }
 
-// run sends mails until the test ends.
-func (r *rig) run() {
+// run sends mails until it is stopped, or the test ends.
+func (r *rig) run() (stop func()) {
 	r.Helper()
 	settings, err := mail.Parse(r.smtp.URL())
 	if err != nil {
@@ -129,10 +130,12 @@ func (r *rig) run() {
 	running.Go(func() {
 		r.invites.Jobs.Run(ctx, slog.New(slog.DiscardHandler), map[string]job.Kind{invite.MailJob: post.Kind()})
 	})
-	r.Cleanup(func() {
+	stop = func() {
 		cancel()
 		running.Wait()
-	})
+	}
+	r.Cleanup(stop)
+	return stop
 }
 
 func (r *rig) note(s invite.MailState) {
@@ -144,24 +147,43 @@ func (r *rig) note(s invite.MailState) {
 // until returns an invite of the owner's organization, once one is as wanted.
 func (r *rig) until(want func(invite.Invite) bool) invite.Invite {
 	r.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var found invite.Invite
+	r.await(func() bool {
 		all, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil {
 			r.Fatal(err)
 		}
-		for _, i := range all.Items {
-			if want(i) {
-				return i
-			}
+		n := slices.IndexFunc(all.Items, want)
+		if n >= 0 {
+			found = all.Items[n]
 		}
+		return n >= 0
+	})
+	return found
+}
+
+// await returns once something is so.
+func (r *rig) await(so func() bool) {
+	r.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
 		select {
 		case <-tick.C:
 		case <-r.Context().Done():
-			r.Fatalf("still not as wanted: %+v", all)
+			r.Fatal("still not as wanted")
 		}
 	}
+}
+
+// accepted is an invite that somebody has accepted.
+func (r *rig) accepted(id string) invite.Invite {
+	r.Helper()
+	found, err := r.invites.Find(r.Context(), r.owner, invite.Filter{Statuses: []invite.Status{invite.IsAccepted}, ID: id}, page.First)
+	if err != nil || len(found.Items) != 1 {
+		r.Fatalf("%d accepted invites %s, %v", len(found.Items), id, err)
+	}
+	return found.Items[0]
 }
 
 func inState(s invite.MailState) func(invite.Invite) bool {

@@ -170,7 +170,7 @@ func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t, mailtest.Config{})
 	never := make(chan struct{})
-	server.Always(mailtest.Slow(never))
+	server.Always(mailtest.Answer{}.After(never))
 	s := sender(t, server.URL())
 	s.Timeout = 100 * time.Millisecond
 	failed := send(t, s)

@@ -32,8 +32,11 @@ func RefuseRecipient(code int, text string) Answer {
 // RefuseSender answers the sender's address with a code.
 func RefuseSender(code int, text string) Answer { return Answer{code: code, text: text, sender: true} }
 
-// Slow takes the mail over only when the channel is closed.
-func Slow(until <-chan struct{}) Answer { return Answer{until: until} }
+// After is the answer to the data, given only when the channel is closed.
+func (a Answer) After(until <-chan struct{}) Answer {
+	a.until = until
+	return a
+}
 
 func (a Answer) err() error {
 	if a.code == 0 {
