@@ -86,7 +86,7 @@ func (s Service) moveBy(ctx context.Context, c access.Caller, p Plugin, o origin
 	return s.moveFrom(ctx, c, p, o, m, latest)
 }
 
-// relocate has p and o name another repository, which must answer. Nothing is stored.
+// relocate has p and o name another repository, which must answer, and have a version. Nothing is stored.
 func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string) (latestTag, error) {
 	remote, err := s.remote(ctx, p, url)
 	if err != nil {
@@ -110,5 +110,9 @@ func (s Service) relocate(ctx context.Context, p *Plugin, o *origin, url string)
 	if err != nil {
 		return latestTag{}, err
 	}
-	return latestOf(repo), nil
+	newest, err := repo.Newest()
+	if err != nil {
+		return latestTag{}, err
+	}
+	return latestTag{newest.Tag, repo.Learned}, nil
 }

@@ -108,7 +108,7 @@ func TestUpdateURL(t *testing.T) {
 			field string
 		}{
 			"": {fault.Invalid, "url"}, "ftp://example.com/a": {fault.Invalid, "url"}, other.URL + ".git": {fault.NotUnique, "url"},
-			host.URL + "/nowhere": {fault.UpstreamUnavailable, ""},
+			host.URL + "/nowhere": {fault.UpstreamUnavailable, ""}, host.Repo(r, "empty").URL: {fault.Invalid, "url"},
 		} {
 			r.refuses(p.ID, Draft{URL: patch.Of(url)}, want.kind, want.field)
 		}

@@ -308,7 +308,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	if m.place != nil {
 		beside = m.place.set(&p, &o)
 	}
-	if latest.at.After(s.checkedAt(o)) || m.place != nil && latest.tag != "" { // it may have been learned again where it was
+	if latest.at.After(s.checkedAt(o)) || m.place != nil { // it may have been learned again where it was
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
 	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m.ConfigSchema.Set)
