@@ -27,7 +27,8 @@ const (
 // checks remembers what upstreams answered, by Remote.identity.
 type checks struct {
 	now    func() time.Time
-	flight flight.Group[result]
+	flight flight.Group[result] // of those of one tenant who want the same
+	asking flight.Group[result] // by identity
 
 	queue *fair.Queue // of upstreams that are asked
 
@@ -66,17 +67,20 @@ func (s *Source) Check(ctx context.Context, tenant string, r Remote) (newest Ver
 	return known.answer()
 }
 
-// askInTurn asks when fewer than maxAsking upstreams are asked.
+// askInTurn asks when fewer than maxAsking upstreams are asked, once for all tenants.
 func (s *Source) askInTurn(ctx context.Context, tenant string, r Remote) (result, error) {
 	leave, err := s.checks.queue.Enter(ctx, tenant)
 	if err != nil {
 		return result{}, err
 	}
 	defer leave()
-	if known, fresh := s.checks.recent(r.identity()); fresh {
-		return known, nil // asked between our look and our turn
-	}
-	return s.ask(ctx, r), nil
+	id := r.identity()
+	return s.checks.asking.Do(ctx, id, func(ctx context.Context) (result, error) {
+		if known, fresh := s.checks.recent(id); fresh {
+			return known, nil // asked between our look and our turn
+		}
+		return s.ask(ctx, r), nil
+	})
 }
 
 func (s *Source) ask(ctx context.Context, r Remote) result {

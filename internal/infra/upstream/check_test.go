@@ -81,6 +81,27 @@ func TestCheckTogether(t *testing.T) {
 	}
 }
 
+// Tenants who want the same at once have it asked once.
+func TestCheckTogetherOfTenants(t *testing.T) {
+	t.Parallel()
+	host := upstreamtest.NewHost(t)
+	repo := host.Repo(t, "bar-app")
+	repo.Tag(t, "v1.0.0", repo.Commit(t, app()))
+	source := newSource(newClock())
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if version, _, err := source.Check(t.Context(), strconv.Itoa(i), parse(t, repo.URL)); err != nil || version.Tag != "v1.0.0" {
+				t.Errorf("tag %q, error %v", version.Tag, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := host.Requests(); n != 1 {
+		t.Errorf("checks of 8 tenants at once made %d requests", n)
+	}
+}
+
 func TestCheckWhenUpstreamFails(t *testing.T) {
 	t.Parallel()
 	host := upstreamtest.NewHost(t)
