@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"foyer/internal/domain/activity"
@@ -99,22 +98,16 @@ type batch struct {
 }
 
 // sendTo sends a webhook what is due, unless another server does: one batch if the webhook fails. The error is the
-// first that failed on our side.
+// first that failed on our side, which ends the turn.
 func (s Service) sendTo(ctx context.Context, w Webhook) error {
 	within := context.WithoutCancel(ctx) // a try under way is ended and stored
-	var last batch
-	var failure error
-	for {
-		found, b, err := s.next(within, w, last, ctx.Err() == nil)
-		if err != nil || b.until.IsZero() {
-			return cmp.Or(err, failure)
-		}
-		s.sendBatch(ctx, found, &b)
-		for _, d := range b.deliveries {
-			failure = cmp.Or(failure, d.failure)
-		}
-		last = b
+	w, b, err := s.next(within, w, batch{}, ctx.Err() == nil)
+	for err == nil && !b.until.IsZero() {
+		failure := s.sendBatch(ctx, w, &b)
+		w, b, err = s.next(within, w, b, failure == nil && ctx.Err() == nil)
+		err = cmp.Or(err, failure)
 	}
+	return err
 }
 
 // next stores how a batch went, and takes the next one if there is to be one. Without, it gives
@@ -221,31 +214,55 @@ func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, no
 	return more, nil
 }
 
-// sendBatch tries the deliveries of a batch, in their order, and leaves those out that it did not
-// get to.
-func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch) {
+// sendBatch tries the deliveries of a batch, in their order, and leaves those out that it did not get to. Once the
+// webhook was changed, no further try is begun. The error is the first that failed on our side.
+func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch) (failure error) {
 	within := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
-	workers := atOnce
+	workers := make(chan struct{}, atOnce)
 	if w.fails() {
-		workers = 1
+		workers = make(chan struct{}, 1)
 	}
-	var begun atomic.Int64
 	var trying sync.WaitGroup
-	for range min(workers, len(b.deliveries)) {
+	begun := 0
+	for ; begun < len(b.deliveries); begun++ {
+		workers <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		d := &b.deliveries[begun]
+		ev, unchanged, err := s.begin(within, w, *d)
+		if failure = err; err != nil || !unchanged {
+			break
+		}
 		trying.Go(func() {
-			for ctx.Err() == nil {
-				i := int(begun.Add(1)) - 1
-				if i >= len(b.deliveries) {
-					return
-				}
-				s.try(within, w, &b.deliveries[i])
-			}
+			defer func() { <-workers }()
+			s.try(within, w, ev, d)
 		})
 	}
 	trying.Wait()
-	b.cut(int(begun.Load()))
+	b.cut(begun)
+	for _, d := range b.deliveries {
+		failure = cmp.Or(failure, d.failure)
+	}
+	return failure
+}
+
+// begin reads what a try sends, and whether the webhook is as it was when its batch was taken: what is begun after a
+// change goes by the change, and nothing is sent that was erased. An event that is no longer kept is zero.
+func (s Service) begin(ctx context.Context, w Webhook, d Delivery) (ev Event, unchanged bool, err error) {
+	now, err := findWebhook(ctx, s.DB, w.OrganizationID, w.ID, "")
+	if errors.Is(err, db.ErrNoRow) {
+		return Event{}, false, nil // deleted
+	}
+	if err != nil || now.Held || now.changedSince(w) {
+		return Event{}, false, err
+	}
+	if ev, err = find(ctx, s.DB, w.OrganizationID, d.Sequence); errors.Is(err, errNotKept) {
+		err = nil
+	}
+	return ev, err == nil, err
 }
 
 // cut leaves all but the first n deliveries for the next batch.

@@ -43,6 +43,9 @@ type oldSecret struct {
 // fails reports whether every try failed lately.
 func (w *Webhook) fails() bool { return !w.failingSince.IsZero() }
 
+// changedSince reports whether a webhook was changed since it was read.
+func (w *Webhook) changedSince(read Webhook) bool { return !w.UpdatedAt.Equal(read.UpdatedAt) }
+
 // HeldReason is why nothing is sent to a webhook that is held.
 const HeldReason = "Held since a backup was restored: the command foyer admin resume lets all webhooks go on."
 
@@ -203,14 +206,13 @@ type Delivery struct {
 
 	organizationID string
 	wasDue         time.Time // DueAt, before it was changed
-	event          Event     // what is sent; zero: it is read when it is tried
 	failure        error     // what failed on our side in the last try
 }
 
 // newDelivery is an event that has not been sent to a webhook yet.
 func newDelivery(w Webhook, ev Event, now time.Time) Delivery {
 	return Delivery{
-		WebhookID: w.ID, organizationID: w.OrganizationID, Sequence: ev.Sequence, EventID: ev.ID, Type: ev.Type, State: Pending, CreatedAt: now, event: ev,
+		WebhookID: w.ID, organizationID: w.OrganizationID, Sequence: ev.Sequence, EventID: ev.ID, Type: ev.Type, State: Pending, CreatedAt: now,
 	}
 }
 

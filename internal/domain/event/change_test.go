@@ -1,0 +1,99 @@
+package event
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"foyer/internal/base/patch"
+	"foyer/internal/domain/activity"
+	"foyer/internal/infra/db"
+)
+
+// change has something change a webhook while the first tries of a batch are under way: their answers wait for it. It
+// returns a counter of the tries that came.
+func (r rig) change(to *receiver, fn func() error) *atomic.Int64 {
+	var once sync.Once
+	came := &atomic.Int64{}
+	to.set(func(http.ResponseWriter, *http.Request) {
+		came.Add(1)
+		once.Do(func() {
+			r.pass(time.Second)
+			if err := fn(); err != nil {
+				r.Error(err)
+			}
+		})
+	})
+	return came
+}
+
+// What is begun after a webhook was changed goes by the change.
+func TestChangedInABatch(t *testing.T) {
+	each(t, func(r rig) {
+		const events = batchSize / 2
+		update := func(d Draft) func(int64) error {
+			return func(id int64) error {
+				_, err := r.Update(r.Context(), r.caller, id, d)
+				return err
+			}
+		}
+		other := r.receiver()
+		for name, c := range map[string]struct {
+			change func(id int64) error
+			other  int // events that come to the other receiver, at least
+		}{
+			"deleted":      {func(id int64) error { return r.Delete(r.Context(), r.caller, id) }, 0},
+			"switched off": {update(Draft{Enabled: patch.Of(false)}), 0},
+			"other events": {update(Draft{Events: patch.Of([]string{"site.*"})}), 0},
+			"other url":    {update(Draft{URL: patch.Of(other.URL)}), events - atOnce},
+			"held":         {func(int64) error { return r.DB.InTx(r.Context(), Hold) }, 0},
+		} {
+			to := r.receiver()
+			w := r.webhook(to.URL, "app.*")
+			before := len(other.seen())
+			came := r.change(to, func() error { return c.change(w.ID) })
+			r.happen(events)
+			r.send(r.Service)
+			elsewhere := len(other.seen()) - before
+			if came.Load() > atOnce || elsewhere < c.other || elsewhere > 0 && elsewhere+int(came.Load()) != events {
+				r.Errorf("%s: %d came, and %d to the other receiver", name, came.Load(), elsewhere)
+			}
+			if name == "held" {
+				if err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { _, err := Resume(ctx, tx); return err }); err != nil {
+					r.Fatal(err)
+				}
+			}
+			if name != "deleted" {
+				if err := r.Delete(r.Context(), r.caller, w.ID); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// What is erased while a batch is sent is in no try that is begun afterwards.
+func TestErasedInABatch(t *testing.T) {
+	each(t, func(r rig) {
+		const events = batchSize / 2
+		to := r.receiver()
+		w := r.webhook(to.URL, "app.*")
+		came := r.change(to, func() error {
+			return r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { return activity.EraseEvents(ctx, tx, ours) })
+		})
+		r.happen(events)
+		r.send(r.Service)
+		expired := 0
+		for _, d := range r.deliveries(w.ID) {
+			if d.Error == errorExpired && d.State == Failed {
+				expired++
+			}
+		}
+		if n := int(came.Load()); n > atOnce || n+expired != events {
+			r.Errorf("%d came, %d expired", n, expired)
+		}
+	})
+}
