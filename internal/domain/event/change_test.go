@@ -97,3 +97,61 @@ func TestErasedInABatch(t *testing.T) {
 		}
 	})
 }
+
+// An answer judges only the webhook that it was given to: neither one that has another url since, nor one that was
+// switched on anew.
+func TestAnswerToWhatItWas(t *testing.T) {
+	each(t, func(r rig) {
+		old, other := r.receiver(), r.receiver()
+		for name, drafts := range map[string][]Draft{
+			"other url":   {{URL: patch.Of(other.URL)}},
+			"switched on": {{Enabled: patch.Of(false)}, {URL: patch.Of(other.URL), Enabled: patch.Of(true)}},
+		} {
+			w := r.webhook(old.URL, "app.*")
+			old.set(func(answer http.ResponseWriter, _ *http.Request) {
+				for _, d := range drafts {
+					r.pass(time.Second)
+					if _, err := r.Update(r.Context(), r.caller, w.ID, d); err != nil {
+						r.Error(err)
+					}
+				}
+				answer.WriteHeader(http.StatusGone)
+			})
+			r.happen(1)
+			r.send(r.Service)
+			if found, err := r.Get(r.Context(), r.caller, w.ID); err != nil || !found.Enabled || found.fails() {
+				r.Errorf("%s: %+v, %v", name, found, err)
+			}
+			r.happen(1)
+			r.pass(time.Minute)
+			r.send(r.Service)
+			d := r.deliveries(w.ID)
+			if retried := name == "other url"; len(d) != 2 || (d[0].State == Delivered) != retried || d[1].State != Delivered {
+				r.Errorf("%s: %+v", name, d)
+			}
+			if err := r.Delete(r.Context(), r.caller, w.ID); err != nil {
+				r.Fatal(err)
+			}
+		}
+	})
+}
+
+// The failures of the receiver at the old url are not those of the one at the new url.
+func TestOtherURLAfterFailures(t *testing.T) {
+	each(t, func(r rig) {
+		failing := r.receiver()
+		failing.set(func(answer http.ResponseWriter, _ *http.Request) { answer.WriteHeader(http.StatusServiceUnavailable) })
+		w := r.webhook(failing.URL, "app.*")
+		r.happen(1)
+		r.send(r.Service)
+		r.pass(switchOffAfter)
+		if _, err := r.Update(r.Context(), r.caller, w.ID, Draft{URL: patch.Of(failing.URL + "/new")}); err != nil {
+			r.Fatal(err)
+		}
+		r.happen(1)
+		r.send(r.Service)
+		if found, err := r.Get(r.Context(), r.caller, w.ID); err != nil || !found.Enabled || !found.fails() {
+			r.Errorf("%+v, %v", found, err)
+		}
+	})
+}

@@ -165,6 +165,9 @@ func (s Service) Update(ctx context.Context, c access.Caller, id int64, d Draft)
 
 // save stores a webhook that was changed.
 func (s Service) save(ctx context.Context, tx *db.Tx, before Webhook, w *Webhook) error {
+	if w.URL != before.URL {
+		w.failingSince = time.Time{} // it was another receiver that failed
+	}
 	if w.Enabled != before.Enabled {
 		if err := s.switched(ctx, tx, w); err != nil {
 			return err

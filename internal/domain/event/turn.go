@@ -110,8 +110,8 @@ func (s Service) sendTo(ctx context.Context, w Webhook) error {
 	return err
 }
 
-// next stores how a batch went, and takes the next one if there is to be one. Without, it gives
-// the webhook back.
+// next stores how a batch went, with the webhook as it was read for it, and takes the next one if there is to be one.
+// Without, it gives the webhook back.
 func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w Webhook, b batch, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		b = batch{}
@@ -120,7 +120,7 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 		}
 		now := s.DB.Now()
 		if w.leaseUntil.Equal(last.until) {
-			err = s.store(ctx, tx, &w, last)
+			err = s.store(ctx, tx, of, &w, last)
 		} else if ahead := w.leaseUntil.Sub(now); ahead > 0 && ahead <= maxAhead {
 			return nil // another server has it
 		}
@@ -141,8 +141,8 @@ func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w
 	return w, b, err
 }
 
-// store writes down how a batch went.
-func (s Service) store(ctx context.Context, tx *db.Tx, w *Webhook, b batch) error {
+// store writes down how a batch went. The answers judge only the webhook that they were given to.
+func (s Service) store(ctx context.Context, tx *db.Tx, of Webhook, w *Webhook, b batch) error {
 	for _, d := range b.deliveries {
 		passed := d.ID == 0 && d.Sequence <= w.position
 		if d.State == Pending && (!w.Enabled || passed) { // switched off meanwhile, and perhaps on again
@@ -157,6 +157,9 @@ func (s Service) store(ctx context.Context, tx *db.Tx, w *Webhook, b batch) erro
 		}
 	}
 	w.position = max(w.position, b.to)
+	if w.changedSince(of) {
+		return nil
+	}
 	return s.judge(ctx, tx, w, b.deliveries)
 }
 
