@@ -86,7 +86,7 @@ func (r rig) kill(w Webhook) {
 	if err != nil || len(b.deliveries) == 0 {
 		r.Fatal(b, err)
 	}
-	r.sendBatch(r.Context(), found, &b)
+	r.sendBatch(r.Context(), found, &b, always)
 	if _, again, err := r.server(r.DB, loopback).next(r.Context(), w, batch{}, true); err != nil || len(again.deliveries) > 0 {
 		r.Errorf("another server takes what is leased: %+v, %v", again, err)
 	}

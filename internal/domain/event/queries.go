@@ -84,14 +84,18 @@ func Resume(ctx context.Context, tx *db.Tx) (int64, error) {
 }
 
 // due lists the webhooks that something may have to be sent to, and that no server is sending to:
-// those that take it first, and of others those whose turn was the longest ago. What is further
+// those that take it first and are not slow, and of others those whose turn was the longest ago. What is further
 // ahead than it can be was stored before the clock stepped back.
 func due(ctx context.Context, q db.Querier, now time.Time) ([]Webhook, error) {
-	return db.All(ctx, q, (*Webhook).fields, `
-		SELECT `+columns+` FROM webhooks w WHERE enabled AND NOT is_held AND (lease_until <= $1 OR lease_until > $3)
-		AND (position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = w.organization_id)
-			OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND (d.due_at <= $1 OR d.due_at > $4)))
-		ORDER BY CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END, lease_until, id LIMIT $2`, now, maxFine+maxFailing, now.Add(maxAhead), now.Add(maxPause))
+	fields := func(w *Webhook) []any { return append(w.fields(), milliseconds{&w.took}) }
+	return db.All(ctx, q, fields, `
+		SELECT `+columns+`, took FROM (SELECT w.*,
+			COALESCE((SELECT d.duration_ms FROM webhook_deliveries d WHERE d.webhook_id = w.id ORDER BY d.id DESC LIMIT 1), 0) AS took
+			FROM webhooks w WHERE enabled AND NOT is_held AND (lease_until <= $1 OR lease_until > $3)
+			AND (position < (SELECT c.number FROM activity_chains c WHERE c.organization_id = w.organization_id)
+				OR EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND (d.due_at <= $1 OR d.due_at > $4)))) AS w
+		ORDER BY CASE WHEN failing_since IS NULL AND took <= $5 THEN 0 ELSE 1 END, lease_until, id LIMIT $2`,
+		now, maxFine+maxOther, now.Add(maxAhead), now.Add(maxPause), turnTime.Milliseconds())
 }
 
 // setTurn stores how far a server has come that sends to a webhook.

@@ -19,11 +19,12 @@ const (
 	// one by one.
 	atOnce = 8
 	// batchSize, failingBatch for webhooks that fail, and batchBytes bound what is sent to one
-	// before it is stored how that went, and batchTime for how long further tries are begun.
+	// before it is stored how that went.
 	batchSize    = 100
 	failingBatch = 8
 	batchBytes   = 128 << 10
-	batchTime    = 5 * time.Second
+	// turnTime is for how long further tries are begun in one turn. Who takes longer to answer is slow.
+	turnTime = 5 * time.Second
 	// timeLimit is how long one try may take, and leaseTime how long a webhook belongs to the
 	// server that sends to it: longer than a batch.
 	timeLimit = 15 * time.Second
@@ -33,14 +34,14 @@ const (
 	maxAhead = 2 * leaseTime
 )
 
-// slots bound to how many webhooks a server sends at once. Those that fail have their own: however
-// many of them hang, no other one waits for that.
-type slots struct{ fine, failing chan struct{} }
+// slots bound to how many webhooks a server sends at once: to those that are fine, and to the others, which fail or
+// are slow. However many of these hang, none that is fine waits for that.
+type slots struct{ fine, other chan struct{} }
 
-const maxFine, maxFailing = 192, 64
+const maxFine, maxOther = 192, 64
 
 func newSlots() slots {
-	return slots{fine: make(chan struct{}, maxFine), failing: make(chan struct{}, maxFailing)}
+	return slots{fine: make(chan struct{}, maxFine), other: make(chan struct{}, maxOther)}
 }
 
 // Run sends events until ctx is done, then ends the tries under way.
@@ -70,8 +71,8 @@ func (s Service) look(ctx context.Context, log *slog.Logger, slots slots, sendin
 	}
 	for _, w := range webhooks {
 		free := slots.fine
-		if w.fails() {
-			free = slots.failing
+		if w.fails() || w.took > turnTime {
+			free = slots.other
 		}
 		select {
 		case free <- struct{}{}:
@@ -97,14 +98,19 @@ type batch struct {
 	until      time.Time // the lease; zero: there is nothing to do
 }
 
-// sendTo sends a webhook what is due, unless another server does: one batch if the webhook fails. The error is the
-// first that failed on our side, which ends the turn.
+// sendTo sends a webhook what is due in one turn, unless another server does: one batch if the webhook fails. The
+// error is the first that failed on our side, which ends the turn.
 func (s Service) sendTo(ctx context.Context, w Webhook) error {
 	within := context.WithoutCancel(ctx) // a try under way is ended and stored
 	w, b, err := s.next(within, w, batch{}, ctx.Err() == nil)
+	began := s.DB.Now()
+	goOn := func() bool {
+		passed := s.DB.Now().Sub(began)
+		return ctx.Err() == nil && passed >= 0 && passed < turnTime
+	}
 	for err == nil && !b.until.IsZero() {
-		failure := s.sendBatch(ctx, w, &b)
-		w, b, err = s.next(within, w, b, failure == nil && ctx.Err() == nil)
+		failure := s.sendBatch(within, w, &b, goOn)
+		w, b, err = s.next(within, w, b, failure == nil && goOn())
 		err = cmp.Or(err, failure)
 	}
 	return err
@@ -217,12 +223,9 @@ func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, no
 	return more, nil
 }
 
-// sendBatch tries the deliveries of a batch, in their order, and leaves those out that it did not get to. Once the
-// webhook was changed, no further try is begun. The error is the first that failed on our side.
-func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch) (failure error) {
-	within := context.WithoutCancel(ctx)
-	ctx, cancel := context.WithTimeout(ctx, batchTime)
-	defer cancel()
+// sendBatch tries the deliveries of a batch, in their order and while it is to go on, and leaves those out that it did
+// not get to. Once the webhook was changed, no further try is begun. The error is the first that failed on our side.
+func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch, goOn func() bool) (failure error) {
 	workers := make(chan struct{}, atOnce)
 	if w.fails() {
 		workers = make(chan struct{}, 1)
@@ -231,17 +234,17 @@ func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch) (failure er
 	begun := 0
 	for ; begun < len(b.deliveries); begun++ {
 		workers <- struct{}{}
-		if ctx.Err() != nil {
+		if !goOn() {
 			break
 		}
 		d := &b.deliveries[begun]
-		ev, unchanged, err := s.begin(within, w, *d)
+		ev, unchanged, err := s.begin(ctx, w, *d)
 		if failure = err; err != nil || !unchanged {
 			break
 		}
 		trying.Go(func() {
 			defer func() { <-workers }()
-			s.try(within, w, ev, d)
+			s.try(ctx, w, ev, d)
 		})
 	}
 	trying.Wait()

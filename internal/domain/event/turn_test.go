@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,7 +58,7 @@ func TestLeaseIsLost(t *testing.T) {
 		r.happen(2)
 		r.send(r.server(r.DB, loopback))
 		to.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
-		r.sendBatch(r.Context(), found, &b)
+		r.sendBatch(r.Context(), found, &b, always)
 		r.pass(time.Second)
 		if _, _, err := r.next(r.Context(), w, b, true); err != nil {
 			r.Fatal(err)
@@ -98,6 +99,9 @@ func TestClockThatStepsBack(t *testing.T) {
 	})
 }
 
+// always is what has a batch sent as far as it goes.
+func always() bool { return true }
+
 // However many receivers hang, once they are known to fail they keep to slots of their own, and
 // take turns.
 func TestThoseThatFailTakeTurns(t *testing.T) {
@@ -113,7 +117,7 @@ func TestThoseThatFailTakeTurns(t *testing.T) {
 		r.send(r.Service)
 		last := r.webhook(fine.URL, "app.*")
 		r.happen(20 * failingBatch)
-		few := slots{fine: make(chan struct{}, 1), failing: make(chan struct{}, 1)}
+		few := slots{fine: make(chan struct{}, 1), other: make(chan struct{}, 1)}
 		for range several {
 			r.pass(time.Second)
 			var sending sync.WaitGroup
@@ -129,6 +133,54 @@ func TestThoseThatFailTakeTurns(t *testing.T) {
 			if n := len(r.deliveries(id)); n != 1+failingBatch {
 				r.Errorf("%d tries at one that fails", n)
 			}
+		}
+	})
+}
+
+// A turn ends once it has taken long, however much is still due, and one that is known to be slow takes no slot of those
+// that are fine.
+func TestThoseThatAreSlowTakeTurns(t *testing.T) {
+	each(t, func(r rig) {
+		slow, fine := r.receiver(), r.receiver()
+		slow.set(func(http.ResponseWriter, *http.Request) { r.pass(13 * time.Second) })
+		var those []int64
+		for range 3 {
+			those = append(those, r.webhook(slow.URL, "app.*").ID)
+		}
+		few := slots{fine: make(chan struct{}, 1)}
+		look := func() {
+			r.Helper()
+			var sending sync.WaitGroup
+			if err := r.look(r.Context(), slog.New(slog.DiscardHandler), few, &sending); err != nil {
+				r.Fatal(err)
+			}
+			sending.Wait()
+		}
+		sent := func() (each []int) {
+			r.Helper()
+			for _, id := range those {
+				each = append(each, len(r.deliveries(id)))
+			}
+			return each
+		}
+		r.happen(2 * batchSize)
+		for i := range those {
+			look()
+			each := sent()
+			if n := each[i]; n == 0 || n > atOnce {
+				r.Fatalf("in turn %d they were sent %d", i, each)
+			}
+		}
+		last, before := r.webhook(fine.URL, "app.*"), sent()
+		r.happen(5)
+		look()
+		if n := len(r.deliveries(last.ID)); n != 5 || !slices.Equal(sent(), before) {
+			r.Errorf("%d came to the one that is fine, and they were sent %d, before %d", n, sent(), before)
+		}
+		few.other = make(chan struct{}, 1)
+		look()
+		if after := sent(); after[0] == before[0] || !slices.Equal(after[1:], before[1:]) {
+			r.Errorf("they were sent %d, and then %d", before, after)
 		}
 	})
 }

@@ -29,9 +29,10 @@ type Webhook struct {
 
 	sealed       string
 	oldSecrets   []oldSecret
-	position     int64     // the number of the last entry that was looked at
-	failingSince time.Time // zero: the last try went well
-	leaseUntil   time.Time // until then a server sends to it
+	position     int64         // the number of the last entry that was looked at
+	failingSince time.Time     // zero: the last try went well
+	leaseUntil   time.Time     // until then a server sends to it
+	took         time.Duration // to answer what was sent to it last, if it was read by due
 }
 
 // oldSecret is a secret that was replaced, and signs too until a time.
