@@ -19,8 +19,10 @@ var operators = []string{"user list", "backup", "restore", "migrate", "organizat
 // Those that came with admin, and have no other name.
 var admins = []string{"user signin-link", "user delete", "user unlink", "organization delete", "activity verify"}
 
-// rewriteOldName lets commands on the database go on under their old names, for one release. None of them asked then
-// whether it is meant, but restore does.
+// Those that ask under their old names, too: restore always asked, and the others came with admin.
+var askers = []string{"restore", "app pull", "app set"}
+
+// rewriteOldName lets commands on the database go on under their old names, for one release, without a question, as then.
 func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	words, flags := split(args)
 	command := strings.Join(words[:min(2, len(words))], " ")
@@ -45,7 +47,7 @@ func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	}
 	fmt.Fprintf(e.stderr, "foyer: note: `foyer %s` works on the database here; its name there is now `foyer admin %s`.\n", command, command)
 	args = slices.Concat([]string{"admin"}, args)
-	if command != "restore" {
+	if !slices.Contains(askers, command) {
 		end := slices.Index(args, "--")
 		if end < 0 {
 			end = len(args)

@@ -38,6 +38,8 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"app credentials 1 --url=https://git.example", home + " FOYER_DATA_DIR=x", "admin app credentials 1 --url=https://git.example --yes"},
 		{"backup x", home + " FOYER_DATA_DIR=x", "admin backup x --yes"},
 		{"restore x", "", "admin restore x"},
+		{"app pull x --app=a", "FOYER_DATA_DIR=x", "admin app pull x --app=a"},
+		{"app set a --global=false", "FOYER_DATA_DIR=x", "admin app set a --global=false"},
 		{"user delete a@x.example", "FOYER_DATA_DIR=x", "refused: foyer admin user delete"},
 		{"organization delete x", "", "refused: foyer admin organization delete"},
 		{"member add", "", "admin member add --yes"},
