@@ -32,11 +32,11 @@ type appPush struct {
 
 func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
-left out, and stay in the app as they are. Left out as well are source maps, files of more than 1 MiB, and what is neither UTF-8
-text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has (a source
-map aside), nothing is sent. If there is no app of the name, one of type source is made. A name in plugin.json is the app's, so
---name and a new --app must not say another one. What does not compile is stored as well, and shown as file:line:column; the
-exit status is 1 then, for pipelines.
+left out, and stay in the app as they are. Left out as well are links, source maps, files of more than 1 MiB, and what is neither
+UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has or
+the folder of one (a source map aside), nothing is sent. If there is no app of the name, one of type source is made. A name in
+plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is stored as well, and
+shown as file:line:column; the exit status is 1 then, for pipelines.
 
 Example:
 
@@ -159,8 +159,8 @@ func (c appPush) replace(ctx context.Context, o *client.Organization, id int64, 
 		if isHidden(name) { // a pull leaves it out, too
 			continue
 		}
-		if why := read.unsent[name]; why != "" && path.Ext(name) != ".map" {
-			return now, fmt.Errorf("%s cannot be sent: %s; and the app has it: to delete it there, delete it in the folder", name, why)
+		if at, why := read.leftOut(name); why != "" && path.Ext(name) != ".map" {
+			return now, fmt.Errorf("%s cannot be sent: %s; and the app has %s: to delete it there, delete it in the folder", at, why, name)
 		}
 		patch.Source[name] = nil
 	}
@@ -208,6 +208,16 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 type contents struct {
 	files  client.Files      // that an app can have
 	unsent map[string]string // why others are left out
+}
+
+// leftOut returns what was left out of a folder, and why: a file, or one that it is below.
+func (c contents) leftOut(name string) (at, why string) {
+	for end, r := range name + "/" {
+		if r == '/' && c.unsent[name[:end]] != "" {
+			return name[:end], c.unsent[name[:end]]
+		}
+	}
+	return "", ""
 }
 
 func readFolder(dir string, to io.Writer) (contents, error) {

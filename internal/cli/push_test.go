@@ -134,6 +134,36 @@ func TestPushDeletesNoFileThatItCannotSend(t *testing.T) {
 	}
 }
 
+// Nor are those below a folder that has become a link.
+func TestPushDeletesNoFileBelowALink(t *testing.T) {
+	t.Parallel()
+	run := database(t)
+	dir := folder(t, "app", map[string]string{"a.md": "1"})
+	src := filepath.Join(dir, "src")
+	if err := cmp.Or(os.Mkdir(src, 0o700), os.WriteFile(filepath.Join(src, "b.md"), []byte("1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := run("app", "push", dir); code != OK {
+		t.Fatal(complaints)
+	}
+	if err := cmp.Or(os.Rename(src, filepath.Join(t.TempDir(), "src")), os.Symlink(t.TempDir(), src)); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := run("app", "push", dir)
+	if code != Refused || !strings.Contains(complaints, "foyer: src cannot be sent: not a file; and the app has src/b.md: ") {
+		t.Errorf("%d, %s", code, complaints)
+	}
+	if code, out, complaints := run("app", "source", "app", "src/b.md"); code != OK || out != "1" {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+	if err := os.Remove(src); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := run("app", "push", dir); code != OK {
+		t.Errorf("without the link: %s", complaints)
+	}
+}
+
 // What a pull leaves out for its name, the next push does not delete.
 func TestPushLeavesHiddenFilesToTheApp(t *testing.T) {
 	t.Parallel()
