@@ -34,9 +34,10 @@ func (appPush) Help() string {
 	return `The app then has the files of the folder, and no others. Files and folders whose names begin with a dot and node_modules are
 left out, and stay in the app as they are. Left out as well are links, source maps, files of more than 1 MiB, and what is neither
 UTF-8 text nor a picture (.png, .jpg, .gif, .webp) or font (.woff2). Where that is plugin.json, or a file that the app has or
-the folder of one (a source map aside), nothing is sent. If there is no app of the name, one of type source is made. A name in
-plugin.json is the app's, so --name and a new --app must not say another one. What does not compile is stored as well, and
-shown as file:line:column; the exit status is 1 then, for pipelines.
+the folder of one (a source map aside), nothing is sent. If there is no app of the name, one of type source is made: let that
+push end before another begins, or both may make one. A name in plugin.json is the app's, so --name and a new --app must not
+say another one. What does not compile is stored as well, and shown as file:line:column; the exit status is 1 then, for
+pipelines.
 
 Example:
 
@@ -195,13 +196,7 @@ func (c appPush) find(ctx context.Context, o *client.Organization, name string) 
 	if err != nil {
 		return 0, err
 	}
-	switch len(own) {
-	case 0:
-		return 0, nil
-	case 1:
-		return own[0].ID, nil
-	}
-	return 0, fmt.Errorf("there are %d apps named %s: give the id of one with --app", len(own), name)
+	return theOne(idsOf(own), "apps named "+name, nil)
 }
 
 // contents is what is in a folder, by names below it.
