@@ -132,11 +132,20 @@ func ParseEmail(field, text string) (string, error) {
 	return email, nil
 }
 
-// parseDomain reads a domain whose addresses may join an organization.
-func parseDomain(text string) (string, error) {
-	domain, err := address.Domain(strings.TrimSpace(text))
-	if err != nil {
-		return "", fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)
+const maxDomains = 1000
+
+// parseDomains reads the domains whose addresses may join an organization.
+func parseDomains(all []string) ([]string, error) {
+	if n := len(all); n > maxDomains {
+		return nil, fault.Field(fault.TooLong, "allowed_domains", "At most %d domains fit, not %d.", maxDomains, n)
 	}
-	return domain, nil
+	var domains []string
+	for _, text := range all {
+		domain, err := address.Domain(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fault.Field(fault.Invalid, "allowed_domains", "%q is not a domain like example.com.", text)
+		}
+		domains = append(domains, domain)
+	}
+	return domains, nil
 }

@@ -180,15 +180,8 @@ func (set Settings) apply(o *Organization, maxTTL time.Duration) error {
 		faults.Add(err)
 	}
 	if set.AllowedDomains != nil {
-		o.AllowedDomains = nil
-		for _, text := range *set.AllowedDomains {
-			domain, err := parseDomain(text)
-			if err != nil {
-				faults.Add(err)
-				break
-			}
-			o.AllowedDomains = append(o.AllowedDomains, domain)
-		}
+		o.AllowedDomains, err = parseDomains(*set.AllowedDomains)
+		faults.Add(err)
 	}
 	return faults.Err()
 }

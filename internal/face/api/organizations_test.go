@@ -108,7 +108,14 @@ func TestChangeOrganization(t *testing.T) {
 				r.t.Errorf("nothing is said of %s: %s", attr, all)
 			}
 		}
+		domains := func(n int) string {
+			return `{"allowed_domains":["x.example"` + strings.Repeat(`,"x.example"`, n-1) + `]}`
+		}
+		if many := r.wantStatus(r.key, "PATCH", here, domains(1001), 400).body; !strings.Contains(many, `"code":"max_length","detail":"At most 1000 domains fit, not 1001.","attr":"allowed_domains"`) {
+			r.t.Error(many)
+		}
 		r.compare("what was refused", r.send(r.key, "GET", here, ""), 200, before)
+		r.wantStatus(r.key, "PATCH", here, domains(1000), 200)
 
 		got := r.wantStatus(r.key, "PATCH", here, `{"name":" Acme & Co ","members_can_invite":false,"members_can_manage_apps":true,"allowed_domains":["X.example"],"invite_ttl":60}`, 200)
 		if !strings.Contains(got.body, `"name":"Acme & Co"`) || !strings.Contains(got.body, `"members_can_invite":false,"members_can_manage_apps":true,"allowed_domains":["x.example"]`) ||
