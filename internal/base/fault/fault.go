@@ -74,6 +74,26 @@ func Field(k Kind, field, format string, args ...any) error {
 	return &Error{Kind: k, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
+// Enumerate lists the first of many texts, each in short, for a Detail: it is to be read, and an answer may have a
+// thousand of them.
+func Enumerate(all []string) string {
+	const most = 20
+	if len(all) == 0 {
+		return "none"
+	}
+	var out strings.Builder
+	for i, text := range all[:min(len(all), most)] {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		fmt.Fprintf(&out, "%.100s", text)
+	}
+	if len(all) > most {
+		out.WriteString(" and others")
+	}
+	return out.String()
+}
+
 // Later returns a fault that goes away by itself after the given time.
 func Later(k Kind, after time.Duration, format string, args ...any) error {
 	return &Error{Kind: k, Detail: fmt.Sprintf(format, args...), RetryAfter: after}

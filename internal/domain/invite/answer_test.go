@@ -472,6 +472,31 @@ func TestAllowedDomainsHoldAtCreate(t *testing.T) {
 	})
 }
 
+// A bulk request may have a hundred addresses that are refused: each is told the first domains alone.
+func TestRefusalNamesTheFirstDomains(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		var domains []string
+		for i := range 1000 {
+			domains = append(domains, fmt.Sprintf("d%03d.example", i))
+		}
+		for n, want := range map[int]string{
+			2:    "Must be at a domain that this organization takes: d000.example, d001.example.",
+			20:   "d018.example, d019.example.",
+			1000: "d018.example, d019.example and others.",
+		} {
+			some := domains[:n]
+			if _, err := r.orgs.Set(r.Context(), access.Caller{}, r.owner.Organization.ID, org.Settings{AllowedDomains: &some}); err != nil {
+				r.Fatal(err)
+			}
+			_, err := r.invites.Create(r.Context(), r.owner, draft("a@x.example"))
+			if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), want) {
+				r.Errorf("of %d: %v", n, err)
+			}
+		}
+	})
+}
+
 func TestNamesOfWhoAccepts(t *testing.T) {
 	t.Parallel()
 	each(t, func(r *rig) {

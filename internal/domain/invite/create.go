@@ -199,8 +199,7 @@ func (s Service) mayReplace(c access.Caller, in org.Organization, o order) error
 	t := o.target
 	switch {
 	case !in.Admits(o.email):
-		return fault.Field(fault.Invalid, "target_email", "Must be an address at %s: this organization takes no others.",
-			strings.Join(in.AllowedDomains, " or "))
+		return fault.Field(fault.Invalid, "target_email", "Must be at a domain that this organization takes: %s.", fault.Enumerate(in.AllowedDomains))
 	case t.member:
 		return fault.Field(fault.AlreadyMember, "target_email", "%s is already a member of this organization.", o.email)
 	case t.inviteID != "" && s.DB.Now().Before(t.expiresAt) && MayDelete(c, t.createdBy) != nil: // one that has expired is in nobody's way

@@ -2,7 +2,6 @@ package org
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"foyer/internal/base/fault"
@@ -91,7 +90,7 @@ func (s Service) Admit(ctx context.Context, q db.Querier, userID int64, email st
 	}
 	for _, o := range all {
 		if !o.Admits(email) {
-			return fault.Field(fault.Invalid, "email", "Members of %s must have an address of %s.", o.Name, strings.Join(o.AllowedDomains, " or "))
+			return fault.Field(fault.Invalid, "email", "Must be at a domain that %s takes: %s.", o.Name, fault.Enumerate(o.AllowedDomains))
 		}
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 const (
 	maxText   = 20_000   // characters of a string
 	maxJSON   = 64 << 10 // bytes of any JSON
-	maxNamed  = 20       // settings or choices that a fault lists
 	maxFaults = 1000     // of the values of one placement
 )
 
@@ -89,30 +88,11 @@ func (s schema) unknown(given []Value) (faults fault.List) {
 func (s schema) keys() string {
 	var all []string
 	for _, f := range s {
-		if !f.Hidden() && len(all) <= maxNamed {
+		if !f.Hidden() {
 			all = append(all, f.Key)
 		}
 	}
-	return enumerate(all)
-}
-
-// enumerate lists the first of many texts, each in short: a fault is to be read, and an answer may
-// have a thousand of them.
-func enumerate(all []string) string {
-	if len(all) == 0 {
-		return "none"
-	}
-	var out strings.Builder
-	for i, text := range all[:min(len(all), maxNamed)] {
-		if i > 0 {
-			out.WriteString(", ")
-		}
-		fmt.Fprintf(&out, "%.100s", text)
-	}
-	if len(all) > maxNamed {
-		out.WriteString(" and others")
-	}
-	return out.String()
+	return fault.Enumerate(all)
 }
 
 // faults finds what is wrong with values: of keys that the schema does not have, nothing. What is
@@ -186,7 +166,7 @@ func wrongChoice(f field, value string) error {
 	case len(f.choices) == 0:
 		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Takes no value: the app says that it is a choice, but has no choices for it.")
 	case !f.choices[plain(value)]:
-		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", enumerate(f.Choices))
+		return fault.Field(fault.InvalidChoice, "config."+f.Key, "Must be one of: %s.", fault.Enumerate(f.Choices))
 	}
 	return nil
 }
