@@ -69,7 +69,7 @@ func prepare(w http.ResponseWriter, r *http.Request, route Route, known func() o
 		o := known()
 		w.Header().Set("Preference-Applied", "handling=strict")
 		r = wire.WithStrict(r, o.Fields, o.Fields["source"]["*"], o.unknownFaults(r.URL.RawQuery))
-		if err := wire.StrictFaults(r); err != nil && (route.reads() || r.ContentLength == 0) {
+		if err := wire.StrictFaults(r); err != nil && (route.reads() || route.Method == http.MethodDelete || r.ContentLength == 0) {
 			return nil, err
 		}
 	}
