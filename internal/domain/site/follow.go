@@ -26,11 +26,17 @@ type entry struct {
 func (l listed) entryOf() entry {
 	e := l.entry
 	e.URL = "/apps/" + l.token + "/" + l.sum + ".js"
-	e.Config, e.Paths = json.RawMessage(l.values), make([]string, 0, len(l.paths))
-	for _, path := range l.paths {
-		e.Paths = append(e.Paths, loader.Globs(path)...)
-	}
+	e.Config, e.Paths = json.RawMessage(l.values), globs(l.paths)
 	return e
+}
+
+// globs are the paths of a placement as the manifest has them.
+func globs(paths []string) []string {
+	all := make([]string, 0, len(paths))
+	for _, path := range paths {
+		all = append(all, loader.Globs(path)...)
+	}
+	return all
 }
 
 // withBase is stored entries with the base url, as JSON.

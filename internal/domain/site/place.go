@@ -184,6 +184,9 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 			return err
 		}
 	}
+	if err := w.pathsFit(ctx, site, p.AppID, d.Paths.Value); err != nil {
+		return err
+	}
 	if d.Config.Set || d.Version.Set || d.AppID.Set || d.Enabled.Set && p.Enabled { // off it can go whatever has become of its values
 		checked, err := w.wanted(ctx, *p)
 		if err != nil {
@@ -200,6 +203,25 @@ func (w *world) complete(ctx context.Context, site Site, p *Placement, d Placeme
 		}
 	}
 	return w.resolve(ctx, site, p, otherBytes)
+}
+
+// pathsFit refuses paths of an app that have no room beside those of the others on the site. None need no room.
+func (w *world) pathsFit(ctx context.Context, site Site, appID int64, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	all, err := listOtherPaths(ctx, w.q, site, appID)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, some := range append(all, paths) {
+		n += len(list(globs(some)))
+	}
+	if n > maxPathBytes {
+		return fault.Field(fault.TooLong, "paths", "The paths on a site take at most %d bytes together, in all the ways that browsers write them, not %d.", maxPathBytes, n)
+	}
+	return nil
 }
 
 // mayPin refuses a version that a placement cannot be pinned to.

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
 )
 
 const allTypes = `[{"markdown": "a heading"},
@@ -295,5 +297,52 @@ func TestLargeSchemas(t *testing.T) {
 		r.patch(r.caller, small.ID, plugin.Draft{ConfigSchema: patch.Of(big)})
 		r.held("a default that is too large beside the others", s, small, 1, "at most 262144 bytes")
 		r.change(r.caller, s, q, PlacementDraft{Enabled: patch.Of(false)})
+	})
+}
+
+// The paths on a site are bounded, as its pages get them: a letter of the input may be six percent codes there.
+func TestManyPaths(t *testing.T) {
+	each(t, func(r rig) {
+		long := func(n int) patch.Field[[]string] {
+			var paths []string
+			for i := range n {
+				paths = append(paths, fmt.Sprint("/", i, strings.Repeat("🙂", 900)))
+			}
+			return patch.Of(paths)
+		}
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", `[{"key": "text", "site": true}]`), r.app(r.caller, "q", "[]")
+		place := func(p plugin.Plugin, paths patch.Field[[]string]) error {
+			_, err := r.Place(r.Context(), r.caller, s.ID, PlacementDraft{AppID: patch.Of(p.ID), Paths: paths})
+			return err
+		}
+		if err := place(p, long(13)); blames(err) != "paths long" || !strings.Contains(err.Error(), "at most 262144 bytes together") {
+			r.Errorf("too many for a site: %v", err)
+		}
+		if err := place(p, long(10)); err != nil {
+			r.Error(err)
+		}
+		if err := place(q, long(10)); blames(err) != "paths long" {
+			r.Errorf("too many beside others: %v", err)
+		}
+		if err := place(q, long(2)); err != nil {
+			r.Error(err)
+		}
+		if apps := r.history(s)[0].Apps; len(apps) < 200<<10 || len(apps) > 257<<10 {
+			r.Errorf("a manifest of %d bytes", len(apps))
+		}
+		if _, err := r.Change(r.Context(), r.caller, s.ID, q.ID, PlacementDraft{Paths: long(3)}); blames(err) != "paths long" {
+			r.Errorf("changed: %v", err)
+		}
+		r.change(r.caller, s, p, PlacementDraft{Paths: long(9)})
+		r.change(r.caller, s, q, PlacementDraft{Paths: long(3)})
+
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error { // as before there was a bound
+			return db.Exec(ctx, tx, `UPDATE placements SET paths = $1`, list(long(20).Value))
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.change(r.caller, s, p, PlacementDraft{Paths: long(20), Config: given("text", `"x"`)}) // what is read can be sent
+		r.change(r.caller, s, p, PlacementDraft{Paths: patch.Of([]string{})})
 	})
 }

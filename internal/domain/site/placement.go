@@ -57,6 +57,7 @@ const (
 	maxOffBytes    = 1 << 10 // of values that are shown of a placement that is off, and do not count
 	maxPaths       = 50
 	maxPath        = 1000                // characters
+	maxPathBytes   = 256 << 10           // of the paths on a site, as the manifest has them
 	maxPosition    = 999_999_999_999_999 // programs in JavaScript tell these apart
 )
 
@@ -142,6 +143,9 @@ func (d PlacementDraft) changing(p Placement) PlacementDraft {
 	}
 	if d.Version.Value == p.Version {
 		d.Version = patch.Field[int64]{}
+	}
+	if list(d.Paths.Value) == list(p.Paths) {
+		d.Paths = patch.Field[[]string]{}
 	}
 	stored := readValues(p.Config)
 	d.Config.Value = slices.DeleteFunc(slices.Clone(d.Config.Value), func(v Value) bool {

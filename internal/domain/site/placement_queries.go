@@ -102,6 +102,12 @@ func countPlacementsOfApp(ctx context.Context, q db.Querier, organizationID stri
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM placements WHERE app_id = $2 AND organization_id = $1`, organizationID, appID)
 }
 
+// listOtherPaths lists the paths of each other app on a site.
+func listOtherPaths(ctx context.Context, q db.Querier, s Site, appID int64) ([][]string, error) {
+	return db.All(ctx, q, func(paths *[]string) []any { return []any{db.JSON(paths)} },
+		`SELECT paths FROM placements WHERE organization_id = $1 AND site_id = $2 AND app_id <> $3`, s.OrganizationID, s.ID, appID)
+}
+
 // bytesOfSites is what the values on some sites take, by site.
 func bytesOfSites(ctx context.Context, q db.Querier, sites []Site) (map[int64]int, error) {
 	type sum struct {
