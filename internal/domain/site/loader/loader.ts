@@ -156,7 +156,9 @@ function become(run: Run, state: Shown["state"], error = "") {
 
 function fail(run: Run, error: unknown, line?: number, column?: number) {
 	become(run, "failed", note(run, error, line, column));
-	console.error("foyer:", run.app.name, error);
+	try {
+		console.error("foyer:", run.app.name, error); // a page may have one that throws, or none
+	} catch {}
 }
 
 /** Takes out of the page what an app has put there, as far as it said how. */

@@ -56,6 +56,7 @@ var tests = []struct {
 	{"SlowPage", testSlowPage},
 	{"NoBundle", testNoBundle},
 	{"Failures", testFailures},
+	{"NoConsole", testNoConsole},
 	{"ChangedByte", testChangedByte},
 	{"Paths", testPaths},
 	{"EncodedPaths", testEncodedPaths},

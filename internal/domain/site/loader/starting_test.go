@@ -146,6 +146,17 @@ func testFailures(t *testing.T, b *browser) {
 	}
 }
 
+// What fails stops no other app, whatever the page has made of the console.
+func testNoConsole(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.app(1, "throws", `export function inject() { throw new RangeError("by inject") }`), f.logging(2, "last"))
+	for _, before := range []string{"console.error = () => { throw 1 }", "console = undefined"} {
+		got := b.open(t, f, page{before: before, script: "await until(() => log.length); await ready"})
+		want(t, "states after "+before, []string{"throws failed", "last running"}, got.Foyer.states())
+		clean(t, got)
+	}
+}
+
 // A bundle in which a byte has changed on its way never runs, not even its first line, nor one without a sum that
 // browsers understand. WebKit checks none but the script's.
 func testChangedByte(t *testing.T, b *browser) {
