@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,62 @@ func TestConsoleSitesOverTime(t *testing.T) {
 		v.want(200, "Chat was removed.", v.get(site+"/history"))
 		v.want(404, "It is gone", v.post(site+"/history", "do", "restore", "revision", "99"))
 		v.want(200, "No page has sent a report.", v.get(site+"/health?days=7"))
+	})
+}
+
+// A press of an arrow has an app and its neighbour change places, whatever their positions are: no page ever gets them in an
+// order that is neither the old nor the new one.
+func TestConsoleMovesOneApp(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		site := must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+		names := map[int64]string{}
+		var ids []int64
+		for _, name := range []string{"A", "B", "C", "D"} {
+			app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+				PluginType: client.PluginSource, Name: name, Source: client.Files{"site.ts": "export function inject() {}"},
+			}))
+			must[client.Placement](t)(s.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+			ids, names[app.ID] = append(ids, app.ID), name
+		}
+		v := visit(t, s, s.key)
+		for _, tc := range []struct {
+			positions [4]int64 // of A to D
+			move, way string
+			want      string
+			changes   int // of positions
+		}{
+			{[4]int64{1, 2, 3, 4}, "A", "down", "BACD", 2},
+			{[4]int64{2, 3, 4, 5}, "D", "up", "ABDC", 2},
+			{[4]int64{1, 2, 3, 4}, "A", "up", "ABCD", 0},
+			{[4]int64{1, 2, 3, 4}, "D", "down", "ABCD", 0},
+			{[4]int64{3, 3, 3, 3}, "A", "down", "BACD", 3},
+			{[4]int64{3, 3, 3, 3}, "C", "up", "ACBD", 2},
+			{[4]int64{3, 2, 2, 2}, "B", "down", "CBDA", 3},
+			{[4]int64{3, 3, 5, 5}, "C", "up", "ACBD", 2},
+			{[4]int64{5, 1, 1, 5}, "A", "up", "BACD", 2},
+			{[4]int64{5, 3, 3, 1}, "B", "up", "BDCA", 3},
+			{[4]int64{-3, -3, -3, 999_999_999_999_999}, "D", "up", "ABDC", 2},
+		} {
+			for i, id := range ids {
+				must[client.Placement](t)(s.UpdatePlacement(t.Context(), site.ID, id, client.PlacementPatch{Position: &tc.positions[i]}))
+			}
+			app := ids[strings.Index("ABCD", tc.move)]
+			old := must[client.Site](t)(s.GetSite(t.Context(), site.ID))
+			v.want(200, tc.move+" is now at position "+itoa(int64(strings.Index(tc.want, tc.move)+1)), v.post("/console/@current/sites/"+itoa(site.ID), "do", "move", tc.way, itoa(app)))
+			var order []string
+			changes := 0
+			for _, p := range must[client.Page[client.Placement]](t)(s.ListPlacements(t.Context(), site.ID, client.Range{})).Results {
+				order = append(order, names[p.AppID])
+				if p.Position != tc.positions[slices.Index(ids, p.AppID)] {
+					changes++
+				}
+			}
+			revisions := must[client.Site](t)(s.GetSite(t.Context(), site.ID)).Revision - old.Revision
+			if got := strings.Join(order, ""); got != tc.want || changes != tc.changes || revisions > 1 {
+				t.Errorf("%v, %s %s: %s, want %s; %d positions changed, want %d; %d revisions", tc.positions, tc.move, tc.way, got, tc.want, changes, tc.changes, revisions)
+			}
+		}
 	})
 }
 

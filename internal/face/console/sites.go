@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -198,19 +199,30 @@ func moveApp(v *visit) (next, error) {
 			return "", refusal(http.StatusNotFound, "", gone)
 		}
 		to := min(max(from+by, 0), len(all)-1)
-		all[from], all[to] = all[to], all[from]
-		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", called(all[to].Name, app)), v.order(id, all)
+		return sentence("%s is now at position "+strconv.Itoa(to+1)+".", called(all[from].Name, app)), v.swap(id, all, from, to)
 	})
 }
 
-// order gives apps on a site the positions that they have in a list: those of neighbours may have been
-// the same.
-func (v *visit) order(siteID int64, all []client.Placement) error {
+// swap has two neighbours in the list of all apps on a site change places: each gets the other's position. Where positions
+// are the same, so that this is not enough, apps move further back, the last one first: whatever interrupts it, pages
+// have the old order or the new one.
+func (v *visit) swap(siteID int64, all []client.Placement, from, to int) error {
+	positions := make([]int64, len(all))
 	for i, p := range all {
-		if position := int64(i + 1); p.Position != position {
-			if _, err := v.organization.UpdatePlacement(v.ctx(), siteID, p.AppID, client.PlacementPatch{Position: &position}); err != nil {
-				return err
-			}
+		positions[i] = p.Position
+	}
+	all[from], all[to] = all[to], all[from]
+	for i := 1; i < len(all); i++ {
+		if cmp.Or(cmp.Compare(positions[i-1], positions[i]), cmp.Compare(all[i-1].AppID, all[i].AppID)) > 0 {
+			positions[i] = positions[i-1] + 1
+		}
+	}
+	for i, p := range slices.Backward(all) {
+		if p.Position == positions[i] {
+			continue
+		}
+		if _, err := v.organization.UpdatePlacement(v.ctx(), siteID, p.AppID, client.PlacementPatch{Position: &positions[i]}); err != nil {
+			return err
 		}
 	}
 	return nil
