@@ -61,6 +61,44 @@ func TestConsolePinsWithoutLosingValues(t *testing.T) {
 	})
 }
 
+// What is given and can no longer be chosen stays as it is until it is edited, and so the version that asks for another
+// value is held.
+func TestConsoleKeepsLostChoices(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"}, ConfigSchema: []byte(
+				`[{"key":"color","type":"choice","choices":["red","blue",""],"default":"blue","site":true},{"key":"sure","type":"string","site":true}]`),
+		}))
+		lost := map[string]string{`"red"`: "red", `""`: `""`} // as the API has it and as it is shown
+		sites := map[string]int64{}
+		for color := range lost {
+			sites[color] = must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: new("Shop " + color)})).ID
+			must[client.Placement](t)(s.PlaceApp(t.Context(), sites[color], client.PlacementDraft{AppID: app.ID, PlacementPatch: client.PlacementPatch{
+				Config: map[string]json.RawMessage{"color": json.RawMessage(color), "sure": json.RawMessage(`"maybe"`)},
+			}}))
+		}
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(
+			`[{"key":"color","type":"choice","choices":["green","blue"],"default":"blue","site":true},{"key":"sure","type":"boolean","site":true}]`)}))
+		v := visit(t, s, s.key)
+		for color, text := range lost {
+			placed := "/console/@current/sites/" + itoa(sites[color]) + "/apps/" + itoa(app.ID)
+			page := v.get(placed)
+			v.want(200, `<option value="`+color+`" selected>`+text+`, not available</option>`, page)
+			v.want(200, `<option value="maybe" selected>maybe, not available</option>`, page)
+			v.want(200, "Banner is held at version 1 on Shop ", v.post(placed, page.fill(t, "save", "paths", "/shop/**")...))
+			if p := must[client.Placement](t)(s.GetPlacement(t.Context(), sites[color], app.ID)); string(p.Config) != `{"color":`+color+`,"sure":"maybe"}` {
+				t.Errorf("another edit made the values %s", p.Config)
+			}
+			v.want(400, "color: Must be one of: ", v.post(placed, page.fill(t, "preview")...))
+			v.want(200, "Banner runs version 2 on Shop ", v.post(placed, v.get(placed).fill(t, "save", "config.color", `"green"`, "config.sure", "")...))
+			if body := v.get(placed).body; strings.Contains(body, "not available") {
+				t.Errorf("what can be chosen is said to be lost:\n%s", body)
+			}
+		}
+	})
+}
+
 // The page of an app leads to all sites that it is on.
 func TestConsoleManySitesOfAnApp(t *testing.T) {
 	t.Parallel()

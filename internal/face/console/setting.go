@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"foyer/client"
@@ -38,6 +39,18 @@ func (s setting) Options() []option {
 		all[i] = option{choice, asTyped(json.RawMessage(choice))}
 	}
 	return all
+}
+
+// Lost is what the form has, as it is shown, if that is no option: the field had others before; "": it is one.
+func (s setting) Lost(given string) string {
+	options := s.Choices
+	if s.Type == "boolean" {
+		options = []string{"true", "false"}
+	}
+	if slices.Contains(options, given) {
+		return ""
+	}
+	return cmp.Or(asTyped(json.RawMessage(given)), given)
 }
 
 type option struct{ Value, Text string }
