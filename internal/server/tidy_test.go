@@ -125,3 +125,46 @@ func fillSite(t *testing.T, d *db.DB) {
 		t.Fatal(err)
 	}
 }
+
+// However many rows are too old, no transaction that removes them is long.
+func TestTidyInShortTransactions(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		d := inHundredDays(t, database)
+		const old, fewest = 1100, 3
+		run := func(statement string, args ...any) {
+			t.Helper()
+			if err := d.DB.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return db.Exec(ctx, tx, statement, args...) }); err != nil {
+				t.Fatal(statement, err)
+			}
+		}
+		run(`INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at) VALUES ('a', 'a', 'a', '', '', FALSE, $1)`, d.DB.Now())
+		for _, c := range []struct {
+			table, columns, values string
+			tidy                   func(context.Context) error
+		}{
+			{"signin_states", "hash, expires_at", "i, old", d.SignIn.Tidy},
+			{"signin_requests", "id, email, created_at", "i, '', old", d.SignIn.Tidy},
+			{"signin_links", "hash, user_id, email, mailed, expires_at", "i, 1, '', TRUE, old", d.SignIn.Tidy},
+			{"address_changes", "id, user_id, old_email, new_email, session_id, created_at", "i, 1, '', '', 0, old", d.Addresses.Tidy},
+			{"keys", "hash, user_id, scopes, created_at, expires_at", "i, 1, '', old, old", d.Keys.Tidy},
+			{"sessions", "hash, user_id, method, address, user_agent, created_at, last_used_at", "i, 1, '', '', '', old, old", d.Keys.Tidy},
+		} {
+			statements := func() int64 {
+				before := d.DB.Statements()
+				if err := c.tidy(t.Context()); err != nil {
+					t.Fatal(c.table, err)
+				}
+				return d.DB.Statements() - before
+			}
+			idle := statements()
+			run(`INSERT INTO `+c.table+` (`+c.columns+`) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
+				SELECT `+c.values+` FROM (SELECT CAST(i AS TEXT) AS i, CAST($1 AS TIMESTAMPTZ) AS old FROM n) AS made`, d.DB.Now().Add(-90*24*time.Hour), old)
+			more := statements() - idle
+			left := must[int](t)(db.One(t.Context(), d.DB, db.Value[int], `SELECT COUNT(*) FROM `+c.table))
+			if left > 0 || more < fewest {
+				t.Errorf("%s: %d left, %d statements more than when there is nothing to remove", c.table, left, more)
+			}
+		}
+	})
+}

@@ -146,13 +146,8 @@ const keepExpired = 30 * 24 * time.Hour
 // memory of them may stay: it is refused for its age.
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
-	if err := k.DB.RemoveBefore(ctx, now.Add(-keepAnswers), deleteAnswers); err != nil {
-		return err
-	}
-	return k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if err := deleteExpired(ctx, tx, now.Add(-keepExpired)); err != nil {
-			return err
-		}
-		return deleteIdleSessions(ctx, tx, now)
-	})
+	return errors.Join(
+		k.DB.RemoveBefore(ctx, now.Add(-keepAnswers), deleteAnswers),
+		k.DB.RemoveBefore(ctx, now.Add(-keepExpired), deleteExpired),
+		k.DB.RemoveBefore(ctx, now, deleteIdleSessions))
 }

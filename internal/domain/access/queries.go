@@ -62,8 +62,10 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)
 }
 
-func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM keys WHERE expires_at < $1`, before)
+func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM keys WHERE id IN (
+			SELECT id FROM keys WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }
 
 func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {

@@ -89,8 +89,11 @@ func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 }
 
-func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE last_used_at < $1 OR last_used_at > $2`, now.Add(-sessionIdle), now.Add(db.ClocksDiffer))
+func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM sessions WHERE id IN (
+			SELECT id FROM sessions WHERE last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at LIMIT $3`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`,
+		now.Add(-sessionIdle), now.Add(db.ClocksDiffer), limit)
 }
 
 func markSessionUsed(ctx context.Context, tx *db.Tx, session lastuse.Used, at time.Time) error {

@@ -61,6 +61,9 @@ func DropData(ctx context.Context, d *db.DB, before time.Time) error {
 	return nil
 }
 
+// dataBatch is how many entries lose their data at a time, at most.
+const dataBatch = 500
+
 func dropData(ctx context.Context, d *db.DB, organizationID string, before time.Time) (more bool, err error) {
 	err = d.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 		more = false
@@ -103,5 +106,5 @@ func lastBefore(ctx context.Context, tx *db.Tx, organizationID string, before ti
 		SELECT COALESCE(MAX(number), 0) FROM (
 			SELECT n.number, a.created_at FROM `+byNumber.entries()+` WHERE n.organization_id = $1
 			AND n.number > (SELECT data_dropped FROM activity_chains WHERE organization_id = $1) ORDER BY n.number LIMIT $3) AS next
-		WHERE created_at < $2`, organizationID, before, tidyBatch)
+		WHERE created_at < $2`, organizationID, before, dataBatch)
 }

@@ -71,11 +71,11 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 	for after, more := int64(0), true; more; {
 		part, err := db.All(ctx, tx, fields, `
 			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
-			after, "%"+search.LikeAnyCase(email)+"%", tidyBatch)
+			after, "%"+search.LikeAnyCase(email)+"%", dataBatch)
 		if err != nil {
 			return err
 		}
-		more = len(part) == tidyBatch
+		more = len(part) == dataBatch
 		for _, h := range part {
 			after = h.id
 			if !Shows(h.data, email) {

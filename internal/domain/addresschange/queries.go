@@ -54,6 +54,8 @@ func deleteTo(ctx context.Context, tx *db.Tx, email string) error {
 	return db.Exec(ctx, tx, `DELETE FROM address_changes WHERE new_email = $1 OR old_email = $1`, email)
 }
 
-func deleteBefore(ctx context.Context, tx *db.Tx, before time.Time) error {
-	return db.Exec(ctx, tx, `DELETE FROM address_changes WHERE created_at < $1`, before)
+func deleteBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM address_changes WHERE id IN (
+			SELECT id FROM address_changes WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }

@@ -237,8 +237,7 @@ func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 
 // Tidy removes changes to which no link works.
 func (s Service) Tidy(ctx context.Context) error {
-	before := s.DB.Now().Add(-kept)
-	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error { return deleteBefore(ctx, tx, before) })
+	return s.DB.RemoveBefore(ctx, s.DB.Now().Add(-kept), deleteBefore)
 }
 
 // EraseUser removes a person's changes of address, and those of others to theirs.

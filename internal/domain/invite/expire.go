@@ -14,7 +14,11 @@ const expireBatch = 100
 // Expire records of invites that their time is over, once for each issue.
 func (s Service) Expire(ctx context.Context) error {
 	for {
-		n, err := s.inBatch(ctx, s.expireNext)
+		var n int64
+		err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+			n, err = s.expireNext(ctx, tx)
+			return err
+		})
 		if err != nil || n < expireBatch {
 			return err
 		}

@@ -184,7 +184,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 	return db.All(ctx, q, db.Value[string], `
 		SELECT DISTINCT c.organization_id FROM invite_counts c WHERE EXISTS (
 			SELECT 1 FROM invites i WHERE i.organization_id = c.organization_id AND i.created_at < $1 AND i.expires_at < $1)
-		ORDER BY c.organization_id LIMIT 100`, before)
+		ORDER BY c.organization_id`, before)
 }
 
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {

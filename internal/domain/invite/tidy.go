@@ -14,9 +14,6 @@ const (
 	keepAcceptedFor = 30 * 24 * time.Hour
 )
 
-// tidyBatch bounds how many invites one transaction removes.
-const tidyBatch = 500
-
 // Tidy removes invites that expired more than 30 days ago, except those that others
 // are changing, and quotas that no longer hold anything back.
 func (s Service) Tidy(ctx context.Context) error {
@@ -30,36 +27,23 @@ func (s Service) Tidy(ctx context.Context) error {
 	return s.DB.RemoveBefore(ctx, now.Add(-day), quota.Forget)
 }
 
-// tidyInvites removes a batch of each organization's invites in turn.
+// tidyInvites removes the invites of one organization after another.
 func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
-	for more := true; more; {
-		organizations, err := overdue(ctx, s.DB, before)
+	organizations, err := overdue(ctx, s.DB, before)
+	if err != nil {
+		return err
+	}
+	for _, id := range organizations {
+		err := s.DB.RemoveBefore(ctx, before, func(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+			n, err := removeOverdue(ctx, tx, id, before, limit)
+			if n > 0 {
+				addCount(tx, id, -int(n))
+			}
+			return n, err
+		})
 		if err != nil {
 			return err
 		}
-		more = false
-		for _, id := range organizations {
-			n, err := s.inBatch(ctx, func(ctx context.Context, tx *db.Tx) (int64, error) {
-				n, err := removeOverdue(ctx, tx, id, before, tidyBatch)
-				if n > 0 {
-					addCount(tx, id, -int(n))
-				}
-				return n, err
-			})
-			if err != nil {
-				return err
-			}
-			more = more || n > 0
-		}
 	}
 	return nil
-}
-
-// inBatch runs something in a transaction, and returns for how many rows it did it.
-func (s Service) inBatch(ctx context.Context, remove func(context.Context, *db.Tx) (int64, error)) (n int64, err error) {
-	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		n, err = remove(ctx, tx)
-		return err
-	})
-	return n, err
 }

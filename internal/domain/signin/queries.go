@@ -99,15 +99,20 @@ func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
 }
 
-func tidy(ctx context.Context, tx *db.Tx, links, states, requests time.Time) error {
-	for query, before := range map[string]time.Time{
-		`DELETE FROM signin_links WHERE expires_at < $1`:    links,
-		`DELETE FROM signin_states WHERE expires_at < $1`:   states,
-		`DELETE FROM signin_requests WHERE created_at < $1`: requests,
-	} {
-		if err := db.Exec(ctx, tx, query, before); err != nil {
-			return err
-		}
-	}
-	return nil
+func deleteLinks(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM signin_links WHERE hash IN (
+			SELECT hash FROM signin_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+}
+
+func deleteStates(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM signin_states WHERE hash IN (
+			SELECT hash FROM signin_states WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+}
+
+func deleteRequests(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
+	return db.Changed(ctx, tx, `
+		DELETE FROM signin_requests WHERE id IN (
+			SELECT id FROM signin_requests WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
 }

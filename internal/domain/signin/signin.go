@@ -318,7 +318,8 @@ func (s Service) speaksFor(email string) bool {
 // Tidy removes links, states and requests that nobody comes back to.
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
-	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		return tidy(ctx, tx, now.Add(-linkKept), now, now.Add(-linkKept))
-	})
+	return errors.Join(
+		s.DB.RemoveBefore(ctx, now.Add(-linkKept), deleteLinks),
+		s.DB.RemoveBefore(ctx, now, deleteStates),
+		s.DB.RemoveBefore(ctx, now.Add(-linkKept), deleteRequests))
 }
