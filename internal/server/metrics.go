@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -148,12 +149,21 @@ func (s Server) serveMetrics(ctx context.Context, m *metrics, background *sync.W
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
+	s.Log.InfoContext(ctx, "metrics", "address", ln.Addr().String())
+	s.answer(ctx, ln, mux, background)
+	return nil
+}
+
+// answer answers on a listener in the background, until ctx is done.
+func (s Server) answer(ctx context.Context, ln net.Listener, h http.Handler, background *sync.WaitGroup) {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ErrorLog: s.netLog()}
 	background.Go(func() {
 		<-ctx.Done()
 		_ = srv.Close()
 	})
-	go func() { _ = srv.Serve(ln) }() // ends with Close
-	s.Log.InfoContext(ctx, "metrics", "address", ln.Addr().String())
-	return nil
+	background.Go(func() {
+		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			s.Log.ErrorContext(ctx, "metrics", "error", err.Error())
+		}
+	})
 }

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -56,6 +59,31 @@ func TestAcceptFails(t *testing.T) {
 	if got := lines.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
+}
+
+// So is that nobody can ask for metrics, for now or at all.
+func TestMetricsAcceptFails(t *testing.T) {
+	t.Parallel()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	read, write := io.Pipe()
+	lines := bufio.NewScanner(read)
+	ctx, stop := context.WithCancel(t.Context())
+	var background sync.WaitGroup
+	Server{Log: slog.New(slog.NewJSONHandler(write, nil))}.answer(ctx, &fullListener{Listener: ln}, http.NotFoundHandler(), &background)
+	for _, want := range []string{
+		`"level":"ERROR","msg":"http: Accept error: accept tcp: too many open files; retrying in 5ms"`,
+		`"level":"ERROR","msg":"metrics","error":"accept tcp `,
+	} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+			t.Errorf("got %s, want %s", lines.Text(), want)
+		}
+	}
+	stop()
+	background.Wait()
 }
 
 // What clients break off is not.

@@ -258,7 +258,7 @@ func closing(running context.Context, h http.Handler) http.Handler {
 func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler: closing(ctx, h), ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(netLog{s.Log.Handler()}, "", 0),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: s.netLog(),
 		DisableGeneralOptionsHandler: true, // its answer to OPTIONS * would have no request id
 	}
 	stopped := make(chan error, 1)
@@ -280,6 +280,8 @@ func (s Server) serve(ctx context.Context, ln net.Listener, h http.Handler) erro
 	s.Log.InfoContext(ctx, "stopped")
 	return nil
 }
+
+func (s Server) netLog() *log.Logger { return log.New(netLog{s.Log.Handler()}, "", 0) }
 
 // netLog takes the lines that net/http logs. Nearly all are about clients that break
 // off. That nobody can connect is our fault, and soon logged only once a second.
