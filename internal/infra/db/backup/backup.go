@@ -91,8 +91,8 @@ func Restore(ctx context.Context, from, url string, replace bool, prepare func(c
 	if err != nil {
 		return err
 	}
-	if at, err := filepath.EvalSymlinks(target); err == nil { // else it is not there, which is found below
-		target = at
+	if target, err = follow(target); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
@@ -144,6 +144,27 @@ func sqliteFile(url string) (path string, err error) {
 		return "", errNotSQLite
 	}
 	return path, nil
+}
+
+// follow returns where a file is that links may lead to. It need not be there.
+func follow(path string) (string, error) {
+	if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err // such as of links in a circle
+	}
+	for {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil //nolint:nilerr // it is no link, or not there
+		}
+		if !filepath.IsAbs(to) {
+			folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", err
+			}
+			to = filepath.Join(folder, to)
+		}
+		path = to
+	}
 }
 
 // reserve makes an empty file beside path that only its owner can read. It removes those

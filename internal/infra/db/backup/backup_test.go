@@ -170,6 +170,38 @@ func TestRestoreThroughLink(t *testing.T) {
 	}
 }
 
+// A file that is gone is made where the links to it lead, and is no reason to be asked for --force.
+func TestRestoreWhereLinksLead(t *testing.T) {
+	t.Parallel()
+	url, path := sqliteURL(t)
+	dbtest.Open(t, url)
+	big, small := filepath.Join(t.TempDir(), "big"), filepath.Join(t.TempDir(), "small")
+	up, err := filepath.Rel(small, big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		backup.Make(t.Context(), url, path+".copy"), os.Mkdir(big, 0o700), os.Mkdir(small, 0o700), os.Symlink(small, path+".folder"),
+		os.Symlink("2.db", filepath.Join(small, "1.db")), os.Symlink(filepath.Join(up, "foyer.db"), filepath.Join(small, "2.db")),
+		os.Symlink("circle.db", filepath.Join(small, "circle.db")),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Restore(t.Context(), path+".copy", "sqlite:"+path+".folder/1.db", false, asItWas); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(filepath.Join(big, "foyer.db")); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the database is elsewhere: %v", err)
+	}
+	if at, err := os.Readlink(filepath.Join(small, "1.db")); at != "2.db" {
+		t.Errorf("the link leads to %q, %v", at, err)
+	}
+	if err := backup.Restore(t.Context(), path+".copy", "sqlite:"+path+".folder/circle.db", true, asItWas); err == nil {
+		t.Error("links in a circle lead somewhere")
+	}
+}
+
 // A damaged database is what a restore is for, and its journal must not live on.
 func TestRestoreOverDamage(t *testing.T) {
 	t.Parallel()
