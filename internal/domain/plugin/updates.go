@@ -23,7 +23,7 @@ const (
 )
 
 // CheckUpdates asks the upstreams that are due for their newest tags, each at most once in the time
-// that every is, and records, once for each tag, of which apps there is a newer one.
+// that every is, and records of which apps there is a newer one: once, until another is the newest.
 func (s Service) CheckUpdates(ctx context.Context, every time.Duration) error {
 	if err := s.setDue(ctx, every); err != nil {
 		return err
