@@ -11,12 +11,25 @@ import (
 // WithData returns the first entries of an organization's chain, after a number, that have data: up
 // to a limit, and to about so many bytes. more reports whether there may be further ones.
 func WithData(ctx context.Context, q db.Querier, organizationID string, after int64, limit, bytes int) (entries []Stored, more bool, err error) {
-	fields := func(s *Stored) []any { return append(s.fields(), db.Null(&s.Data)) }
-	entries, more, err = db.Some(ctx, q, fields, Stored.Weight, bytes, `
-		SELECT n.number, n.hash, `+columns+`, a.data FROM `+byNumber.entries()+` LEFT JOIN users u ON u.id = a.user_id
+	entries, more, err = db.Some(ctx, q, (*Stored).withData, Stored.Weight, bytes, `
+		SELECT `+withData+` FROM `+byNumber.entries()+` LEFT JOIN users u ON u.id = a.user_id
 		WHERE n.organization_id = $1 AND n.number > $2 AND a.data IS NOT NULL ORDER BY n.number LIMIT $3`, organizationID, after, limit)
 	return entries, more || len(entries) == limit, err
 }
+
+// OneWithData returns an entry of an organization's chain by its number, or db.ErrNoRow if it has no data.
+func OneWithData(ctx context.Context, q db.Querier, organizationID string, number int64) (Stored, error) {
+	return db.One(ctx, q, (*Stored).withData, selectOneWithData, organizationID, number)
+}
+
+// selectOneWithData does not name the organization of the entry, which is that of its number: PostgreSQL might read all
+// entries of that.
+const selectOneWithData = `SELECT ` + withData + ` FROM activity_numbers n JOIN activity a ON a.id = n.activity_id LEFT JOIN users u ON u.id = a.user_id
+	WHERE n.organization_id = $1 AND n.number = $2 AND a.data IS NOT NULL`
+
+const withData = `n.number, n.hash, ` + columns + `, a.data`
+
+func (s *Stored) withData() []any { return append(s.fields(), db.Null(&s.Data)) }
 
 // insertTrace keeps which trace an entry is part of.
 func insertTrace(ctx context.Context, tx *db.Tx, e Entry, parent string) error {

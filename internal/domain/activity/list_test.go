@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -155,11 +156,7 @@ func TestListsAreInTheOrderOfAnIndex(t *testing.T) {
 func TestWaitingAreFoundByTheirIDs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-			return db.Exec(ctx, tx, `
-				WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 20000)
-				INSERT INTO activity_numbers (activity_id, organization_id, number, hash) SELECT n, $1, n, 'a hash' FROM s`, ours)
-		})
+		err := d.InTx(t.Context(), manyNumbers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,6 +166,37 @@ func TestWaitingAreFoundByTheirIDs(t *testing.T) {
 			t.Errorf("they are not found by their ids:\n%s", plan)
 		}
 	})
+}
+
+// So is one with its data, by its number.
+func TestOneIsFoundByItsNumber(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		err := d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return errors.Join(manyNumbers(ctx, tx), db.Exec(ctx, tx, `
+				INSERT INTO activity (organization_id, scope, item_id, activity, name, changes, request_id, created_at, data)
+				SELECT organization_id, 'Plugin', '7', 'updated', 'App', '[]', '', $1, '{}' FROM activity_numbers`, d.Now()))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(dbtest.Explain(t, d, selectOneWithData, ours, 7), "\n")
+		for _, index := range []string{"SEARCH n USING INDEX activity_number (organization_id=? AND number=?)", "SEARCH a USING INTEGER PRIMARY KEY"} {
+			if dbtest.IsSQLite(t, d) && !strings.Contains(plan, index) {
+				t.Errorf("without %q:\n%s", index, plan)
+			}
+		}
+		if !dbtest.IsSQLite(t, d) && (!strings.Contains(plan, "activity_pkey") || !strings.Contains(plan, "number = '7'") || strings.Contains(plan, "Seq Scan on activity")) {
+			t.Errorf("it is not found by its number:\n%s", plan)
+		}
+	})
+}
+
+// manyNumbers stores the numbers of 20,000 entries.
+func manyNumbers(ctx context.Context, tx *db.Tx) error {
+	return db.Exec(ctx, tx, `
+		WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 20000)
+		INSERT INTO activity_numbers (activity_id, organization_id, number, hash) SELECT n, $1, n, 'a hash' FROM s`, ours)
 }
 
 // A stream gives back what it has read of each part, however much all of them are.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
-	"foyer/internal/base/page"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/infra/db"
@@ -68,14 +67,12 @@ func (s Service) Knows(ctx context.Context, c access.Caller, sequence int64) err
 
 // find returns one event of an organization, or errNotKept.
 func find(ctx context.Context, q db.Querier, organizationID string, sequence int64) (Event, error) {
-	entries, _, err := activity.WithData(ctx, q, organizationID, sequence-1, 1, page.MaxBytes)
-	if err != nil {
+	e, err := activity.OneWithData(ctx, q, organizationID, sequence)
+	if err != nil && !errors.Is(err, db.ErrNoRow) {
 		return Event{}, err
 	}
-	if len(entries) == 1 && entries[0].Number == sequence {
-		if ev, ok := of(entries[0]); ok {
-			return ev, nil
-		}
+	if ev, ok := of(e); ok {
+		return ev, nil
 	}
 	return Event{}, errNotKept
 }
