@@ -25,7 +25,7 @@ func (completionCommand) Help() string {
 }
 
 // The scripts ask this program for what a command line can go on with, so that they need not
-// change when it does.
+// change when it does. Zsh takes a file of its fpath for the function itself, until that has run once.
 var completions = map[string]string{
 	"bash": `_foyer() {
 	local IFS=$'\n'
@@ -43,7 +43,11 @@ _foyer() {
 	compadd -S '' -- ${(M)found:#*=}
 	compadd -- ${found:#*=}
 }
-compdef _foyer foyer
+if [[ $funcstack[1] == _foyer ]]; then
+	_foyer "$@"
+else
+	compdef _foyer foyer
+fi
 `,
 	"fish": `function __foyer
 	set -l words (commandline -opc) (commandline -ct)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -55,5 +57,33 @@ echo "${COMPREPLY[*]}"`)
 	out, err := shell.Output()
 	if err != nil || string(out) != "pull push\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// Zsh takes its script from a file as from a pipe: of a file, the first call completes as well.
+func TestZshCompletes(t *testing.T) {
+	t.Parallel()
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("needs zsh")
+	}
+	_, script, _ := call(t, "completion", "zsh")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "_foyer"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for installed, want := range map[string]string{"fpath=($PWD); autoload -U _foyer": "", "source ./_foyer": "compdef _foyer foyer\n"} {
+		shell := exec.CommandContext(t.Context(), zsh, "-f", "-c", `
+foyer() { echo "--type="; echo "pull"; echo "push" }
+compadd() { echo "compadd $*" }
+compdef() { echo "compdef $*" }
+`+installed+`
+words=(foyer app p) CURRENT=3
+_foyer`)
+		shell.Dir = dir
+		out, err := shell.CombinedOutput()
+		if want += "compadd -S  -- --type=\ncompadd -- pull push\n"; err != nil || string(out) != want {
+			t.Errorf("%s: %q, %v; want %q", installed, out, err, want)
+		}
 	}
 }
