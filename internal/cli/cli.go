@@ -183,6 +183,7 @@ func (c *commands) format() terminal.Format {
 }
 
 func (c *commands) run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	c.JSON = wantsJSON(args) // for what is wrong before the parser has set it
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
 			return terminal.Misused(fmt.Errorf("%q is not UTF-8", arg))
@@ -248,9 +249,9 @@ func wantsJSON(args []string) bool {
 		switch {
 		case arg == "--":
 			return false
-		case arg == "--json", arg == "-ojson", arg == "--output=json":
+		case slices.Contains([]string{"--json", "--json=true", "-ojson", "-o=json", "-yojson", "--output=json"}, arg):
 			return true
-		case (arg == "-o" || arg == "--output") && i+1 < len(args) && args[i+1] == "json":
+		case slices.Contains([]string{"-o", "-yo", "--output"}, arg) && i+1 < len(args) && args[i+1] == "json":
 			return true
 		}
 	}

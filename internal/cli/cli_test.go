@@ -139,6 +139,24 @@ func TestArgumentsMustBeUTF8(t *testing.T) {
 	}
 }
 
+// Errors are JSON where that is asked for, also of a command line that is refused before it is understood.
+func TestErrorsAreJSONWhereAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"user delete x --json", "user delete x -o json", "key generate \xff --json", "admin app list --bad --json",
+		"admin app list --json=true --bad", "admin app list -yojson --bad", "admin app list -yo json --bad", "admin app list -o=json", "--json help bad",
+	} {
+		if code, _, complaints := call(t, strings.Fields(line)...); code != Misused || !strings.HasPrefix(complaints, `{"type":"command_error",`) {
+			t.Errorf("%q: %d, %s", line, code, complaints)
+		}
+	}
+	for _, line := range []string{"user delete x", "admin app list --bad -- --json", "admin app list --name=--json --bad"} {
+		if code, _, complaints := call(t, strings.Fields(line)...); code != Misused || !strings.HasPrefix(complaints, "foyer: ") {
+			t.Errorf("%q: %d, %s", line, code, complaints)
+		}
+	}
+}
+
 func TestEveryFaultIsALine(t *testing.T) {
 	t.Parallel()
 	err := fault.List{{Field: "name", Detail: "Must be given."}, {Detail: "No."}}.Err()
