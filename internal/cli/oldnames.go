@@ -19,6 +19,9 @@ var operators = []string{"user list", "backup", "restore", "migrate", "organizat
 // Those that came with admin, and have no other name.
 var admins = []string{"user signin-link", "user delete", "user unlink", "organization delete", "activity verify"}
 
+// Those that have only ever worked on servers.
+var remotes = []string{"member get", "organization get"}
+
 // Those that ask under their old names, too: restore always asked, and the others came with admin.
 var askers = []string{"restore", "app pull", "app set"}
 
@@ -33,7 +36,7 @@ func (e *environment) rewriteOldName(args []string) ([]string, error) {
 	switch {
 	case slices.Contains(admins, command):
 		return nil, fmt.Errorf("it is for operators, on the database: its name is `foyer admin %s`", command)
-	case len(words) == 0 || !onDatabase && !slices.Contains(shared, words[0]) || command == "key generate":
+	case len(words) == 0 || !onDatabase && !slices.Contains(shared, words[0]) || command == "key generate" || slices.Contains(remotes, command):
 		return args, nil
 	case flags["--help"]:
 		if !onDatabase {

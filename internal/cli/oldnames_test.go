@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,8 @@ func TestOldNamesGoOn(t *testing.T) {
 		{"backup --help", "", "admin backup --help"},
 		{"app list --help", "FOYER_DATA_DIR=x", "app list --help"},
 		{"key generate", "FOYER_DATA_DIR=x", "key generate"},
+		{"member get a@x.example", "FOYER_DATA_DIR=x", "member get a@x.example"},
+		{"organization get", "FOYER_DATA_DIR=x", "organization get"},
 		{"admin app list", "FOYER_DATA_DIR=x", "admin app list"},
 		{"serve", "FOYER_DATA_DIR=x", "serve"},
 		{"app push -- --as", "", "app push -- --as"},
@@ -63,6 +66,26 @@ func TestOldNamesGoOn(t *testing.T) {
 		}
 		if lines := strings.Count(warned.String(), "\n"); lines == 1 != (strings.HasPrefix(got, "admin") && !strings.HasPrefix(c.line, "admin") && !strings.Contains(c.line, "--help")) {
 			t.Errorf("%s %s: %d lines of warning", c.environ, c.line, lines)
+		}
+	}
+}
+
+// What both servers and the database have is in the list of what only servers have, or has a name below admin.
+func TestOldNamesAreThere(t *testing.T) {
+	t.Parallel()
+	var c commands
+	parser, err := c.parser(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		have[leaf.FullPath()] = true
+	}
+	for path := range have {
+		words := strings.Fields(path)[1:]
+		if command := strings.Join(words, " "); slices.Contains(shared, words[0]) && have["foyer admin "+command] == slices.Contains(remotes, command) {
+			t.Errorf("%s: below admin %t", command, have["foyer admin "+command])
 		}
 	}
 }
