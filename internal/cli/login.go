@@ -50,12 +50,9 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 	if warning := unsafe(c.URL); warning != "" {
 		fmt.Fprintln(to, "foyer: warning:", warning)
 	}
-	user, err := at.Self(ctx)
-	if err == nil && user.UUID == "" {
-		err = errors.New("the server does not answer as a foyer server")
-	}
+	user, err := c.user(ctx, at)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.URL, err)
+		return err
 	}
 	p := profile.Profile{URL: strings.TrimRight(c.URL, "/"), Key: key}
 	if c.Organization != "" {
@@ -75,6 +72,18 @@ func (c loginCommand) Run(ctx context.Context, kept profile.File, out *terminal.
 		others = fmt.Sprintf(" Without --profile, %s counts.", before)
 	}
 	return out.Say(answer, "%s now work on %s as %s. The key is in %s.%s", terminal.Printable(which), p.URL, terminal.Printable(user.Email), kept, others)
+}
+
+// user is whose the key is.
+func (c loginCommand) user(ctx context.Context, at *client.Client) (client.User, error) {
+	user, err := at.Self(ctx)
+	if err == nil && user.UUID == "" || client.IsNotFound(err) { // such as below /api of one
+		err = errors.New("the server does not answer as a foyer server")
+	}
+	if err != nil {
+		return user, fmt.Errorf("%s: %w", c.URL, err)
+	}
+	return user, nil
 }
 
 func (c loginCommand) key(ctx context.Context, in terminal.Input, to terminal.Log) (string, error) {
