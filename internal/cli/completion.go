@@ -89,6 +89,9 @@ func complete(model *kong.Application, words []string) []string {
 			flags = append(flags, at.Flags...)
 		}
 	}
+	if at.DefaultCmd != nil { // whose name can be left out
+		flags = append(flags, at.DefaultCmd.Flags...)
+	}
 	var all []string
 	for _, child := range at.Children {
 		if !child.Hidden {
