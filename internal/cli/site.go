@@ -31,7 +31,7 @@ func (siteCommands) Help() string {
 	return `Examples:
 
     foyer site create --name="Shop" --origins=https://shop.example.com
-    foyer site place 1 42 --config=color=red --config='sizes=["S","M"]' --paths=/shop/**
+    foyer site place 1 42 --config=color=red --config='sizes=["S","M"]' --paths='/shop/**'
     foyer site change 1 42 --pin=3
     foyer site preview 1 42 --pin=4 --config=color=blue
     foyer site set 1 --enabled=false
