@@ -45,6 +45,14 @@ Example:
 `
 }
 
+// Validate refuses 0, which is the id of nothing.
+func (c appPush) Validate() error {
+	if c.App == "0" {
+		return errors.New("--app: must not be 0")
+	}
+	return nil
+}
+
 // pushed is what a push has made.
 type pushed struct {
 	client.App

@@ -69,9 +69,20 @@ func TestNothingIsNotAll(t *testing.T) {
 	if code, _, complaints := run("app", "create", "--name=NoUrl", "--url=-"); code != Refused || complaints != "foyer: the line read from standard input is empty\n" {
 		t.Errorf("%d, %s", code, complaints)
 	}
-	for _, line := range []string{"user sign-out 0 --yes", "webhook deliveries 1 --limit=0"} {
+	for _, line := range []string{"user sign-out 0 --yes", "app push . --app=0"} {
 		if code, _, complaints := call(t, append(strings.Fields(line), "--url=http://127.0.0.1:1")...); code != Misused || !strings.HasSuffix(complaints, ": must not be 0\n") {
 			t.Errorf("%s: %d, %s", line, code, complaints)
+		}
+	}
+}
+
+// A list that is cut off, without a word or a way to see the rest, is no answer.
+func TestLimitIsOfOnePage(t *testing.T) {
+	t.Parallel()
+	for _, n := range []string{"0", "-1", "1001"} {
+		code, _, complaints := call(t, "webhook", "deliveries", "1", "--limit="+n, "--url=http://127.0.0.1:1")
+		if code != Misused || !strings.HasSuffix(complaints, "--limit must be a whole number from 1 to 1000\n") {
+			t.Errorf("%s: %d, %s", n, code, complaints)
 		}
 	}
 }

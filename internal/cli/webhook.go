@@ -144,12 +144,15 @@ func (c webhookRotate) Run(ctx context.Context, o *client.Organization, out *ter
 
 type webhookDeliveries struct {
 	aWebhook
-	Limit int64 `default:"100" placeholder:"N" help:"How many to show at most."`
+	Limit int `default:"100" placeholder:"N" help:"How many to show: 1 to 1000."`
 }
+
+// Validate refuses a number that the API does not take.
+func (c webhookDeliveries) Validate() error { return terminal.CheckLimit(c.Limit) }
 
 func (c webhookDeliveries) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
 	return c.webhook().on(ctx, o, func(id int64) error {
-		page, err := o.ListDeliveries(ctx, id, client.Range{Limit: int(c.Limit)})
+		page, err := o.ListDeliveries(ctx, id, client.Range{Limit: c.Limit})
 		if err != nil {
 			return err
 		}

@@ -46,11 +46,16 @@ type Window struct {
 
 // Validate refuses a window that shows nothing.
 func (w Window) Validate() error {
-	if w.Limit < 1 || w.Limit > page.MaxLimit {
-		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
-	}
 	if w.Offset < 0 {
 		return fault.New(fault.Invalid, "--offset must be a whole number, 0 or more")
+	}
+	return CheckLimit(w.Limit)
+}
+
+// CheckLimit refuses to show nothing of a list, or more than a page.
+func CheckLimit(n int) error {
+	if n < 1 || n > page.MaxLimit {
+		return fault.New(fault.Invalid, "--limit must be a whole number from 1 to %d", page.MaxLimit)
 	}
 	return nil
 }
