@@ -33,7 +33,8 @@ func (inviteBulk) Help() string {
 	return `A CSV file has a line of names, then one line for each person. The columns are target_email and, if wanted, first_name, level
 (member, admin or owner) and message. A JSON file has a list of objects with these fields. They are sent by the hundred: of
 each hundred all are invited, or none; and nobody, if an address is in the file twice. With --partial those are who can be; what
-became of the others is on standard error, and the command ends with 1.`
+became of the others is on standard error, and the command ends with 1. With --dry-run each hundred is tried as if there were no
+other: it does not show that there are more than the limit of a day.`
 }
 
 const (
