@@ -52,16 +52,25 @@ func (s Service) Find(ctx context.Context, c access.Caller, f Filter, p page.Pag
 	if f.plain() {
 		return s.List(ctx, c, p)
 	}
+	after, err := parseCursor(p.After)
+	if err != nil {
+		return page.Found[Invite]{}, err
+	}
 	now := s.DB.Now()
-	return db.Page(ctx, s.DB, p,
-		func(ctx context.Context, q db.Querier) (int, error) {
-			query, args := f.count(c.Organization.ID, now)
-			return db.One(ctx, q, db.Value[int], query, args...)
-		},
-		func(ctx context.Context, q db.Querier) ([]Invite, error) {
-			query, args := f.query(c.Organization.ID, now, p)
-			return db.All(ctx, q, (*Invite).foundFields, query, args...)
-		})
+	var found page.Found[Invite]
+	err = s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {
+		query, args := f.count(c.Organization.ID, now)
+		n, err := db.One(ctx, q, db.Value[int], query, args...)
+		if err != nil || p.Beyond(n) {
+			found = page.Found[Invite]{Count: n}
+			return err
+		}
+		query, args = f.query(c.Organization.ID, now, after, p)
+		invites, err := db.All(ctx, q, (*Invite).foundFields, query, args...)
+		found = page.Cut(invites, p, n, Invite.Cursor)
+		return err
+	})
+	return found, err
 }
 
 // plain reports whether the filter leaves what List shows.
@@ -89,15 +98,19 @@ func (f Filter) count(organizationID string, now time.Time) (query string, args 
 
 // query is that for a page. The newest of each table are found in the order of an index: all there are
 // would have to be sorted.
-func (f Filter) query(organizationID string, now time.Time, p page.Page) (query string, args []any) {
+func (f Filter) query(organizationID string, now time.Time, after cursor, p page.Page) (query string, args []any) {
 	const newest = ` ORDER BY i.created_at DESC, i.id DESC LIMIT `
-	tables, args := f.tables([]any{organizationID, p.Limit, p.Offset}, now)
+	older, args := ``, []any{organizationID, p.Peek(), p.Skip()}
+	if after.id != "" {
+		older, args = ` AND (i.created_at, i.id) < ($4, $5)`, append(args, after.createdAt, after.id)
+	}
+	tables, args := f.tables(args, now)
 	for i, t := range tables {
 		acceptedAt := `CAST(NULL AS TIMESTAMPTZ) AS accepted_at`
 		if strings.HasPrefix(t, acceptedTable) {
 			acceptedAt = `accepted_at`
 		}
-		tables[i] = `SELECT * FROM (SELECT ` + stored + `, ` + acceptedAt + ` FROM ` + t + newest + `CAST($2 AS BIGINT) + $3) AS newest`
+		tables[i] = `SELECT * FROM (SELECT ` + stored + `, ` + acceptedAt + ` FROM ` + t + older + newest + `CAST($2 AS BIGINT) + $3) AS newest`
 	}
 	return `SELECT ` + columns + `, i.accepted_at FROM (` + strings.Join(tables, ` UNION ALL `) + `) i JOIN users u ON u.id = i.created_by` +
 		newest + `$2 OFFSET $3`, args

@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
 )
+
+// begins is where a plan says that it reads an index from a cursor on.
+var begins = regexp.MustCompile(`(INDEX|Index Cond:).*\(created_at, ?id\) ?<`)
 
 // The newest invites that a filter leaves are found in the order of an index, and those that have expired or
 // failed are counted in one.
@@ -19,11 +23,20 @@ func TestFiltersReadAnIndex(t *testing.T) {
 		now := time.Unix(1e9, 0)
 		anything := []Status{IsPending, IsExpired, IsAccepted}
 		for _, f := range []Filter{{Statuses: anything}, {Statuses: anything, Search: "guest"}, {Statuses: []Status{IsExpired}}, {Level: 8}} {
-			query, args := f.query(ours, now, page.First)
-			plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
-			for _, table := range []string{"accepted_invites", "invites"} {
-				if strings.Contains(query, "FROM "+table+" i") && !strings.Contains(plan, table+"_newest") {
-					t.Errorf("%+v:\n%s", f, plan)
+			for _, after := range []cursor{{}, {now, ours}} {
+				query, args := f.query(ours, now, after, page.First)
+				plan := strings.Join(dbtest.Explain(t, d, query, args...), "\n")
+				tables := 0
+				for _, table := range []string{"accepted_invites", "invites"} {
+					if strings.Contains(query, "FROM "+table+" i") {
+						tables++
+						if !strings.Contains(plan, table+"_newest") {
+							t.Errorf("%+v after %+v:\n%s", f, after, plan)
+						}
+					}
+				}
+				if after.id != "" && len(begins.FindAllString(plan, -1)) != tables {
+					t.Errorf("%+v begins where all others do:\n%s", f, plan)
 				}
 			}
 		}

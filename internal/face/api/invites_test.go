@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,5 +229,49 @@ func TestInviteStatus(t *testing.T) {
 		if list := r.wantStatus(r.key, "GET", invites+"?status=accepted", "", 200).body; !strings.HasPrefix(list, `{"count":0,`) {
 			r.t.Errorf("kept for too long: %s", list)
 		}
+	})
+}
+
+// Whoever follows next sees each of the invites that a filter leaves once, whatever is deleted and added meanwhile.
+func TestFilteredInvitesAreWalked(t *testing.T) {
+	each(t, func(r *rig) {
+		for n, query := range []string{"status=any", "status=pending", "level=1", "delivery=none", "search=walk"} {
+			var want []string
+			for i := range 5 {
+				want = append([]string{r.invite(fmt.Sprintf("walk%d.%d@x.example", n, i))}, want...)
+			}
+			if query == "status=any" { // they are in two tables
+				r.wantStatus("", "POST", "/api/signup/"+r.token(want[3]), "", 201)
+			}
+			var got, late []string
+			path := invites + "?limit=2&" + query
+			for page := 0; path != ""; page++ {
+				var list struct {
+					Next    string `json:"next"`
+					Results []struct {
+						ID string `json:"id"`
+					} `json:"results"`
+				}
+				body := r.wantStatus(r.key, "GET", path, "", 200).body
+				if err := json.Unmarshal([]byte(body), &list); err != nil {
+					r.t.Fatal(err)
+				}
+				late = append(late, r.invite(fmt.Sprintf("walk%d.late%d@x.example", n, page)))
+				for i, found := range list.Results {
+					got = append(got, found.ID)
+					if page > 0 || i > 0 { // else one more is added than is deleted
+						r.wantStatus(r.key, "DELETE", invites+found.ID, "", 204)
+					}
+				}
+				path = strings.TrimPrefix(list.Next, baseURL)
+			}
+			if !slices.Equal(got, want) {
+				r.t.Errorf("%s: %q, want %q", query, got, want)
+			}
+			for _, id := range append(late, want[0]) {
+				r.wantStatus(r.key, "DELETE", invites+id, "", 204)
+			}
+		}
+		r.wantStatus(r.key, "GET", invites+"?level=1&offset=2&after=2.zz", "", 400)
 	})
 }
