@@ -46,7 +46,7 @@ type organizationSet struct {
 	Name                 *string             `help:"Its name, which mails and pages show: 1 to 200 characters."`
 	MembersCanInvite     *bool               `help:"Let members invite; =false: only admins and owners."`
 	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
-	AllowedDomains       *string             `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	AllowedDomains       *[]string           `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than the server says; 0: as long as that."`
 
 	ifMatch
@@ -54,10 +54,9 @@ type organizationSet struct {
 }
 
 func (c organizationSet) Run(ctx context.Context, o *client.Organization, out *terminal.Output) error {
-	patch := client.OrganizationPatch{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
-	if c.AllowedDomains != nil {
-		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
-		patch.AllowedDomains = &domains
+	patch := client.OrganizationPatch{
+		Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps,
+		AllowedDomains: c.AllowedDomains, InviteTTL: (*int64)(c.InviteTTL),
 	}
 	if err := checkSets(patch); err != nil {
 		return err

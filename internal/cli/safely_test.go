@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A variable that is not set must not stand for all origins or all pages.
+// A variable that is not set must not stand for all origins, all pages or all addresses.
 func TestEmptyListsAreRefused(t *testing.T) {
 	t.Parallel()
 	run := database(t)
@@ -21,7 +21,15 @@ func TestEmptyListsAreRefused(t *testing.T) {
 			t.Errorf("%s: %d, %s", line, code, complaints)
 		}
 	}
-	for _, line := range []string{"site place Shop Banner --paths=/a", "site change Shop Banner --paths=", "site set Shop --origins="} {
+	for _, domains := range []string{",", "x.example,,y.example"} {
+		code, _, complaints := run("organization", "set", "Acme", "--allowed-domains="+domains)
+		if code != Refused || complaints != "foyer: allowed_domains: \"\" is not a domain like example.com.\n" {
+			t.Errorf("%s: %d, %s", domains, code, complaints)
+		}
+	}
+	for _, line := range []string{
+		"site place Shop Banner --paths=/a", "site change Shop Banner --paths=", "site set Shop --origins=", "organization set Acme --allowed-domains=",
+	} {
 		if code, _, complaints := run(strings.Fields(line)...); code != OK {
 			t.Errorf("%s: %d, %s", line, code, complaints)
 		}

@@ -62,7 +62,7 @@ type organizationSet struct {
 	MembersCanManageApps *bool               `help:"Let members change apps; =false: only admins and owners."`
 	AccessLevel          *int                `placeholder:"LEVEL" help:"What it may do with apps: 0 nothing, 3 read, 6 install, 9 share with all organizations too."`
 	InviteTTL            *terminal.InviteTTL `placeholder:"D" help:"How long its invites live, like 12h or 2d, never longer than FOYER_INVITE_TTL; 0: as long as that."`
-	AllowedDomains       *string             `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
+	AllowedDomains       *[]string           `placeholder:"D,…" help:"Whose addresses may join; empty for any."`
 }
 
 // Validate refuses a command that would change nothing.
@@ -74,7 +74,10 @@ func (c organizationSet) Validate() error {
 }
 
 func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *terminal.Output, in terminal.Input) error {
-	set := org.Settings{Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps, InviteTTL: (*int64)(c.InviteTTL)}
+	set := org.Settings{
+		Name: c.Name, MembersCanInvite: c.MembersCanInvite, MembersCanManageApps: c.MembersCanManageApps,
+		AllowedDomains: c.AllowedDomains, InviteTTL: (*int64)(c.InviteTTL),
+	}
 	if c.AccessLevel != nil {
 		level, err := access.ParseAppAccess(*c.AccessLevel)
 		if err != nil {
@@ -86,10 +89,6 @@ func (c organizationSet) Run(ctx context.Context, d *server.Domain, out *termina
 			}
 		}
 		set.AppAccess = &level
-	}
-	if c.AllowedDomains != nil {
-		domains := strings.FieldsFunc(*c.AllowedDomains, func(r rune) bool { return r == ',' })
-		set.AllowedDomains = &domains
 	}
 	o, err := named(ctx, d, c.ID)
 	if err == nil {
