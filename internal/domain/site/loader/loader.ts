@@ -76,8 +76,9 @@ async function latest(): Promise<Manifest | undefined> {
 
 /** Whether a glob matches a path, in time proportional to the length of each. */
 function matches(glob: string, path: string): boolean {
+	if (glob.endsWith("/**")) path += "/"; // so that /shop/** matches /shop
 	let reached = [true]; // at i: the part of the glob that is read matches the first i characters of the path
-	for (const token of glob.match(/\*+|[^]/g) || []) {
+	for (const token of glob.match(/\*\*(\/\*\*)*$|\*+|[^]/g) || []) {
 		const next: boolean[] = [];
 		for (let i = 0; i <= path.length; i++) {
 			const last = path[i - 1];
@@ -85,7 +86,7 @@ function matches(glob: string, path: string): boolean {
 		}
 		reached = next;
 	}
-	return reached[path.length] || (glob.endsWith("/**") && matches(glob.slice(0, -3), path));
+	return reached[path.length];
 }
 
 function isHere({ paths }: App): boolean {

@@ -59,6 +59,7 @@ var tests = []struct {
 	{"NoConsole", testNoConsole},
 	{"ChangedByte", testChangedByte},
 	{"Paths", testPaths},
+	{"LongPaths", testLongPaths},
 	{"EncodedPaths", testEncodedPaths},
 
 	{"Given", testGiven},

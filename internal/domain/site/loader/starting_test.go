@@ -191,6 +191,7 @@ func testPaths(t *testing.T, b *browser) {
 	globs := []string{
 		"", "/", "/shop", "/shop/", "/shop/*", "/shop/**", "/s*p/shoes", "/*", "/**", "**", "/shop/sho", "/Shop/**", "/shop.shoes", "/*/*/*", "**/shoes", "/**/shoes",
 		"!/shop/**", "!/blog/**", "/shop/** !/shop/shoes", "!/shop/** /shop/shoes", "/** !/**", "/shop/shoes !/shop/** /shop/*",
+		"/shop/shoes/**/**", "/sho*/**", "/**/**/", "/***", "/shop/***",
 	}
 	var apps []app
 	for i, glob := range globs {
@@ -203,10 +204,11 @@ func testPaths(t *testing.T, b *browser) {
 	for path, hits := range map[string][]string{
 		"/shop/shoes": {
 			"", "/shop/*", "/shop/**", "/s*p/shoes", "/**", "**", "**/shoes", "/**/shoes",
-			"!/blog/**", "!/shop/** /shop/shoes", "/shop/shoes !/shop/** /shop/*",
+			"!/blog/**", "!/shop/** /shop/shoes", "/shop/shoes !/shop/** /shop/*", "/shop/shoes/**/**", "/sho*/**", "/***", "/shop/***",
 		},
-		"/shop": {"", "/shop", "/shop/**", "/*", "/**", "**", "!/blog/**", "/shop/** !/shop/shoes"},
-		"/":     {"", "/", "/*", "/**", "**", "!/shop/**", "!/blog/**", "!/shop/** /shop/shoes"},
+		"/shop":  {"", "/shop", "/shop/**", "/*", "/**", "**", "!/blog/**", "/shop/** !/shop/shoes", "/sho*/**", "/***"},
+		"/shop/": {"", "/shop/", "/shop/*", "/shop/**", "/**", "**", "!/blog/**", "/shop/** !/shop/shoes", "/shop/shoes !/shop/** /shop/*", "/sho*/**", "/***", "/shop/***"},
+		"/":      {"", "/", "/*", "/**", "**", "!/shop/**", "!/blog/**", "!/shop/** /shop/shoes", "/***"},
 	} {
 		got := b.open(t, f, page{path: path, script: "await ready"})
 		var names []string
@@ -214,6 +216,22 @@ func testPaths(t *testing.T, b *browser) {
 			names = append(names, app.Name)
 		}
 		want(t, "apps at "+path, hits, names)
+		clean(t, got)
+	}
+}
+
+// A path is compared in time proportional to its length and that of the glob. One that called itself for each /** would take
+// minutes.
+func testLongPaths(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	a := f.logging(1, "app")
+	for range 50 {
+		a.Paths = append(a.Paths, "/x"+strings.Repeat("/**", 332))
+	}
+	f.publish(1, a)
+	for path, states := range map[string][]string{"/x": {"app running"}, "/xy" + strings.Repeat("z", 2000): nil} {
+		got := b.open(t, f, page{path: path, script: "await ready"})
+		want(t, "states", states, got.Foyer.states())
 		clean(t, got)
 	}
 }
