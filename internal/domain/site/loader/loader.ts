@@ -208,11 +208,11 @@ function note({ app }: Run, error: any, line = 0, column = 0): string {
 async function beacon() {
 	if (!sample || !runs.length || beacons > 1 || (beacons && !faults.length)) return;
 	const apps = beacons++ ? [] : runs.map(({ app, shown, ms }) => ({ id: app.id, version: app.version, state: shown.state, ms }));
-	const body = () => JSON.stringify({ revision: page.revision, sample, apps, errors: faults }, raw);
-	while (new Blob([body()]).size > 8192) faults.pop() || apps.pop();
-	const sent = body();
+	let body = "";
+	while (new Blob([(body = JSON.stringify({ revision: page.revision, sample, apps, errors: faults }, raw))]).size > 8192)
+		faults.pop() || apps.splice(Math.random() * apps.length, 1); // other apps in each report
 	faults = [];
-	await fetch(root + "beacon", { method: "POST", body: sent, keepalive: true, credentials: "omit" });
+	await fetch(root + "beacon", { method: "POST", body, keepalive: true, credentials: "omit" });
 }
 
 function tellReady() {
