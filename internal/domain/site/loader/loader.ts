@@ -232,11 +232,11 @@ function takePreview() {
 	if (token) history.replaceState(history.state, "", location.href.replace(/([?&])(?:foyer_preview=[^&#]*(&?))+/g, (_, mark, more) => more && mark));
 }
 
-/** Stays until the page is loaded again, as what the preview has run does. */
+/** Stays until the page is loaded again, as what the preview has run does. The page may have put the preview back into its address. */
 function showBar() {
 	const style = "all:initial;position:fixed;inset:auto 0 0;z-index:999999999;padding:8px;background:#000;color:#fff;font:menu";
 	const bar = Object.assign(document.createElement("div"), { textContent: "foyer preview ", style });
-	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick: () => (stored("sessionStorage", ""), location.reload()) }));
+	bar.append(Object.assign(document.createElement("button"), { textContent: "End it", onclick: () => (takePreview(), stored("sessionStorage", ""), location.reload()) }));
 	document.body.append(bar);
 }
 

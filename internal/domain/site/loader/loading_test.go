@@ -83,6 +83,7 @@ var tests = []struct {
 	{"Preview", testPreview},
 	{"PreviewEnds", testPreviewEnds},
 	{"PreviewWhileDown", testPreviewWhileDown},
+	{"PreviewPutBack", testPreviewPutBack},
 	{"PreviewOfTheSecondSite", testPreviewOfTheSecondSite},
 	{"PreviewInTheAddress", testPreviewInTheAddress},
 	{"Beacon", testBeacon},

@@ -105,6 +105,27 @@ func testPreviewEnds(t *testing.T, b *browser) {
 	want(t, "bar of the next page", any(""), got.Value)
 }
 
+// A preview that the page has put back into its address, as filters do that keep the query, ends all the same.
+func testPreviewPutBack(t *testing.T, b *browser) {
+	f := newFoyer(t)
+	f.publish(1, f.logging(1, "one"))
+	f.preview("abc", f.document(1, f.logging(2, "tried")))
+	got := b.open(t, f, page{before: "const query = location.search", query: "&foyer_preview=abc", script: `
+		await ready
+		if (!sessionStorage.ended) {
+			sessionStorage.ended = bar()
+			history.replaceState(null, "", query + "&tab=2")
+			document.querySelector("button").click()
+			await new Promise(() => {})
+		}
+		const ended = sessionStorage.ended
+		sessionStorage.clear()
+		return ended + ", " + location.search.replace(/page=\d+/, "page") + bar()`})
+	want(t, "log after the end", []string{"one"}, got.Log)
+	want(t, "bar, address and bar after the end", any("foyer preview End it, ?page&tab=2"), got.Value)
+	clean(t, got)
+}
+
 // A preview of the second site on a page is seen, though the first one's loader takes it out of the address.
 func testPreviewOfTheSecondSite(t *testing.T, b *browser) {
 	f, g := newFoyer(t), newFoyer(t)
