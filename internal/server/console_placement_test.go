@@ -7,6 +7,7 @@ import (
 
 	"foyer/client"
 	"foyer/internal/config"
+	"foyer/internal/infra/db/dbtest"
 )
 
 // Whoever puts an app on a site is told whether it runs there, and if not, why.
@@ -96,6 +97,50 @@ func TestConsoleKeepsLostChoices(t *testing.T) {
 				t.Errorf("what can be chosen is said to be lost:\n%s", body)
 			}
 		}
+	})
+}
+
+// What was typed into a field that is gone when it is sent is refused with the reason, and shown to be copied.
+func TestConsoleKeepsValuesOfLostFields(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := config.Config{Database: url}
+		s := start(t, cfg)
+		app := must[client.App](t)(s.CreateApp(t.Context(), client.AppDraft{
+			PluginType: client.PluginSource, Name: "Banner", Source: client.Files{"site.ts": "export function inject() {}"},
+			ConfigSchema: []byte(`[{"key":"welcome","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`),
+		}))
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(true)}))
+		key := ownerElsewhere(t, cfg)
+		elsewhere := must[*client.Client](t)(client.New(s.URL, key)).Organization(client.Current)
+		v, theirs := visit(t, s, s.key), visit(t, s, key)
+		var pages []string
+		for _, of := range []*client.Organization{s.Organization, elsewhere} {
+			site := must[client.Site](t)(of.CreateSite(t.Context(), client.SitePatch{Name: new("Shop")}))
+			must[client.Placement](t)(of.PlaceApp(t.Context(), site.ID, client.PlacementDraft{AppID: app.ID}))
+			pages = append(pages, "/console/@current/sites/"+itoa(site.ID)+"/apps/"+itoa(app.ID))
+		}
+		keeps := func(got shown, why string) {
+			t.Helper()
+			v.want(400, "What you typed for welcome cannot be saved: "+why, got)
+			v.want(400, "<summary>What you typed</summary>", got)
+			v.want(400, "<label>welcome <textarea rows=\"4\" readonly spellcheck=\"false\">\nA long <b>\r\ntext</textarea>", got)
+		}
+		opened, open := v.get(pages[0]), theirs.get(pages[1])
+		typed := []string{"config.welcome", "A long <b>\r\ntext", "config.n", "nn"}
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{ConfigSchema: []byte(`[{"key":"greeting","type":"textarea","site":true},{"key":"n","type":"string","site":true}]`)}))
+		for _, do := range []string{"save", "preview"} {
+			refused := v.post(pages[0], opened.fill(t, do, typed...)...)
+			keeps(refused, "the fields of the app have changed since this page was opened.")
+			v.want(400, `name="config.n" value="nn"`, refused)
+		}
+		other := v.post(pages[0], opened.fill(t, "save", append(typed, "position", "x")...)...)
+		v.want(400, "Must be a whole number", other)
+		v.want(400, "<summary>What you typed</summary>", other)
+		v.want(200, "Banner runs version 2 on Shop now.", v.post(pages[0], other.fill(t, "save", "position", "1")...))
+
+		must[client.App](t)(s.UpdateApp(t.Context(), app.ID, client.AppPatch{IsGlobal: new(false)}))
+		keeps(theirs.post(pages[1], open.fill(t, "save", typed[:2]...)...), "the app is no longer shared.")
 	})
 }
 

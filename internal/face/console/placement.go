@@ -101,6 +101,9 @@ func (v *visit) checkPath() error {
 
 func showPlacement(v *visit) (markup.Page, error) {
 	shown, err := v.placing()
+	if shown.Typed == nil {
+		shown.Typed = v.homeless(shown)
+	}
 	return markup.Fill("placement.html", shown), err
 }
 
@@ -272,26 +275,41 @@ func (v *visit) values(of []setting, refused *faults) map[string]json.RawMessage
 	return config
 }
 
-// unsaved refuses values that were typed for a version together with the choice of another, which does not have
-// their fields. The page then has the version that they were typed for.
-func (v *visit) unsaved(p Placed) error {
+// homeless are the values that were typed into fields that the form does not have any more, by their keys.
+func (v *visit) homeless(p Placed) (all []field) {
 	var stored map[string]json.RawMessage
 	_ = json.Unmarshal(p.Config, &stored) // without values there are none
-	var keys []string
 	known := p.known()
-	for name := range v.request.PostForm {
-		key, ok := strings.CutPrefix(name, "config.")
+	for _, f := range fieldsOf(v.request.PostForm) {
+		key, ok := strings.CutPrefix(f.Name, "config.")
 		_, has := known[key]
-		if text := v.edited(name); ok && !has && text != nil && *text != asTyped(stored[key]) && *text != string(stored[key]) {
-			keys = append(keys, line(key))
+		if text := v.edited(f.Name); ok && !has && text != nil && *text != asTyped(stored[key]) && *text != string(stored[key]) {
+			all = append(all, field{line(key), f.Value})
 		}
 	}
-	if keys == nil {
+	return all
+}
+
+// unsaved refuses values that would be lost: their fields are gone, or the version that was chosen together with them
+// does not have these. The page then has the version that they were typed for.
+func (v *visit) unsaved(p Placed) error {
+	lost := v.homeless(p)
+	if lost == nil {
 		return nil
 	}
-	slices.Sort(keys)
-	v.request.PostForm.Set("version", v.typed(was("version")))
-	return wrong("version", "The one that you chose does not have "+strings.Join(keys, ", ")+", which you changed: save that first, and then choose it.")
+	keys := make([]string, len(lost))
+	for i, f := range lost {
+		keys[i] = f.Name
+	}
+	names := strings.Join(keys, ", ")
+	switch {
+	case v.edited("version") != nil:
+		v.request.PostForm.Set("version", v.typed(was("version")))
+		return wrong("version", "The one that you chose does not have "+names+", which you changed: save that first, and then choose it.")
+	case !p.Shared:
+		return wrong("", "What you typed for "+names+" cannot be saved: the app is no longer shared.")
+	}
+	return wrong("", "What you typed for "+names+" cannot be saved: the fields of the app have changed since this page was opened.")
 }
 
 func savePlacement(v *visit) (next, error) {
