@@ -56,6 +56,15 @@ func TestConsoleSearch(t *testing.T) {
 		search(v, "%25_nothing", "Nothing found.")
 		search(v, "", "By a part of a name")
 		search(v, strings.Repeat("x", 500), "Nothing found.")
+		for _, name := range []string{"فروشگاه\u200cهای می\u200cخواهم", "👩\u200d👩\u200d👧\u200d👦 family"} { // which have joiners
+			must[client.Site](t)(s.CreateSite(t.Context(), client.SitePatch{Name: &name}))
+			search(v, url.QueryEscape(name), `"Of this page"`, `value="`+name+`"`, `">Sites</h2>`)
+		}
+		search(v, strings.Repeat("x", 99)+"%F0%9F%9A%80%F0%9F%9A%80", "Nothing found.", `value="`+strings.Repeat("x", 99)+`🚀"`)
+		search(v, "%00%01%ffbranch", "Branch 5")
+		if got := v.get("/console/@current/search?q=%E2%80%8B" + s.key); strings.Contains(got.body, s.key) {
+			t.Error("the page has a key that was pasted with a space that is invisible")
+		}
 		ada := visit(t, s, member)
 		if got := ada.get("/console/@current/search?q=reports"); strings.Contains(got.body, "Nightly") {
 			t.Error("a member finds another's key")

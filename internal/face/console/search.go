@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"foyer/client"
 	"foyer/internal/base/page"
@@ -39,16 +40,16 @@ type Found struct{ Name, Note, Path string }
 const foundOfEach = 6
 
 func showSearch(v *visit) (markup.Page, error) {
-	found := Search{Frame: v.frame(""), Query: line(strings.TrimSpace(v.request.URL.Query().Get("q")))}
+	found := Search{Frame: v.frame(""), Query: searchable(v.request.URL.Query().Get("q"))}
 	if found.Query == "" {
 		return markup.Fill("search.html", found), nil
 	}
-	found.add(found.pages(found.Query))
 	kinds := []func(*visit, string) (Group, error){findApps, findSites, findMembers, findInvites, findKeys}
-	if strings.HasPrefix(found.Query, access.KeyPrefix) {
+	if key := line(found.Query); strings.HasPrefix(key, access.KeyPrefix) {
 		kinds = []func(*visit, string) (Group, error){findKeys}
-		found.Query = access.Prefix(found.Query) // of one that is pasted, no more comes back
+		found.Query = access.Prefix(key) // of one that is pasted, no more comes back
 	}
+	found.add(found.pages(found.Query))
 	for _, find := range kinds {
 		group, err := find(v, found.Query)
 		if err != nil {
@@ -57,6 +58,19 @@ func showSearch(v *visit) (markup.Page, error) {
 		found.add(group)
 	}
 	return markup.Fill("search.html", found), nil
+}
+
+// searchable is what somebody typed as lists can be searched for it. What is invisible may be part of a name: Persian has
+// joiners within words.
+func searchable(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	typed := []rune(strings.TrimSpace(clean))
+	return string(typed[:min(len(typed), maxLine)])
 }
 
 func (s *Search) add(g Group) {
