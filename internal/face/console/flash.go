@@ -21,8 +21,15 @@ func (c *Console) flashCookie(text string) *http.Cookie {
 	return cookie
 }
 
+// maxFlash is how many bytes of it are said: browsers drop a cookie of more than 4,096, and in a cookie they are a third
+// more.
+const maxFlash = 3000
+
 // setFlash has the next page say what was done.
 func (c *Console) setFlash(w http.ResponseWriter, text string) {
+	if len(text) > maxFlash {
+		text = strings.ToValidUTF8(text[:maxFlash-len("…")], "") + "…"
+	}
 	if text != "" {
 		http.SetCookie(w, c.flashCookie(text))
 	}
