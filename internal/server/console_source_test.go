@@ -162,7 +162,7 @@ func TestConsoleSavesAtOnce(t *testing.T) {
 			for _, p := range pages {
 				if strings.Contains(p.body, "is saved.") {
 					saved++
-				} else if strings.Contains(p.body, "Somebody else has changed a.ts since you opened it.") {
+				} else if strings.Contains(p.body, "a.ts has changed since you opened it, by somebody else or by a save of yours") {
 					told++
 				}
 			}

@@ -280,7 +280,7 @@ func patchOf(app client.AppSource, edits []edit) (client.FileEdits, error) {
 		case "":
 			refused.add(e.field(app), sentence("There is a file %s: open it to change it.", e.name))
 		default:
-			refused.add(e.field(app), sentence("Somebody else has changed %s since you opened it. Save again to have it as it is here; open the page in another tab to see theirs.", e.name))
+			refused.add(e.field(app), sentence("%s has changed since you opened it, by somebody else or by a save of yours that was still on its way. Save again to have it as it is here; open the page in another tab to see how it is now.", e.name))
 		}
 		switch {
 		case e.remove:
