@@ -242,3 +242,19 @@ func TestConsoleFaultsTogether(t *testing.T) {
 		}
 	})
 }
+
+// An app can be made with the longest description, in any script.
+func TestConsoleMakesWithLongDescription(t *testing.T) {
+	t.Parallel()
+	s := start(t, config.Config{})
+	v := visit(t, s, s.key)
+	long := strings.Repeat("界", 10_000)
+	made := v.post("/console/@current/apps/new", "do", "source", "name", "Banner", "description", long)
+	if made.status != 200 {
+		t.Fatalf("%d: %.2000s", made.status, made.body)
+	}
+	apps := must[client.Page[client.App]](t)(s.ListApps(t.Context(), client.AppFilter{}, client.Range{}))
+	if len(apps.Results) != 1 || apps.Results[0].Description != long {
+		t.Errorf("made are %d, of which the description is lost", len(apps.Results))
+	}
+}

@@ -105,7 +105,7 @@ func screens() map[string]screen {
 		organization:                            {show: showOverview},
 		organization + "/search":                {show: showSearch},
 		apps:                                    {show: showApps, do: map[string]action{"review": reviewUpgrades, "upgrade": upgradeApps, "check": checkApps}},
-		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}},
+		apps + "/new":                           {show: showInstall, do: map[string]action{"git": installFromGit, "catalog": installFromCatalog, "source": createApp}, bytes: maxLongForm},
 		apps + "/catalog":                       {show: showEntry},
 		apps + "/unused":                        {show: showUnused},
 		app:                                     {show: showApp, do: map[string]action{"check": checkApp, "describe": describeApp, "delete": deleteApp, "disable": disableApp, "enable": enableApp}, bytes: maxLongForm},
