@@ -134,3 +134,25 @@ func TestConsoleOffersUpgrades(t *testing.T) {
 		}
 	})
 }
+
+// The way on from a page that is refused leads to one that is not.
+func TestConsoleLeadsOnToWhatIsOffered(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, s *running) {
+		whole := must[*client.Client](t)(client.New(s.URL, s.key))
+		for scope, paths := range map[string][]string{
+			"plugin:read": {"/webhooks/1", "/members/" + nobody + "/role"}, "organization_member:read": {"/sites/1", "/apps/1"},
+		} {
+			v := visit(t, s, must[client.NewKey](t)(whole.CreateKey(t.Context(), client.KeyDraft{Scopes: []string{scope}})).APIKey)
+			for _, path := range paths {
+				refused := v.get("/console/@current" + path)
+				v.want(403, ">Go to the overview</a>", refused)
+				way := regexp.MustCompile(`href="([^"]*)"[^>]*>Go to the overview`).FindStringSubmatch(refused.body)
+				if way == nil {
+					t.Fatalf("%s leads nowhere:\n%s", path, refused.body)
+				}
+				v.want(200, "Overview", v.get(way[1]))
+			}
+		}
+	})
+}

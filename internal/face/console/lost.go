@@ -44,7 +44,9 @@ func (v *visit) leadOn(shown *ErrorPage, status int) {
 		if id == "" || v.organization == nil {
 			continue
 		}
-		shown.Back = Way{kind.back, v.home + kind.list}
+		if shown.Offer.sees(kind.list) {
+			shown.Back = Way{kind.back, v.home + kind.list}
+		}
 		if shown.Heading != "Page not found" || shown.Detail != fault.Of(access.ErrNotFound)[0].Detail {
 			return
 		}
