@@ -65,11 +65,11 @@ func (s Service) judge(ctx context.Context, tx *db.Tx, w *Webhook, tried []Deliv
 }
 
 // try sends an event once, and sets how that went.
-func (s Service) try(ctx context.Context, w Webhook, ev Event, d *Delivery) {
+func (s Service) try(ctx context.Context, w Webhook, d *Delivery) {
 	began := s.DB.Now()
 	d.TriedAt, d.wasDue = began, d.DueAt
 	d.Attempts++
-	d.Status, d.Error, d.failure = s.send(ctx, w, ev, *d)
+	d.Status, d.Error, d.failure = s.send(ctx, w, *d)
 	d.Duration = s.DB.Now().Sub(began)
 	switch {
 	case d.Error == "":
@@ -95,12 +95,16 @@ const (
 
 // send posts an event as the Standard Webhooks specification has it, and returns the status of the
 // answer and, unless it was taken, a class of error; with what failed on our side, if that was it.
-func (s Service) send(ctx context.Context, w Webhook, ev Event, d Delivery) (status int, class string, failure error) {
-	if ev.ID == "" {
-		return 0, errorExpired, nil
-	}
+func (s Service) send(ctx context.Context, w Webhook, d Delivery) (status int, class string, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.timeout, timeLimit))
 	defer cancel()
+	ev, err := find(ctx, s.DB, w.OrganizationID, d.Sequence) // now: nothing is sent that was erased
+	if errors.Is(err, errNotKept) {
+		return 0, errorExpired, nil
+	}
+	if err != nil {
+		return 0, egress.ErrorInternal, err
+	}
 	body := ev.Append(nil)
 	now := s.DB.Now()
 	timestamp := strconv.FormatInt(now.Unix(), 10)

@@ -232,20 +232,23 @@ func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch, goOn func()
 	}
 	var trying sync.WaitGroup
 	begun := 0
-	for ; begun < len(b.deliveries); begun++ {
-		workers <- struct{}{}
+	for begun < len(b.deliveries) {
+		free := takeFree(workers, len(b.deliveries)-begun)
 		if !goOn() {
 			break
 		}
-		d := &b.deliveries[begun]
-		ev, unchanged, err := s.begin(ctx, w, *d)
+		unchanged, err := s.unchanged(ctx, w)
 		if failure = err; err != nil || !unchanged {
 			break
 		}
-		trying.Go(func() {
-			defer func() { <-workers }()
-			s.try(ctx, w, ev, d)
-		})
+		for range free {
+			d := &b.deliveries[begun]
+			begun++
+			trying.Go(func() {
+				defer func() { <-workers }()
+				s.try(ctx, w, d)
+			})
+		}
 	}
 	trying.Wait()
 	b.cut(begun)
@@ -255,20 +258,27 @@ func (s Service) sendBatch(ctx context.Context, w Webhook, b *batch, goOn func()
 	return failure
 }
 
-// begin reads what a try sends, and whether the webhook is as it was when its batch was taken: what is begun after a
-// change goes by the change, and nothing is sent that was erased. An event that is no longer kept is zero.
-func (s Service) begin(ctx context.Context, w Webhook, d Delivery) (ev Event, unchanged bool, err error) {
+// takeFree waits for a worker that is free, and takes those that are free beside it, up to a number.
+func takeFree(workers chan struct{}, most int) int {
+	workers <- struct{}{}
+	for taken := 1; taken < most; taken++ {
+		select {
+		case workers <- struct{}{}:
+		default:
+			return taken
+		}
+	}
+	return most
+}
+
+// unchanged reports whether a webhook is as it was when its batch was taken: what is begun after a change goes by the
+// change.
+func (s Service) unchanged(ctx context.Context, w Webhook) (bool, error) {
 	now, err := findWebhook(ctx, s.DB, w.OrganizationID, w.ID, "")
 	if errors.Is(err, db.ErrNoRow) {
-		return Event{}, false, nil // deleted
+		return false, nil // deleted
 	}
-	if err != nil || now.Held || now.changedSince(w) {
-		return Event{}, false, err
-	}
-	if ev, err = find(ctx, s.DB, w.OrganizationID, d.Sequence); errors.Is(err, errNotKept) {
-		err = nil
-	}
-	return ev, err == nil, err
+	return !now.Held && !now.changedSince(w), err
 }
 
 // cut leaves all but the first n deliveries for the next batch.
