@@ -24,7 +24,9 @@ type activityCommands struct {
 }
 
 func (activityCommands) Help() string {
-	return `Examples:
+	return `The flags are those of "foyer activity list".
+
+Examples:
 
     foyer activity --scope=Plugin --item=Banner
     foyer activity --user=ada@example.com --limit=10
@@ -186,8 +188,12 @@ func showLine(out *terminal.Output, e client.AuditEntry) error {
 	if out.Format == terminal.JSON {
 		return terminal.Activity.One(out, e)
 	}
+	row := terminal.Activity.Row(e)
+	if out.Format != terminal.Wide {
+		row = row[:len(strings.Fields(terminal.Activity.Columns))]
+	}
 	var cells []string
-	for _, cell := range terminal.Activity.Row(e)[:len(strings.Fields(terminal.Activity.Columns))] {
+	for _, cell := range row {
 		cells = append(cells, terminal.Printable(cell))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(cells, "  "))

@@ -81,6 +81,22 @@ func TestBrokenStreamPasses(t *testing.T) {
 	}
 }
 
+// Of what is followed, too, a table has the columns that are needed most, and wide has all.
+func TestFollowedLinesAreWide(t *testing.T) {
+	t.Parallel()
+	number := int64(7)
+	e := client.AuditEntry{Activity: "created", Scope: "Site", ItemID: "1", Number: &number, Address: "192.0.2.1", RequestID: "r-1"}
+	for format, want := range map[string]string{
+		"table": "-  (operator)  created  Site  1  -\n",
+		"wide":  "-  (operator)  created  Site  1  -  7  -  -  192.0.2.1  r-1\n",
+	} {
+		var out bytes.Buffer
+		if err := showLine(terminal.NewOutput(&out, terminal.Format(format), true), e); err != nil || out.String() != want {
+			t.Errorf("%s: %q, %v; want %q", format, out.String(), err, want)
+		}
+	}
+}
+
 // A page of activity ends at 16 MiB, and what is shown does not.
 func TestLargeActivityIsShownAsFarAsAsked(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,9 @@ type Activity struct {
 
 // Help gives examples.
 func (Activity) Help() string {
-	return `Examples:
+	return `The flags are those of "foyer admin activity list".
+
+Examples:
 
     foyer admin activity --scope=Plugin --item=12
     foyer admin activity --user=ada@example.com --limit=10
