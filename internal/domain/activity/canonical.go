@@ -2,6 +2,7 @@ package activity
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
@@ -155,4 +156,7 @@ func personal(s Scope) bool {
 	return false
 }
 
-func hashText(salt, text string) string { return digest.SHA256(salt + text) }
+func hashText(salt, text string) string {
+	sum := sha256.Sum256([]byte(salt + text)) // no copy on the heap, as it would be for another package
+	return hex.EncodeToString(sum[:])
+}
