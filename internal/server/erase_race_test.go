@@ -135,7 +135,11 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 			w.DB.Now = func() time.Time { return at }
 			return w.Invites.Expire(ctx)
 		}},
-		"not mailed": {do: func(ctx context.Context, w *inviting) error {
+		"not mailed": {before: func(ctx context.Context, w *inviting) error {
+			return w.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
+				return db.Exec(ctx, tx, `UPDATE invites SET mail_state = 'queued' WHERE id = $1`, w.made.ID)
+			})
+		}, do: func(ctx context.Context, w *inviting) error {
 			note := invite.Post{Service: w.Invites}.Kind().Ended
 			return w.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
 				return note(ctx, tx, job.Job{Item: w.made.ID + ".1"}, errors.New("refused"), false)
@@ -152,12 +156,16 @@ func TestEraseInviterMeanwhile(t *testing.T) {
 					}
 				}
 				begin, erased := w.erase(t)
-				shown := w.Invites.Shown
+				shown, begun := w.Invites.Shown, false
 				w.Invites.Shown = func(now time.Time) func([]byte, invite.Invite) []byte {
+					begun = true
 					begin()
 					return shown(now)
 				}
-				if err := errors.Join(tc.do(ctx, w), <-erased); err != nil {
+				if err := tc.do(ctx, w); err != nil || !begun {
+					t.Fatalf("begun: %t, %v", begun, err)
+				}
+				if err := <-erased; err != nil {
 					t.Fatal(err)
 				}
 				if tables := holding(t, w.DB, inviter); tables != nil {
