@@ -144,7 +144,7 @@ func (d PlacementDraft) changing(p Placement) PlacementDraft {
 	if d.Version.Value == p.Version {
 		d.Version = patch.Field[int64]{}
 	}
-	if list(d.Paths.Value) == list(p.Paths) {
+	if slices.Equal(d.Paths.Value, p.Paths) {
 		d.Paths = patch.Field[[]string]{}
 	}
 	stored := readValues(p.Config)
