@@ -68,8 +68,5 @@ func deleteRequest(ctx context.Context, tx *db.Tx, c *Claim) error {
 
 // deleteAnswers removes answers that were made before a time, except those whose request is being carried out anew.
 func deleteAnswers(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM idempotency WHERE (user_id, key_id, session_id, organization_id, name) IN (
-			SELECT user_id, key_id, session_id, organization_id, name FROM idempotency
-			WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `idempotency`, `user_id, key_id, session_id, organization_id, name`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }

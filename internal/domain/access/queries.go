@@ -63,9 +63,7 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 }
 
 func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM keys WHERE id IN (
-			SELECT id FROM keys WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `keys`, `id`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
 }
 
 func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {

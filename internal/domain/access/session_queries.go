@@ -90,9 +90,7 @@ func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 }
 
 func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM sessions WHERE id IN (
-			SELECT id FROM sessions WHERE last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at LIMIT $3`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`,
+	return db.DeleteFirst(ctx, tx, `sessions`, `id`, `last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at LIMIT $3`,
 		now.Add(-sessionIdle), now.Add(db.ClocksDiffer), limit)
 }
 

@@ -49,10 +49,7 @@ func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string
 
 // dropTraces removes the traces of entries that were made before a time.
 func dropTraces(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM event_traces WHERE (organization_id, request_id) IN (
-			SELECT organization_id, request_id FROM event_traces
-			WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }
 
 // DropData removes the data and the traces of entries that were made before a time.

@@ -55,7 +55,5 @@ func deleteTo(ctx context.Context, tx *db.Tx, email string) error {
 }
 
 func deleteBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM address_changes WHERE id IN (
-			SELECT id FROM address_changes WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `address_changes`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }

@@ -176,7 +176,5 @@ func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) 
 
 // deleteOld removes a batch of deliveries that were made before a time.
 func deleteOld(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`,
-		before, limit)
+	return db.DeleteFirst(ctx, tx, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }

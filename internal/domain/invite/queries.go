@@ -105,9 +105,7 @@ func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) e
 
 // forgetAcceptedBefore removes a batch of those that were accepted before a time.
 func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM accepted_invites WHERE id IN (
-			SELECT id FROM accepted_invites WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at LIMIT $2`, before, limit)
 }
 
 // whoMade keeps the user u who made an invite from being erased until the transaction has stored what shows them.

@@ -100,19 +100,13 @@ func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
 }
 
 func deleteLinks(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM signin_links WHERE hash IN (
-			SELECT hash FROM signin_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `signin_links`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
 }
 
 func deleteStates(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM signin_states WHERE hash IN (
-			SELECT hash FROM signin_states WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `signin_states`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
 }
 
 func deleteRequests(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM signin_requests WHERE id IN (
-			SELECT id FROM signin_requests WHERE created_at < $1 ORDER BY created_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `signin_requests`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
 }

@@ -91,17 +91,11 @@ func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 }
 
 func removeHours(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM site_counts WHERE (app_id, site_id, version, minute, bucket) IN (
-			SELECT app_id, site_id, version, minute, bucket FROM site_counts
-			WHERE minute % 60 = 0 AND minute < $1 ORDER BY minute LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before.Unix()/60, limit)
+	return db.DeleteFirst(ctx, tx, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute LIMIT $2`, before.Unix()/60, limit)
 }
 
 func removeErrors(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM site_errors WHERE (app_id, site_id, digest) IN (
-			SELECT app_id, site_id, digest FROM site_errors
-			WHERE last_at < $1 ORDER BY last_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, before, limit)
+	return db.DeleteFirst(ctx, tx, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at LIMIT $2`, before, limit)
 }
 
 // total is the views of a version in a bucket.

@@ -32,9 +32,7 @@ func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Tim
 }
 
 func removePreviews(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM site_previews WHERE hash IN (
-			SELECT hash FROM site_previews WHERE expires_at < $1 ORDER BY expires_at LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)`, now, limit)
+	return db.DeleteFirst(ctx, tx, `site_previews`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, now, limit)
 }
 
 // findSiteByID is for what belongs to a site itself, and so to its organization.

@@ -310,6 +310,14 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, erro
 	return n, classify(err)
 }
 
+// DeleteFirst deletes the rows of a table that a condition with an order and a limit selects, but those that others have
+// locked, and returns how many. key is what tells rows apart: a column, or several with commas.
+func DeleteFirst(ctx context.Context, t *Tx, table, key, which string, args ...any) (int64, error) {
+	return Changed(ctx, t, `
+		DELETE FROM `+table+` WHERE (`+key+`) IN (
+			SELECT `+key+` FROM `+table+` WHERE `+which+t.Locking(" FOR UPDATE SKIP LOCKED")+`)`, args...)
+}
+
 // Insert runs an INSERT of one row into a table with an id, and returns the row's.
 func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, err error) {
 	span := t.db.countStatement(ctx, query)
