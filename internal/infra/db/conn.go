@@ -45,11 +45,12 @@ func (c *conn) query(ctx context.Context, query string, args []any, row func(sca
 		return err
 	}
 	defer s.Reset()
-	if c.reads && ctx.Done() != nil {
-		defer c.InterruptWith(ctx)()
-		if err := ctx.Err(); err != nil { // between two statements there was nothing to interrupt
+	if c.reads {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
+		c.EndWith(ctx.Done())
+		defer c.EndWith(nil)
 	}
 	scan := func(dest ...any) error { return scanRow(s, dest) }
 	for {

@@ -57,14 +57,13 @@ func vacuumInto(ctx context.Context, source, partial, path string) error {
 	if err != nil {
 		return err
 	}
-	release := c.InterruptWith(ctx)
+	c.EndWith(ctx.Done())
 	if err = ctx.Err(); err == nil {
 		err = checkBegun(c)
 	}
 	if err == nil {
 		err = c.Exec(`VACUUM INTO '` + strings.ReplaceAll(partial, `'`, `''`) + `'`)
 	}
-	release()
 	if sqlite.IsDamaged(err) || errors.Is(err, errEmpty) {
 		err = fmt.Errorf("%s: %w", source, err)
 	} else if err != nil { // either disk may be full
@@ -224,10 +223,8 @@ func checkBackup(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoBackup, err)
 	}
-	release := c.InterruptWith(ctx)
-	err = inspect(c)
-	release()
-	return errors.Join(err, c.Close())
+	c.EndWith(ctx.Done())
+	return errors.Join(inspect(c), c.Close())
 }
 
 func inspect(c *sqlite.Conn) error {

@@ -6,7 +6,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +20,9 @@ type Conn struct {
 	tls   *libc.TLS
 	db    uintptr          // a sqlite3
 	stmts map[string]*Stmt // kept prepared
+
+	done   <-chan struct{}
+	isDone func(*libc.TLS, uintptr) int32 // called by SQLite: not 0 ends the statement under way
 }
 
 // Open opens the database in the file at path, which it makes if there is none,
@@ -56,7 +58,11 @@ func (c *Conn) open(path string) error {
 	defer libc.Xfree(c.tls, name)
 	var result int32
 	c.db = out[uintptr](c.tls, func(db uintptr) { result = lib.Xsqlite3_open_v2(c.tls, name, db, flags, 0) })
-	return c.check(result)
+	if err := c.check(result); err != nil {
+		return err
+	}
+	c.checkDone()
+	return nil
 }
 
 // Close closes the connection and its statements.
@@ -148,19 +154,23 @@ func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls,
 // when the disk is full or fails, or memory runs out.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// InterruptWith ends the statement under way when ctx is done. release must be called before
-// the connection is used for anything else.
-func (c *Conn) InterruptWith(ctx context.Context) (release func()) {
-	interrupted := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		lib.Xsqlite3_interrupt(c.tls, c.db)
-		close(interrupted)
-	})
-	return func() {
-		if !stop() {
-			<-interrupted
+// EndWith makes statements end soon after done is closed, with the error Interrupt; nil is never closed.
+func (c *Conn) EndWith(done <-chan struct{}) { c.done = done }
+
+// checkEvery is after how many steps of SQLite's own machine, each some 50 ns, a statement looks
+// whether it must end.
+const checkEvery = 1000
+
+func (c *Conn) checkDone() {
+	c.isDone = func(*libc.TLS, uintptr) int32 {
+		select {
+		case <-c.done:
+			return 1
+		default:
+			return 0
 		}
 	}
+	lib.Xsqlite3_progress_handler(c.tls, c.db, checkEvery, *(*uintptr)(unsafe.Pointer(&c.isDone)), 0)
 }
 
 // LastInsertID is the number of the row that the last INSERT made.
