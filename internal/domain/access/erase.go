@@ -27,7 +27,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
 		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name}
 	}
 	all, err := db.All(ctx, tx, columns, `
-		SELECT user_id, key_id, session_id, organization_id, name FROM idempotency WHERE body LIKE $1 ESCAPE '!'`+tx.Locking(" FOR UPDATE"), "%"+search.LikeAnyCase(email)+"%")
+		SELECT user_id, key_id, session_id, organization_id, name FROM idempotency WHERE body LIKE $1 ESCAPE '!' FOR UPDATE`, "%"+search.LikeAnyCase(email)+"%")
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func insertRequest(ctx context.Context, tx *db.Tx, c *Claim, fingerprint string,
 
 func findRequest(ctx context.Context, tx *db.Tx, c *Claim) (request, error) {
 	return db.One(ctx, tx, (*request).fields, `
-		SELECT fingerprint, attempt, lease_ends, status, etag, item, body, created_at FROM idempotency`+ofClaim+tx.Locking(" FOR UPDATE"), c.row()...)
+		SELECT fingerprint, attempt, lease_ends, status, etag, item, body, created_at FROM idempotency`+ofClaim+" FOR UPDATE", c.row()...)
 }
 
 func takeRequest(ctx context.Context, tx *db.Tx, c *Claim, fingerprint string, createdAt, now time.Time) error {

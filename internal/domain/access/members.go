@@ -78,7 +78,7 @@ func (k *Keys) RevokeAllBound(ctx context.Context, tx *db.Tx, by Caller, organiz
 }
 
 func (k *Keys) revokeWhere(ctx context.Context, tx *db.Tx, by Caller, where string, args ...any) error {
-	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id`+tx.Locking(" FOR UPDATE"), args...)
+	keys, err := db.All(ctx, tx, (*Key).fields, `SELECT `+keyColumns+` FROM keys WHERE `+where+` ORDER BY id FOR UPDATE`, args...)
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func listOwnKeys(ctx context.Context, q db.Querier, c Caller, p page.Page) ([]Ke
 // lockKeys keeps a user's keys as they are until this transaction ends. The order is that
 // in which FlushUse changes keys.
 func lockKeys(ctx context.Context, tx *db.Tx, userID int64) error {
-	return db.Exec(ctx, tx, `SELECT 1 FROM keys WHERE user_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), userID)
+	return db.Exec(ctx, tx, `SELECT 1 FROM keys WHERE user_id = $1 ORDER BY id FOR UPDATE`, userID)
 }
 
 // findCredential returns ErrNoRow if what a caller was admitted with has ended.

@@ -43,11 +43,11 @@ func findBegun(ctx context.Context, tx *db.Tx, userID, id int64) (begun, error) 
 // lockBegun keeps a user's sessions as they are until this transaction ends. The order is
 // that in which FlushUse changes them.
 func lockBegun(ctx context.Context, tx *db.Tx, userID int64) ([]begun, error) {
-	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), userID)
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE user_id = $1 ORDER BY id FOR UPDATE`, userID)
 }
 
 func begunWith(ctx context.Context, tx *db.Tx, keyID int64) ([]begun, error) {
-	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), keyID)
+	return db.All(ctx, tx, (*begun).fields, selectBegun+` WHERE key_id = $1 ORDER BY id FOR UPDATE`, keyID)
 }
 
 // superfluous are a user's sessions that give way to a new one, those that were used longest ago.

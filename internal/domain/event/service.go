@@ -121,7 +121,7 @@ func (s Service) change(ctx context.Context, c access.Caller, id int64, fn func(
 		return Webhook{}, err
 	}
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		if w, err = findWebhook(ctx, tx, c.Organization.ID, id, tx.Locking(" FOR UPDATE")); err != nil {
+		if w, err = findWebhook(ctx, tx, c.Organization.ID, id, " FOR UPDATE"); err != nil {
 			return access.OrNotFound(err)
 		}
 		if _, err := access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySee); err != nil {
@@ -273,7 +273,7 @@ func (s Service) Deliveries(ctx context.Context, c access.Caller, id int64, p pa
 // Redeliver sends an event to a webhook again, as often as a new one would be tried.
 func (s Service) Redeliver(ctx context.Context, c access.Caller, id, deliveryID int64) (d Delivery, err error) {
 	_, err = s.change(ctx, c, id, func(ctx context.Context, tx *db.Tx, w *Webhook) error {
-		if d, err = findDelivery(ctx, tx, *w, deliveryID, tx.Locking(" FOR UPDATE")); err != nil {
+		if d, err = findDelivery(ctx, tx, *w, deliveryID, " FOR UPDATE"); err != nil {
 			return access.OrNotFound(err)
 		}
 		if err := w.whyNotSent(); err != nil {

@@ -121,7 +121,7 @@ func (s Service) sendTo(ctx context.Context, w Webhook) error {
 func (s Service) next(ctx context.Context, of Webhook, last batch, goOn bool) (w Webhook, b batch, err error) {
 	err = s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
 		b = batch{}
-		if w, err = findWebhook(ctx, tx, of.OrganizationID, of.ID, tx.Locking(" FOR UPDATE")); err != nil {
+		if w, err = findWebhook(ctx, tx, of.OrganizationID, of.ID, " FOR UPDATE"); err != nil {
 			return err
 		}
 		now := s.DB.Now()

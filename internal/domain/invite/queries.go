@@ -91,7 +91,7 @@ func keepAccepted(ctx context.Context, tx *db.Tx, i Invite, at time.Time, userID
 func findAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) (Invite, error) {
 	fields := func(i *Invite) []any { return append(i.fields(), &i.AcceptedAt) }
 	return db.One(ctx, tx, fields, `SELECT `+columns+`, i.accepted_at FROM accepted_invites i JOIN users u ON u.id = i.created_by
-		WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(whoMade), organizationID, id)
+		WHERE i.organization_id = $1 AND i.id = $2`+whoMade, organizationID, id)
 }
 
 // forgetAccepted fails with ErrNoRow if another transaction has removed it meanwhile.
@@ -115,7 +115,7 @@ const whoMade = ` FOR KEY SHARE OF u`
 // belongs to neither of its inviters for PostgreSQL, and is looked for once more.
 func findLocked(ctx context.Context, tx *db.Tx, organizationID, id string) (i Invite, err error) {
 	for range 2 {
-		i, err = db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2`+tx.Locking(" FOR UPDATE OF i"+whoMade), organizationID, id)
+		i, err = db.One(ctx, tx, (*Invite).fields, selectInvite+`WHERE i.organization_id = $1 AND i.id = $2 FOR UPDATE OF i`+whoMade, organizationID, id)
 		if !errors.Is(err, db.ErrNoRow) {
 			break
 		}
@@ -130,7 +130,7 @@ func lockTarget(ctx context.Context, tx *db.Tx, organizationID, email string, by
 	db.Lock(tx, "invite to "+organizationID+" "+email)
 	return db.Exec(ctx, tx, `
 		SELECT 1 FROM invites WHERE organization_id = $1 AND target_email = $2 AND (CAST($3 AS BIGINT) = 0
-			OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3`+tx.Locking(" FOR KEY SHARE")+`))`+tx.Locking(" FOR UPDATE"),
+			OR EXISTS (SELECT 1 FROM memberships WHERE organization_id = $1 AND user_id = $3 FOR KEY SHARE)) FOR UPDATE`,
 		organizationID, email, by)
 }
 
@@ -188,7 +188,7 @@ func overdue(ctx context.Context, q db.Querier, before time.Time) ([]string, err
 func removeOverdue(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (int64, error) {
 	return db.Changed(ctx, tx, `
 		DELETE FROM invites WHERE id IN (
-			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)
+			SELECT id FROM invites WHERE organization_id = $1 AND created_at < $2 AND expires_at < $2 ORDER BY created_at, id LIMIT $3 FOR UPDATE SKIP LOCKED)
 		AND expires_at < $2`, organizationID, before, limit)
 }
 
@@ -227,7 +227,7 @@ func levelOf(ctx context.Context, q db.Querier, organizationID string, userID in
 // findInviter finds a user who takes over an invite; access.ErrChanged if they have been erased since they were admitted.
 func findInviter(ctx context.Context, tx *db.Tx, id int64) (org.User, error) {
 	u, err := db.One(ctx, tx, (*org.User).Fields, `
-		SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1 AND u.erased_at IS NULL`+tx.Locking(whoMade), id)
+		SELECT `+org.UserColumns+` FROM users u WHERE u.id = $1 AND u.erased_at IS NULL`+whoMade, id)
 	if errors.Is(err, db.ErrNoRow) {
 		err = access.ErrChanged
 	}
@@ -247,7 +247,7 @@ func isMember(ctx context.Context, q db.Querier, organizationID, email string) (
 // expired lists the next invites whose time is over, of which no event has told.
 func expired(ctx context.Context, tx *db.Tx, now time.Time, limit int) ([]Invite, error) {
 	return db.All(ctx, tx, (*Invite).fields, selectInvite+`
-		WHERE i.expires_at <= $1 AND NOT i.expiry_announced ORDER BY i.expires_at LIMIT $2`+tx.Locking(" FOR UPDATE OF i SKIP LOCKED"+whoMade), now, limit)
+		WHERE i.expires_at <= $1 AND NOT i.expiry_announced ORDER BY i.expires_at LIMIT $2 FOR UPDATE OF i SKIP LOCKED`+whoMade, now, limit)
 }
 
 func setExpiryAnnounced(ctx context.Context, tx *db.Tx, i Invite) error {

@@ -71,7 +71,7 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 // committed, and then it is found. So does whoever stores what refers to them. Both may hold invites, or ways to sign in,
 // before that, and the answer that is kept for their request after it.
 func (s Service) LockUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
-	return db.Exec(ctx, tx, `SELECT 1 FROM users WHERE id = $1`+tx.Locking(" FOR UPDATE"), p.UserID)
+	return db.Exec(ctx, tx, `SELECT 1 FROM users WHERE id = $1 FOR UPDATE`, p.UserID)
 }
 
 // addressesOf lists the addresses that a user has or had, but for those that are another's now.
@@ -135,7 +135,7 @@ func (s Service) EraseOrganization(ctx context.Context, by access.Caller, id str
 // EraseMembers removes the memberships of an organization. It locks them in the order in which access.Keys.FlushUse changes them.
 func (s Service) EraseMembers(ctx context.Context, tx *db.Tx, organizationID string) error {
 	const all = `SELECT 1 FROM memberships WHERE organization_id = $1 ORDER BY user_id`
-	if err := db.Exec(ctx, tx, all+tx.Locking(" FOR UPDATE"), organizationID); err != nil {
+	if err := db.Exec(ctx, tx, all+" FOR UPDATE", organizationID); err != nil {
 		return err
 	}
 	return db.Exec(ctx, tx, `DELETE FROM memberships WHERE organization_id = $1`, organizationID)

@@ -119,7 +119,7 @@ func (s Service) learned(ctx context.Context, tx *db.Tx, p Plugin, o origin, url
 
 // readable locks a plugin that the caller still may see, and reads its origin.
 func (s Service) readable(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, origin, error) {
-	p, err := find(ctx, tx, c.Organization, id, tx.Locking(" FOR UPDATE"))
+	p, err := find(ctx, tx, c.Organization, id, " FOR UPDATE")
 	if err != nil {
 		return Plugin{}, origin{}, access.OrNotFound(err)
 	}

@@ -53,14 +53,14 @@ func LockAll(ctx context.Context, tx *db.Tx, organizationID string) error {
 	if err := lockContents(ctx, tx); err != nil {
 		return err
 	}
-	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id`+tx.Locking(" FOR UPDATE"), organizationID)
+	return db.Exec(ctx, tx, `SELECT 1 FROM plugins WHERE organization_id = $1 ORDER BY id FOR UPDATE`, organizationID)
 }
 
 // EraseOrganization removes the apps of an organization. Whoever erases its sites has locked them, and the
 // sites of others that they are shared with have followed.
 func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationID string) error {
 	s.Follow = nil
-	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1`+tx.Locking(" FOR UPDATE"), organizationID); err != nil { // no app is added meanwhile
+	if err := db.Exec(ctx, tx, `SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE`, organizationID); err != nil { // no app is added meanwhile
 		return err
 	}
 	ids, err := db.All(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE organization_id = $1 ORDER BY id`, organizationID)

@@ -207,7 +207,7 @@ func versionAsked(ctx context.Context, tx *db.Tx, id, number int64) (Version, er
 // answerWith reads a version that the caller has withdrawn or restored, and keeps it as the answer, which shows whoever made
 // it: they are not erased meanwhile.
 func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, error) {
-	v, err := findVersionAndUsers(ctx, tx, id, number, tx.Locking(" FOR KEY SHARE OF u"))
+	v, err := findVersionAndUsers(ctx, tx, id, number, " FOR KEY SHARE OF u")
 	if err != nil {
 		return Version{}, err
 	}

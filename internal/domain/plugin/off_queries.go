@@ -26,7 +26,7 @@ func findDisabled(ctx context.Context, q db.Querier, organizationID string, id i
 // what shows them. PostgreSQL locks none who may be nobody.
 func findDisabledHeld(ctx context.Context, tx *db.Tx, organizationID string, id int64) (Off, error) {
 	err := db.Exec(ctx, tx, `
-		SELECT 1 FROM plugins p JOIN users w ON w.id = p.disabled_by WHERE p.organization_id = $1 AND p.id = $2`+tx.Locking(" FOR KEY SHARE OF w"), organizationID, id)
+		SELECT 1 FROM plugins p JOIN users w ON w.id = p.disabled_by WHERE p.organization_id = $1 AND p.id = $2 FOR KEY SHARE OF w`, organizationID, id)
 	if err != nil {
 		return Off{}, err
 	}

@@ -316,11 +316,11 @@ func TestDeleteDuringFirstSave(t *testing.T) {
 		deleted := make(chan error, 1)
 		var once sync.Once
 		err = r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
-			if _, err := r.findOwnMatching(r.Context(), tx, r.caller, p.ID, tx.Locking(" FOR UPDATE")); err != nil {
+			if _, err := r.findOwnMatching(r.Context(), tx, r.caller, p.ID, " FOR UPDATE"); err != nil {
 				return err
 			}
 			once.Do(func() { go func() { deleted <- r.Delete(r.Context(), r.caller, p.ID) }() })
-			for blocked := tx.Locking(" FOR UPDATE") == ""; !blocked; { // on SQLite it waits before it has begun
+			for blocked := dbtest.IsSQLite(r, r.DB); !blocked; { // on SQLite it waits before it has begun
 				n, err := db.One(r.Context(), tx, db.Value[int], `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
 				if err != nil {
 					return err

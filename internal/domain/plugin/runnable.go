@@ -51,7 +51,7 @@ func FindRunnable(ctx context.Context, q db.Querier, id int64) (Runnable, error)
 // reads after it has the lock: what a statement that waits for a lock reads beside the locked row is
 // as old as the statement.
 func LockRunnable(ctx context.Context, tx *db.Tx, id int64) (Runnable, error) {
-	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE id = $1`+tx.Locking(" FOR UPDATE"), id); err != nil {
+	if _, err := db.One(ctx, tx, db.Value[int64], `SELECT id FROM plugins WHERE id = $1 FOR UPDATE`, id); err != nil {
 		return Runnable{}, err
 	}
 	return FindRunnable(ctx, tx, id)

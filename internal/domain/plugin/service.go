@@ -82,7 +82,7 @@ func (s Service) lockOwnMatching(ctx context.Context, tx *db.Tx, c access.Caller
 
 // lockOwn is lockOwnMatching for what has preconditions of its own.
 func (s Service) lockOwn(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Plugin, access.Caller, error) {
-	p, err := s.findOwn(ctx, tx, c, id, tx.Locking(" FOR UPDATE"))
+	p, err := s.findOwn(ctx, tx, c, id, " FOR UPDATE")
 	if err == nil {
 		c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MayManage)
 	}

@@ -191,7 +191,7 @@ func (s Service) unchanged(ctx context.Context, tx *db.Tx, c access.Caller, read
 			return Plugin{}, origin{}, c, err
 		}
 	}
-	before, err := s.findOwnMatching(ctx, tx, c, read.ID, tx.Locking(" FOR UPDATE"))
+	before, err := s.findOwnMatching(ctx, tx, c, read.ID, " FOR UPDATE")
 	if err != nil {
 		return Plugin{}, origin{}, c, err
 	}

@@ -120,7 +120,7 @@ func (s Service) checkUpdateOf(ctx context.Context, o origin) error {
 		return err
 	}
 	return s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) error {
-		p, err := find(ctx, tx, access.Organization{ID: o.OrganizationID}, o.PluginID, tx.Locking(" FOR UPDATE"))
+		p, err := find(ctx, tx, access.Organization{ID: o.OrganizationID}, o.PluginID, " FOR UPDATE")
 		if err != nil {
 			return access.OrNotFound(err)
 		}

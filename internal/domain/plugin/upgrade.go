@@ -270,7 +270,7 @@ func (s Service) lockToMove(ctx context.Context, tx *db.Tx, c access.Caller, ask
 			return Plugin{}, err
 		}
 	}
-	p, err := s.findOwnMatching(ctx, tx, c, asked.ID, tx.Locking(" FOR UPDATE"))
+	p, err := s.findOwnMatching(ctx, tx, c, asked.ID, " FOR UPDATE")
 	if err == nil && m.place == nil && p.URL != asked.URL {
 		return Plugin{}, errMoved
 	}

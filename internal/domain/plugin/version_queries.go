@@ -214,7 +214,7 @@ func sums(ctx context.Context, q db.Querier, versionID int64) (map[string]bool, 
 // first lock that a transaction takes before it locks apps, sites or their organization, in this
 // order, so that no two wait for each other.
 func lockContents(ctx context.Context, tx *db.Tx) error {
-	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM contents_lock WHERE id = 1`+tx.Locking(" FOR UPDATE"))
+	_, err := db.One(ctx, tx, db.Value[int], `SELECT 1 FROM contents_lock WHERE id = 1 FOR UPDATE`)
 	return err
 }
 

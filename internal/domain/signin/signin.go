@@ -152,7 +152,7 @@ func (s Service) Use(ctx context.Context, token string, d access.SessionDraft) (
 		return Entered{}, cmp.Or(s.note(ctx, failure{userID: l.userID, reason: expiredLink}, d), err)
 	}
 	err = s.Keys.Change(ctx, func(ctx context.Context, tx *db.Tx) error {
-		l, err := s.open(ctx, tx, token, tx.Locking(" FOR UPDATE"))
+		l, err := s.open(ctx, tx, token, " FOR UPDATE")
 		if err != nil {
 			return err
 		}

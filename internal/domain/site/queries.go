@@ -109,7 +109,7 @@ var selectLocked = `SELECT ` + columns + `, sites.apps FROM sites WHERE` + inBat
 // such as what the organization may do, is as old as the statement.
 func lockSites(ctx context.Context, tx *db.Tx, condition string, of any, after int64) ([]Site, error) {
 	locked, err := db.All(ctx, tx, func(s *Site) []any { return []any{&s.ID} },
-		`SELECT id FROM sites WHERE id > $2 AND (`+condition+`) ORDER BY id LIMIT $3`+tx.Locking(" FOR UPDATE"), of, after, batch)
+		`SELECT id FROM sites WHERE id > $2 AND (`+condition+`) ORDER BY id LIMIT $3 FOR UPDATE`, of, after, batch)
 	if err != nil || len(locked) == 0 {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func lockSitesOfOrganization(ctx context.Context, tx *db.Tx, organizationID stri
 // lockSharedApps locks the global apps of an organization, so that nobody places one meanwhile.
 func lockSharedApps(ctx context.Context, tx *db.Tx, organizationID string) error {
 	_, err := db.All(ctx, tx, db.Value[int64],
-		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id`+tx.Locking(" FOR UPDATE"), organizationID)
+		`SELECT id FROM plugins WHERE organization_id = $1 AND is_global ORDER BY id FOR UPDATE`, organizationID)
 	return err
 }
 

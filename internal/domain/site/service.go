@@ -110,7 +110,7 @@ func (s Service) Get(ctx context.Context, c access.Caller, id int64) (Site, erro
 // lockSite locks a site that the caller is going to change, and asks again whether they may: their
 // turn may have come long after they were admitted.
 func (s Service) lockSite(ctx context.Context, tx *db.Tx, c access.Caller, id int64) (Site, error) {
-	site, err := findSite(ctx, tx, c.Organization.ID, id, tx.Locking(" FOR UPDATE"))
+	site, err := findSite(ctx, tx, c.Organization.ID, id, " FOR UPDATE")
 	if err != nil {
 		return Site{}, access.OrNotFound(err)
 	}

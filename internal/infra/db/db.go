@@ -315,7 +315,7 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, erro
 func DeleteFirst(ctx context.Context, t *Tx, table, key, which string, args ...any) (int64, error) {
 	return Changed(ctx, t, `
 		DELETE FROM `+table+` WHERE (`+key+`) IN (
-			SELECT `+key+` FROM `+table+` WHERE `+which+t.Locking(" FOR UPDATE SKIP LOCKED")+`)`, args...)
+			SELECT `+key+` FROM `+table+` WHERE `+which+` FOR UPDATE SKIP LOCKED)`, args...)
 }
 
 // Insert runs an INSERT of one row into a table with an id, and returns the row's.
@@ -326,15 +326,7 @@ func Insert(ctx context.Context, t *Tx, query string, args ...any) (id int64, er
 	return id, classify(err)
 }
 
-// Locking is the clause that ends a SELECT which locks its rows, such as " FOR UPDATE". It is empty on
-// SQLite, where a transaction has the whole database to itself.
-func (t *Tx) Locking(clause string) string {
-	if t.db.sqlite != nil {
-		return ""
-	}
-	return clause
-}
-
 // Lock makes other transactions that lock the same name wait until this one has ended.
-// On SQLite all wait anyway. Rows are locked by a SELECT that ends in t.Locking.
+// On SQLite all wait anyway. Rows are locked by a SELECT that ends in FOR UPDATE or the like, which
+// SQLite does not get to see.
 func Lock(t *Tx, name string) { t.lock(name) }

@@ -40,7 +40,7 @@ func (d *DB) Ready(ctx context.Context) error {
 		return err
 	}
 	return d.inTx(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := One(ctx, tx, Value[string], first+tx.Locking(" FOR UPDATE"))
+		_, err := One(ctx, tx, Value[string], first+" FOR UPDATE")
 		return err
 	})
 }

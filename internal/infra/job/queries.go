@@ -43,7 +43,7 @@ func nextDue(ctx context.Context, tx *db.Tx, now time.Time, kinds []string) (Job
 	condition, args := due(now, kinds)
 	return db.One(ctx, tx, (*Job).fields, `
 		SELECT id, kind, item, attempts, created_at FROM jobs`+condition+`
-		ORDER BY run_at, id LIMIT 1`+tx.Locking(" FOR UPDATE SKIP LOCKED"), args...)
+		ORDER BY run_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`, args...)
 }
 
 // Hold keeps all jobs of some kinds from being done, until Resume: those of a restored backup may

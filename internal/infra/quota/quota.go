@@ -67,6 +67,6 @@ func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
 func Forget(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
 	return db.Changed(ctx, tx, `
 		DELETE FROM quotas WHERE (kind, item) IN (
-			SELECT kind, item FROM quotas WHERE since <= $1 ORDER BY since LIMIT $2`+tx.Locking(" FOR UPDATE SKIP LOCKED")+`)
+			SELECT kind, item FROM quotas WHERE since <= $1 ORDER BY since LIMIT $2 FOR UPDATE SKIP LOCKED)
 		AND since <= $1`, before, limit)
 }

@@ -8,6 +8,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unsafe"
 
@@ -107,7 +108,12 @@ func (c *Conn) evict() {
 	}
 }
 
+// rowLock is what ends a SELECT that locks its rows. SQLite has no such words: a transaction has the
+// whole database to itself.
+var rowLock = regexp.MustCompile(`\s+FOR (?:UPDATE|KEY SHARE)(?: OF \w+)?(?: SKIP LOCKED)?\b`)
+
 func (c *Conn) prepare(query string, flags uint32) (*Stmt, error) {
+	query = rowLock.ReplaceAllLiteralString(query, "")
 	text, err := libc.CString(query)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,6 +73,20 @@ func TestArguments(t *testing.T) {
 		got, err := run(t, c, `SELECT $3, $1, $2, $1`, test.values...)
 		if err != nil || strings.Join(got, " ") != test.want {
 			t.Errorf("got %.100q, %v; want %.100q", got, err, test.want)
+		}
+	}
+}
+
+// What locks rows is for PostgreSQL.
+func TestRowLocks(t *testing.T) {
+	t.Parallel()
+	c := open(t, filepath.Join(t.TempDir(), "a b?c%20.db"))
+	for _, query := range []string{
+		`SELECT $1 FOR UPDATE`, "SELECT $1\n\tFOR UPDATE", `SELECT $1 FROM (SELECT 1) i, (SELECT 2) u FOR UPDATE OF i SKIP LOCKED FOR KEY SHARE OF u`,
+		`SELECT $1 WHERE 1 IN (SELECT 1 LIMIT 1 FOR UPDATE SKIP LOCKED) OR 2 IN (SELECT 2 FOR KEY SHARE)`,
+	} {
+		if got, err := run(t, c, query, text("a")); err != nil || !slices.Equal(got, []string{"a"}) {
+			t.Errorf("%s: got %q, %v", query, got, err)
 		}
 	}
 }
