@@ -3,7 +3,6 @@ package unpack
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"foyer/internal/infra/bundle"
 )
@@ -53,7 +50,7 @@ func IsText(content string) bool {
 // collector takes files out of a tree: those of the top folder and everything
 // below some others.
 type collector struct {
-	store   *boundedStore
+	objects *objects
 	folders []string // src, dist and that of plugin.json's main
 	needed  []string // the files whose absence says something: without its site.ts, an app would lose the bundle that it has
 	site    string   // what the bundle is made of, if plugin.json names a main
@@ -62,17 +59,17 @@ type collector struct {
 	entries int
 }
 
-func (c *collector) folder(tree *object.Tree, prefix string) error {
-	for _, entry := range tree.Entries {
+func (c *collector) folder(entries []entry, prefix string) error {
+	for _, e := range entries {
 		c.entries++
 		if c.entries > maxEntries {
 			return refusal(fmt.Sprintf("The repository has more than %d files and folders in src/ and its top folder.", maxEntries))
 		}
-		name := prefix + entry.Name
-		if strings.Contains(entry.Name, "/") || utf8.RuneCountInString(name) > MaxPathCharacters || !FileName(name) {
+		name := prefix + e.name
+		if strings.Contains(e.name, "/") || utf8.RuneCountInString(name) > MaxPathCharacters || !FileName(name) {
 			continue
 		}
-		if err := c.entry(entry, name); err != nil {
+		if err := c.entry(e, name); err != nil {
 			return err
 		}
 	}
@@ -81,22 +78,22 @@ func (c *collector) folder(tree *object.Tree, prefix string) error {
 
 // entry takes a file or descends into a folder; it passes over symbolic links and
 // submodules, unless an app would miss them.
-func (c *collector) entry(entry object.TreeEntry, name string) error {
+func (c *collector) entry(e entry, name string) error {
 	below := func(other string) bool { return strings.HasPrefix(other, name+"/") }
-	file := entry.Mode == filemode.Regular || entry.Mode == filemode.Deprecated || entry.Mode == filemode.Executable
+	file := e.isFile()
 	switch {
 	case file && (slices.Contains(textExtensions, path.Ext(name)) || IsBinary(name)):
 		if dir := path.Dir(name); dir != "." && !c.isWithin(dir) {
 			return nil // on the way to a folder that is taken
 		}
-		return c.file(entry.Hash, name)
+		return c.file(e.hash, name)
 	case !file && slices.Contains(c.needed, name):
 		return refusal(fmt.Sprintf("%q must be a regular file, not a symbolic link, a submodule or a folder.", name))
-	case entry.Mode == filemode.Dir:
+	case e.isDir():
 		if !c.isWithin(name) && !slices.ContainsFunc(c.folders, below) {
 			return nil
 		}
-		tree, err := object.GetTree(c.store, entry.Hash)
+		tree, err := c.objects.tree(e.hash)
 		if err != nil {
 			return fmt.Errorf("folder %q: %w", name, err)
 		}
@@ -114,21 +111,21 @@ func (c *collector) isWithin(name string) bool {
 
 // learn reads from plugin.json which files are needed, and which folders are taken. What is
 // wrong with it is said when it is taken.
-func (c *collector) learn(top *object.Tree) {
+func (c *collector) learn(top []entry) {
 	c.folders, c.needed = []string{"src", "dist"}, append(bundle.Entries(""), "plugin.json")
-	entry, err := top.FindEntry("plugin.json")
-	if err != nil || entry.Mode == filemode.Dir || entry.Mode == filemode.Submodule {
+	at := slices.IndexFunc(top, func(e entry) bool { return e.name == "plugin.json" && !e.isDir() })
+	if at < 0 {
 		return
 	}
-	text, err := c.content(entry.Hash)
+	text, err := c.content(top[at].hash)
 	if err != nil {
 		return
 	}
 	if main := bundle.Main(text); main != "" {
 		c.needed = append(c.needed, bundle.Entries(text)...)
 		files := map[string]string{main: ""}
-		for _, e := range top.Entries {
-			files[e.Name] = ""
+		for _, e := range top {
+			files[e.name] = ""
 		}
 		c.site = bundle.SiteOf(files, text)
 		if folder := path.Dir(main); folder != "." {
@@ -166,16 +163,7 @@ func (c *collector) file(hash plumbing.Hash, name string) error {
 }
 
 func (c *collector) content(hash plumbing.Hash) (string, error) {
-	o, err := c.store.EncodedObject(plumbing.BlobObject, hash)
-	if err != nil {
-		return "", err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	content, err := io.ReadAll(r)
+	content, err := c.objects.content(plumbing.BlobObject, hash)
 	return string(content), err
 }
 

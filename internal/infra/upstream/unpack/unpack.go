@@ -13,13 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/storage/memory"
 )
-
-// maxUnpackedBytes bounds all objects of a pack together. A single object can
-// exceed it before it is counted; the child's memory limit is for that one.
-const maxUnpackedBytes = 128 << 20
 
 // Answer is what Run writes: the files, or why there are none. It travels as gob,
 // in which hostile text does not grow.
@@ -63,41 +57,30 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 func files(commit string, pack io.Reader) (map[string]string, error) {
-	store := &boundedStore{Storage: memory.NewStorage(), left: maxUnpackedBytes}
-	if err := packfile.UpdateObjectStorage(store, pack); err != nil {
+	all := &objects{byHash: map[plumbing.Hash]plumbing.EncodedObject{}, left: maxUnpackedBytes}
+	reader, err := packfile.NewParserWithStorage(packfile.NewScanner(pack), all)
+	if err == nil {
+		_, err = reader.Parse()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the pack: %w", err)
 	}
 	hash := plumbing.NewHash(commit)
-	head, err := object.GetCommit(store, hash)
-	if err != nil && store.HasEncodedObject(hash) == nil {
+	if found := all.byHash[hash]; found != nil && found.Type() != plumbing.CommitObject {
 		return nil, errNoCommit
 	}
+	root, err := all.top(hash)
 	if err != nil {
 		return nil, fmt.Errorf("find commit %s: %w", commit, err)
 	}
-	top, err := head.Tree()
+	top, err := all.tree(root)
 	if err != nil {
 		return nil, fmt.Errorf("find the files of commit %s: %w", commit, err)
 	}
-	c := collector{store: store, files: map[string]string{}}
+	c := collector{objects: all, files: map[string]string{}}
 	c.learn(top)
 	if err := c.folder(top, ""); err != nil {
 		return nil, err
 	}
 	return c.files, nil
-}
-
-// boundedStore keeps objects in memory, up to a total.
-type boundedStore struct {
-	*memory.Storage
-	left int64 // bytes
-}
-
-// SetEncodedObject is how the reader of packs stores each object.
-func (s *boundedStore) SetEncodedObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
-	s.left -= o.Size()
-	if s.left < 0 {
-		return plumbing.ZeroHash, refusal(fmt.Sprintf("The repository unpacks to more than %d MiB.", maxUnpackedBytes>>20))
-	}
-	return s.Storage.SetEncodedObject(o)
 }
