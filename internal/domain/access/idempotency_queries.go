@@ -65,8 +65,3 @@ func finishRequest(ctx context.Context, tx *db.Tx, c *Claim, a Answer, now time.
 func deleteRequest(ctx context.Context, tx *db.Tx, c *Claim) error {
 	return db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim+` AND attempt = $6 AND status = 0`, c.row(c.attempt)...)
 }
-
-// deleteAnswers removes answers that were made before a time, except those whose request is being carried out anew.
-func deleteAnswers(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `idempotency`, `user_id, key_id, session_id, organization_id, name`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
-}

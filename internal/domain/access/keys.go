@@ -147,7 +147,7 @@ const keepExpired = 30 * 24 * time.Hour
 func (k *Keys) Tidy(ctx context.Context) error {
 	now := k.DB.Now()
 	return errors.Join(
-		k.DB.RemoveBefore(ctx, now.Add(-keepAnswers), deleteAnswers),
-		k.DB.RemoveBefore(ctx, now.Add(-keepExpired), deleteExpired),
-		k.DB.RemoveBefore(ctx, now, deleteIdleSessions))
+		k.DB.DeleteOld(ctx, `idempotency`, `user_id, key_id, session_id, organization_id, name`, `created_at < $1 ORDER BY created_at`, now.Add(-keepAnswers)),
+		k.DB.DeleteOld(ctx, `keys`, `id`, `expires_at < $1 ORDER BY expires_at`, now.Add(-keepExpired)),
+		k.DB.DeleteOld(ctx, `sessions`, `id`, `last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at`, now.Add(-sessionIdle), now.Add(db.ClocksDiffer)))
 }

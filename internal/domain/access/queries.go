@@ -62,10 +62,6 @@ func opened(ctx context.Context, q db.Querier, k Key) ([]string, error) {
 		SELECT organization_id FROM memberships WHERE user_id = $1 ORDER BY joined_at, organization_id`, k.UserID)
 }
 
-func deleteExpired(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `keys`, `id`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
-}
-
 func markKeyUsed(ctx context.Context, tx *db.Tx, key lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `
 		UPDATE keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`, key.ID, at)

@@ -89,11 +89,6 @@ func deleteSession(ctx context.Context, tx *db.Tx, id int64) error {
 	return db.Exec(ctx, tx, `DELETE FROM sessions WHERE id = $1`, id)
 }
 
-func deleteIdleSessions(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `sessions`, `id`, `last_used_at < $1 OR last_used_at > $2 ORDER BY last_used_at LIMIT $3`,
-		now.Add(-sessionIdle), now.Add(db.ClocksDiffer), limit)
-}
-
 func markSessionUsed(ctx context.Context, tx *db.Tx, session lastuse.Used, at time.Time) error {
 	return db.Exec(ctx, tx, `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, session.ID, at)
 }

@@ -47,14 +47,9 @@ func TraceOf(ctx context.Context, q db.Querier, organizationID, requestID string
 	return parent, err
 }
 
-// dropTraces removes the traces of entries that were made before a time.
-func dropTraces(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
-}
-
 // DropData removes the data and the traces of entries that were made before a time.
 func DropData(ctx context.Context, d *db.DB, before time.Time) error {
-	if err := d.RemoveBefore(ctx, before, dropTraces); err != nil {
+	if err := d.DeleteOld(ctx, `event_traces`, `organization_id, request_id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
 		return err
 	}
 	organizations, err := Chains(ctx, d)

@@ -15,22 +15,25 @@ func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
 		return err
 	}
 	for _, id := range organizations {
-		err := d.RemoveBefore(ctx, before, func(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-			return tidyChain(ctx, tx, id, before, limit)
-		})
-		if err != nil {
-			return err
+		for n := 1; n > 0; {
+			err := d.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+				n, err = tidyChain(ctx, tx, id, before)
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func tidyChain(ctx context.Context, tx *db.Tx, organizationID string, before time.Time, limit int) (n int64, err error) {
-	entries, err := oldest(ctx, tx, organizationID, limit)
+func tidyChain(ctx context.Context, tx *db.Tx, organizationID string, before time.Time) (n int, err error) {
+	entries, err := oldest(ctx, tx, organizationID, chainBatch)
 	if err != nil {
 		return 0, err
 	}
-	for n < int64(len(entries)) && entries[n].CreatedAt.Before(before) {
+	for n < len(entries) && entries[n].CreatedAt.Before(before) {
 		count(tx, organizationID, entries[n].Scope, -1)
 		n++
 	}

@@ -53,7 +53,3 @@ func deleteSince(ctx context.Context, tx *db.Tx, userID int64, since time.Time) 
 func deleteTo(ctx context.Context, tx *db.Tx, email string) error {
 	return db.Exec(ctx, tx, `DELETE FROM address_changes WHERE new_email = $1 OR old_email = $1`, email)
 }
-
-func deleteBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `address_changes`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
-}

@@ -237,7 +237,7 @@ func (s Service) EndSessions(ctx context.Context, c access.Caller) error {
 
 // Tidy removes changes to which no link works.
 func (s Service) Tidy(ctx context.Context) error {
-	return s.DB.RemoveBefore(ctx, s.DB.Now().Add(-kept), deleteBefore)
+	return s.DB.DeleteOld(ctx, `address_changes`, `id`, `created_at < $1 ORDER BY created_at`, s.DB.Now().Add(-kept))
 }
 
 // EraseUser removes a person's changes of address, and those of others to theirs.

@@ -167,7 +167,7 @@ func (s Service) sign(w Webhook, now time.Time, content string) (string, error) 
 // Tidy removes deliveries and events that are older than they are kept.
 func (s Service) Tidy(ctx context.Context) error {
 	before := s.DB.Now().Add(-keptFor)
-	if err := s.DB.RemoveBefore(ctx, before, deleteOld); err != nil {
+	if err := s.DB.DeleteOld(ctx, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at`, before); err != nil {
 		return err
 	}
 	return activity.DropData(ctx, s.DB, before)

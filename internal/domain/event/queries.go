@@ -173,8 +173,3 @@ func listDeliveries(ctx context.Context, q db.Querier, w Webhook, p page.Page) (
 func countDeliveries(ctx context.Context, q db.Querier, w Webhook) (int, error) {
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*)`+ofWebhook, w.OrganizationID, w.ID)
 }
-
-// deleteOld removes a batch of deliveries that were made before a time.
-func deleteOld(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `webhook_deliveries`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
-}

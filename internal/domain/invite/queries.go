@@ -103,11 +103,6 @@ func forgetAccepted(ctx context.Context, tx *db.Tx, organizationID, id string) e
 	return err
 }
 
-// forgetAcceptedBefore removes a batch of those that were accepted before a time.
-func forgetAcceptedBefore(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at LIMIT $2`, before, limit)
-}
-
 // whoMade keeps the user u who made an invite from being erased until the transaction has stored what shows them.
 const whoMade = ` FOR KEY SHARE OF u`
 

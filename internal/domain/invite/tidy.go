@@ -14,6 +14,9 @@ const (
 	keepAcceptedFor = 30 * 24 * time.Hour
 )
 
+// tidyBatch bounds how many invites are removed in one transaction: others have their turns between them.
+const tidyBatch = 500
+
 // Tidy removes invites that expired more than 30 days ago, except those that others
 // are changing, and quotas that no longer hold anything back.
 func (s Service) Tidy(ctx context.Context) error {
@@ -21,10 +24,10 @@ func (s Service) Tidy(ctx context.Context) error {
 	if err := s.tidyInvites(ctx, now.Add(-keepExpired)); err != nil {
 		return err
 	}
-	if err := s.DB.RemoveBefore(ctx, now.Add(-keepAcceptedFor), forgetAcceptedBefore); err != nil {
+	if err := s.DB.DeleteOld(ctx, `accepted_invites`, `id`, `accepted_at < $1 ORDER BY accepted_at`, now.Add(-keepAcceptedFor)); err != nil {
 		return err
 	}
-	return s.DB.RemoveBefore(ctx, now.Add(-day), quota.Forget)
+	return quota.Tidy(ctx, s.DB, now.Add(-day))
 }
 
 // tidyInvites removes the invites of one organization after another.
@@ -34,15 +37,17 @@ func (s Service) tidyInvites(ctx context.Context, before time.Time) error {
 		return err
 	}
 	for _, id := range organizations {
-		err := s.DB.RemoveBefore(ctx, before, func(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-			n, err := removeOverdue(ctx, tx, id, before, limit)
-			if n > 0 {
-				addCount(tx, id, -int(n))
+		for n := int64(1); n > 0; {
+			err := s.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
+				n, err = removeOverdue(ctx, tx, id, before, tidyBatch)
+				if n > 0 {
+					addCount(tx, id, -int(n))
+				}
+				return err
+			})
+			if err != nil {
+				return err
 			}
-			return n, err
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil

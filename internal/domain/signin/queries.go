@@ -98,15 +98,3 @@ func insertState(ctx context.Context, tx *db.Tx, hash string, expires time.Time)
 func stateUsed(ctx context.Context, q db.Querier, hash string) (bool, error) {
 	return db.One(ctx, q, db.Value[bool], `SELECT EXISTS (SELECT 1 FROM signin_states WHERE hash = $1)`, hash)
 }
-
-func deleteLinks(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `signin_links`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
-}
-
-func deleteStates(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `signin_states`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, before, limit)
-}
-
-func deleteRequests(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `signin_requests`, `id`, `created_at < $1 ORDER BY created_at LIMIT $2`, before, limit)
-}

@@ -319,7 +319,7 @@ func (s Service) speaksFor(email string) bool {
 func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(
-		s.DB.RemoveBefore(ctx, now.Add(-linkKept), deleteLinks),
-		s.DB.RemoveBefore(ctx, now, deleteStates),
-		s.DB.RemoveBefore(ctx, now.Add(-linkKept), deleteRequests))
+		s.DB.DeleteOld(ctx, `signin_links`, `hash`, `expires_at < $1 ORDER BY expires_at`, now.Add(-linkKept)),
+		s.DB.DeleteOld(ctx, `signin_states`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
+		s.DB.DeleteOld(ctx, `signin_requests`, `id`, `created_at < $1 ORDER BY created_at`, now.Add(-linkKept)))
 }

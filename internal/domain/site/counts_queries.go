@@ -90,14 +90,6 @@ func makeHour(ctx context.Context, tx *db.Tx, h hourOf) error {
 	return db.Exec(ctx, tx, `DELETE`+ofHour+` AND minute % 60 > 0`, h.appID, h.siteID, h.number, h.minute)
 }
 
-func removeHours(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute LIMIT $2`, before.Unix()/60, limit)
-}
-
-func removeErrors(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at LIMIT $2`, before, limit)
-}
-
 // total is the views of a version in a bucket.
 type total struct {
 	version int64

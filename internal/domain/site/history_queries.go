@@ -91,9 +91,7 @@ func listOverdue(ctx context.Context, q db.Querier, before time.Time) ([]int64, 
 }
 
 // removeRevisions removes a site's oldest revisions, a batch at most: each may be large.
-func removeRevisions(ctx context.Context, tx *db.Tx, siteID int64, before time.Time) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM site_revisions WHERE site_id = $1 AND created_at < $2
-		AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3
-		AND revision < (SELECT MIN(revision) FROM site_revisions WHERE site_id = $1) + $4`, siteID, before, keepRevisions, batch)
+func removeRevisions(ctx context.Context, d *db.DB, siteID int64, before time.Time) error {
+	return d.DeleteOld(ctx, `site_revisions`, `site_id, revision`, `
+		site_id = $1 AND created_at < $2 AND revision <= (SELECT revision FROM sites WHERE id = $1) - $3 ORDER BY revision`, siteID, before, keepRevisions)
 }

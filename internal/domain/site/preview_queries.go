@@ -31,10 +31,6 @@ func countPreviews(ctx context.Context, q db.Querier, siteID int64, now time.Tim
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM site_previews WHERE site_id = $1 AND expires_at > $2`, siteID, now)
 }
 
-func removePreviews(ctx context.Context, tx *db.Tx, now time.Time, limit int) (int64, error) {
-	return db.DeleteFirst(ctx, tx, `site_previews`, `hash`, `expires_at < $1 ORDER BY expires_at LIMIT $2`, now, limit)
-}
-
 // findSiteByID is for what belongs to a site itself, and so to its organization.
 func findSiteByID(ctx context.Context, q db.Querier, id int64) (Site, error) {
 	return db.One(ctx, q, (*Site).fieldsWithApps, `SELECT `+columns+`, sites.apps FROM sites WHERE id = $1`, id)

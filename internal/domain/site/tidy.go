@@ -19,9 +19,9 @@ func (s Service) Tidy(ctx context.Context) error {
 	now := s.DB.Now()
 	return errors.Join(
 		s.makeHours(ctx, now.Add(-keepMinutes).Truncate(time.Hour)),
-		s.DB.RemoveBefore(ctx, now.Add(-keepHours), removeHours),
-		s.DB.RemoveBefore(ctx, now.Add(-keepHours), removeErrors),
-		s.DB.RemoveBefore(ctx, now, removePreviews),
+		s.DB.DeleteOld(ctx, `site_counts`, `app_id, site_id, version, minute, bucket`, `minute % 60 = 0 AND minute < $1 ORDER BY minute`, now.Add(-keepHours).Unix()/60),
+		s.DB.DeleteOld(ctx, `site_errors`, `app_id, site_id, digest`, `last_at < $1 ORDER BY last_at`, now.Add(-keepHours)),
+		s.DB.DeleteOld(ctx, `site_previews`, `hash`, `expires_at < $1 ORDER BY expires_at`, now),
 		s.tidyHistory(ctx, now.Add(-keepHistory)))
 }
 
@@ -47,10 +47,7 @@ func (s Service) tidyHistory(ctx context.Context, before time.Time) error {
 		return err
 	}
 	for _, id := range sites {
-		err := s.DB.RemoveBefore(ctx, before, func(ctx context.Context, tx *db.Tx, before time.Time, _ int) (int64, error) {
-			return removeRevisions(ctx, tx, id, before)
-		})
-		if err != nil {
+		if err := removeRevisions(ctx, s.DB, id, before); err != nil {
 			return err
 		}
 	}

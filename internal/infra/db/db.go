@@ -5,6 +5,7 @@ package db
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -154,24 +155,6 @@ func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) erro
 	return err
 }
 
-// removeBatch bounds how many rows RemoveBefore removes in one transaction.
-const removeBatch = 500
-
-// RemoveBefore removes what is older than a time in short transactions, until there is none: others
-// have their turns between them.
-func (d *DB) RemoveBefore(ctx context.Context, before time.Time, remove func(ctx context.Context, tx *Tx, before time.Time, limit int) (int64, error)) error {
-	for n := int64(1); n > 0; {
-		err := d.InTx(ctx, func(ctx context.Context, tx *Tx) (err error) {
-			n, err = remove(ctx, tx, before, removeBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	if err := outside(ctx); err != nil {
 		return err
@@ -310,12 +293,25 @@ func Changed(ctx context.Context, t *Tx, query string, args ...any) (int64, erro
 	return n, classify(err)
 }
 
-// DeleteFirst deletes the rows of a table that a condition with an order and a limit selects, but those that others have
-// locked, and returns how many. key is what tells rows apart: a column, or several with commas.
-func DeleteFirst(ctx context.Context, t *Tx, table, key, which string, args ...any) (int64, error) {
-	return Changed(ctx, t, `
-		DELETE FROM `+table+` WHERE (`+key+`) IN (
-			SELECT `+key+` FROM `+table+` WHERE `+which+` FOR UPDATE SKIP LOCKED)`, args...)
+// deleteBatch bounds how many rows DeleteOld deletes in one transaction.
+const deleteBatch = 500
+
+// DeleteOld deletes the rows of a table that a condition with an order selects, but those that others have locked, in
+// short transactions, until there is none: others have their turns between them. key is what tells rows apart: a column,
+// or several with commas.
+func (d *DB) DeleteOld(ctx context.Context, table, key, which string, args ...any) error {
+	query := `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` WHERE ` + which +
+		` LIMIT ` + strconv.Itoa(deleteBatch) + ` FOR UPDATE SKIP LOCKED)`
+	for n := int64(1); n > 0; {
+		err := d.InTx(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			n, err = Changed(ctx, tx, query, args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Insert runs an INSERT of one row into a table with an id, and returns the row's.

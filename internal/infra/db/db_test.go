@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,36 +103,27 @@ func TestInTxRollsBack(t *testing.T) {
 	})
 }
 
-// What is old is removed in transactions of 500 rows, each of which is kept whatever becomes of the next.
-func TestRemoveBefore(t *testing.T) {
+// What is old is deleted in transactions of 500 rows, each of which is kept whatever becomes of the next.
+func TestDeleteOld(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		at := d.Now()
-		exec(t, d, `INSERT INTO quotas (kind, item, since, used) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1201)
-			SELECT 'a', CAST(i AS TEXT), CAST($1 AS TIMESTAMPTZ), 1 FROM n`, at.Add(-time.Hour))
-		exec(t, d, `INSERT INTO quotas (kind, item, since, used) VALUES ('young', '', $1, 1)`, at)
-		failing := errors.New("the third fails")
-		var left []int
-		fails := true
-		remove := func(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-			now, err := db.One(ctx, tx, db.Value[int], `SELECT COUNT(*) FROM quotas`)
-			if left = append(left, now); fails && now == 202 {
-				err = failing
-			}
+		exec(t, d, `CREATE TABLE old (item BIGINT PRIMARY KEY)`)
+		exec(t, d, `CREATE TABLE kept (item BIGINT REFERENCES old (item))`)
+		exec(t, d, `INSERT INTO old (item) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1202) SELECT i FROM n`)
+		exec(t, d, `INSERT INTO kept (item) VALUES (1100)`)
+		left := func() int {
+			n, err := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM old`)
 			if err != nil {
-				return 0, err
+				t.Fatal(err)
 			}
-			return db.Changed(ctx, tx, `DELETE FROM quotas WHERE item IN (SELECT item FROM quotas WHERE since < $1 ORDER BY item LIMIT $2)`, before, limit)
+			return n
 		}
-		if err := d.RemoveBefore(t.Context(), at, remove); !errors.Is(err, failing) {
-			t.Error(err)
+		if err := d.DeleteOld(t.Context(), `old`, `item`, `item < $1 ORDER BY item`, 1202); !errors.Is(err, db.ErrReference) || left() != 202 {
+			t.Errorf("%d are left, %v", left(), err)
 		}
-		fails = false
-		if err := d.RemoveBefore(t.Context(), at, remove); err != nil {
-			t.Error(err)
-		}
-		if left = slices.Compact(left); !slices.Equal(left, []int{1202, 702, 202, 1}) {
-			t.Errorf("rows at the start of each transaction: %v", left)
+		exec(t, d, `DELETE FROM kept`)
+		if err := d.DeleteOld(t.Context(), `old`, `item`, `item < $1 ORDER BY item`, 1202); err != nil || left() != 1 {
+			t.Errorf("%d are left, %v", left(), err)
 		}
 	})
 }

@@ -62,11 +62,7 @@ func ForgetAddress(ctx context.Context, tx *db.Tx, email string) error {
 	return db.Exec(ctx, tx, `DELETE FROM quotas WHERE item = $1 OR item = $2`, email, hashOf(email))
 }
 
-// Forget removes quotas whose time began before another, except those that are being counted
-// up, and returns how many it removed.
-func Forget(ctx context.Context, tx *db.Tx, before time.Time, limit int) (int64, error) {
-	return db.Changed(ctx, tx, `
-		DELETE FROM quotas WHERE (kind, item) IN (
-			SELECT kind, item FROM quotas WHERE since <= $1 ORDER BY since LIMIT $2 FOR UPDATE SKIP LOCKED)
-		AND since <= $1`, before, limit)
+// Tidy removes quotas whose time began before another, except those that are being counted up.
+func Tidy(ctx context.Context, d *db.DB, before time.Time) error {
+	return d.DeleteOld(ctx, `quotas`, `kind, item`, `since <= $1 ORDER BY since`, before)
 }
