@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type Claim struct {
 	keys    *Keys
 	caller  Caller
 	name    string // hash of the Idempotency-Key
-	attempt int64
+	attempt int64  // a random number: whoever is overtaken finds another, whatever has become of the row meanwhile
 	answer  func(object any) Answer
 }
 
@@ -52,10 +53,10 @@ func inProgress(retryAfter time.Duration) error {
 // Claim returns the right to carry out a request and, if it was carried out already, the answer.
 // answer is how an object is answered, for KeepAnswer.
 func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, answer func(object any) Answer) (*Claim, *Answer, error) {
-	claim := &Claim{keys: k, caller: c, name: digest.SHA256(name), answer: answer}
+	claim := &Claim{keys: k, caller: c, name: digest.SHA256(name), attempt: rand.Int64(), answer: answer}
 	var kept *Answer
 	err := k.DB.InTx(ctx, func(ctx context.Context, tx *db.Tx) (err error) {
-		claim.attempt, kept = 1, nil
+		kept = nil
 		now := k.DB.Now()
 		if made, err := insertRequest(ctx, tx, claim, fingerprint, now); err != nil || made {
 			return err
@@ -77,7 +78,6 @@ func (k *Keys) Claim(ctx context.Context, c Caller, name, fingerprint string, an
 		case ahead > 0 && ahead <= maxAhead:
 			return inProgress(min(ahead, time.Second))
 		}
-		claim.attempt = r.attempt + 1
 		createdAt := r.createdAt
 		if expired { // the row is taken for a new request
 			createdAt = now

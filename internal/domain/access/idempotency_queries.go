@@ -12,13 +12,12 @@ type request struct {
 	Answer
 
 	fingerprint string
-	attempt     int64
 	leaseEnds   time.Time
 	createdAt   time.Time
 }
 
 func (r *request) fields() []any {
-	return []any{&r.fingerprint, &r.attempt, &r.leaseEnds, &r.Status, &r.ETag, &r.Item, db.Null(&r.Body), &r.createdAt}
+	return []any{&r.fingerprint, &r.leaseEnds, &r.Status, &r.ETag, &r.Item, db.Null(&r.Body), &r.createdAt}
 }
 
 // ofClaim is the condition for the row of a claim.
@@ -31,13 +30,13 @@ func (c *Claim) row(more ...any) []any {
 func insertRequest(ctx context.Context, tx *db.Tx, c *Claim, fingerprint string, now time.Time) (made bool, err error) {
 	n, err := db.Changed(ctx, tx, `
 		INSERT INTO idempotency (user_id, key_id, session_id, organization_id, name, fingerprint, attempt, lease_ends, status, etag, item, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, 1, $7, 0, '', '', $8) ON CONFLICT DO NOTHING`, c.row(fingerprint, now.Add(answerLease), now)...)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', '', $9) ON CONFLICT DO NOTHING`, c.row(fingerprint, c.attempt, now.Add(answerLease), now)...)
 	return n == 1, err
 }
 
 func findRequest(ctx context.Context, tx *db.Tx, c *Claim) (request, error) {
 	return db.One(ctx, tx, (*request).fields, `
-		SELECT fingerprint, attempt, lease_ends, status, etag, item, body, created_at FROM idempotency`+ofClaim+" FOR UPDATE", c.row()...)
+		SELECT fingerprint, lease_ends, status, etag, item, body, created_at FROM idempotency`+ofClaim+" FOR UPDATE", c.row()...)
 }
 
 func takeRequest(ctx context.Context, tx *db.Tx, c *Claim, fingerprint string, createdAt, now time.Time) error {

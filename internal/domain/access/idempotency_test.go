@@ -78,6 +78,39 @@ func TestLeaseWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
+// Who was overtaken stores nothing, though the request that overtook was given up, and sent once more.
+func TestLeaseIsOvertakenTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		k := c.keys(d)
+		userID, _ := withKeys(t, k)
+		claim := func() *Claim {
+			t.Helper()
+			claim, kept, err := k.Claim(t.Context(), Caller{UserID: userID}, "name", "request", func(any) Answer { return Answer{Status: 201, Body: "{}"} })
+			if err != nil || kept != nil {
+				t.Fatal(kept, err)
+			}
+			return claim
+		}
+		keep := func(claim *Claim) error {
+			return d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error { return KeepAnswer(claim.With(ctx), tx, "made") })
+		}
+		paused := claim()
+		c.now = c.now.Add(answerLease + time.Second)
+		if err := claim().GiveUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		last := claim()
+		if err := keep(paused); !fault.Is(err, fault.IdempotencyInProgress) {
+			t.Errorf("overtaken: %v", err)
+		}
+		if err := keep(last); err != nil {
+			t.Errorf("the last: %v", err)
+		}
+	})
+}
+
 // However many answers are too old, no transaction that removes them is long.
 func TestTidyAnswers(t *testing.T) {
 	t.Parallel()

@@ -564,7 +564,7 @@ CREATE TABLE idempotency (
 	organization_id TEXT NOT NULL, -- '': none
 	name            TEXT NOT NULL, -- SHA-256 of the Idempotency-Key, in hexadecimal
 	fingerprint     TEXT NOT NULL, -- of the request
-	attempt         BIGINT NOT NULL, -- counted up by each server that carries it out
+	attempt         BIGINT NOT NULL, -- a random number of whoever carries it out
 	lease_ends      {{timestamp}} NOT NULL, -- until then, that server may be at work
 	status          INTEGER NOT NULL, -- of the answer; 0: it is not carried out
 	etag            TEXT NOT NULL,
