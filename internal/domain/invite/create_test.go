@@ -2,6 +2,7 @@ package invite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/invite"
@@ -72,6 +74,40 @@ func TestResendBesideDelete(t *testing.T) {
 			if told := found.Items; err != nil || len(told) < 2 || told[0].Verb != activity.Deleted {
 				r.Fatalf("after it was deleted: %+v, %v", told, err)
 			}
+		}
+	})
+}
+
+// An invite that was resent or accepted since it was read is neither handed on nor forgotten for whoever asks for the one they read.
+func TestInviteIsAsItWasRead(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		read := r.invite(r.owner, draft("ada@x.example"))
+		changed := errors.New("changed")
+		ctx := precondition.With(r.Context(), func(object any) error {
+			if i, ok := object.(invite.Invite); !ok || i.Issue != read.Issue || !i.AcceptedAt.Equal(read.AcceptedAt) {
+				return changed
+			}
+			return nil
+		})
+		resent, err := r.invites.Resend(r.Context(), r.owner, read.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, _, err := r.invites.Link(ctx, r.owner, read.ID); !errors.Is(err, changed) {
+			r.Errorf("the link of one that was resent: %v", err)
+		}
+		read = resent
+		if _, _, err := r.invites.Link(ctx, r.owner, read.ID); err != nil {
+			r.Errorf("its link: %v", err)
+		}
+		r.accept(r.mailedToken(read))
+		if err := r.invites.Delete(ctx, r.owner, read.ID); !errors.Is(err, changed) {
+			r.Errorf("deleting one that was accepted: %v", err)
+		}
+		read = r.accepted(read.ID)
+		if err := r.invites.Delete(ctx, r.owner, read.ID); err != nil {
+			r.Errorf("deleting it: %v", err)
 		}
 	})
 }

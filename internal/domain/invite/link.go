@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/precondition"
 	"foyer/internal/base/seal"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -112,6 +113,9 @@ func (s Service) Link(ctx context.Context, c access.Caller, id string) (url stri
 		}
 		c := c
 		if c, err = access.ConfirmCached(ctx, tx, c, s.DB.Now(), MaySeeLinks); err != nil {
+			return err
+		}
+		if err := precondition.Check(ctx, i); err != nil {
 			return err
 		}
 		if err := s.mayHand(ctx, tx, c, i); err != nil {

@@ -267,6 +267,9 @@ func (s Service) forget(ctx context.Context, tx *db.Tx, c access.Caller, id stri
 	if c, err = s.confirmDelete(ctx, tx, c, i); err != nil {
 		return err
 	}
+	if err := precondition.Check(ctx, i); err != nil {
+		return err
+	}
 	if err := forgetAccepted(ctx, tx, c.Organization.ID, id); err != nil {
 		return access.OrNotFound(err)
 	}
