@@ -126,7 +126,7 @@ func (s Service) place(ctx context.Context, tx *db.Tx, c access.Caller, id int64
 	if err := w.lock(ctx, tx, d.AppID.Value); err != nil {
 		return Placement{}, err
 	}
-	site, err := s.lockSite(ctx, tx, c, id)
+	site, err := s.ownSite(ctx, tx, c, id)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -297,11 +297,17 @@ func (s Service) own(ctx context.Context, tx *db.Tx, c access.Caller, id, appID 
 	if err != nil {
 		return Site{}, Placement{}, err
 	}
+	p, err := ownPlacement(ctx, tx, site, appID)
+	return site, p, err
+}
+
+// ownPlacement finds a placement that a request names, on a site that is locked.
+func ownPlacement(ctx context.Context, tx *db.Tx, site Site, appID int64) (Placement, error) {
 	p, err := findPlacement(ctx, tx, site, appID)
 	if err != nil {
-		return Site{}, Placement{}, access.OrNotFound(err)
+		return Placement{}, access.OrNotFound(err)
 	}
-	return site, p, precondition.Check(ctx, p)
+	return p, precondition.Check(ctx, p)
 }
 
 // Remove takes an app off a site.

@@ -12,6 +12,7 @@ import (
 	"foyer/internal/base/fault"
 	"foyer/internal/base/origin"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
 	"foyer/internal/domain/plugin"
@@ -83,6 +84,11 @@ func (s Service) makePreview(ctx context.Context, tx *db.Tx, c access.Caller, id
 	now := s.DB.Now()
 	if _, err := access.Confirm(ctx, tx, c, now, MayPreview); err != nil {
 		return Preview{}, err
+	}
+	if precondition.Given(ctx) { // what is not placed has no ETag
+		if _, err := ownPlacement(ctx, tx, site, appID); err != nil {
+			return Preview{}, err
+		}
 	}
 	page, err := s.pageOf(site, d.URL.Value)
 	if err != nil {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/plugin"
 	"foyer/internal/infra/db"
@@ -108,6 +110,43 @@ func TestPreviewDuringADeletion(t *testing.T) {
 			r.Error(err)
 		}
 		end()
+	})
+}
+
+// Who places or previews an app on what has changed since they read it does nothing.
+func TestIsAsItWasRead(t *testing.T) {
+	each(t, func(r rig) {
+		s, p, q := r.site(r.caller, "shop"), r.app(r.caller, "p", ""), r.app(r.caller, "q", "")
+		changed := errors.New("changed")
+		reading := func(read any) context.Context {
+			return precondition.With(r.Context(), func(object any) error {
+				if !reflect.DeepEqual(object, read) {
+					return changed
+				}
+				return nil
+			})
+		}
+		at := PreviewDraft{URL: patch.Of("https://shop.example/")}
+		old := r.place(r.caller, s, p)
+		now := r.change(r.caller, s, p, PlacementDraft{Position: patch.Of(int64(7))})
+		for read, want := range map[*Placement]error{&old: changed, &now: nil} {
+			if _, err := r.Preview(reading(*read), r.caller, s.ID, p.ID, at); !errors.Is(err, want) {
+				r.Errorf("a preview at %d: %v", read.Position, err)
+			}
+		}
+		if _, err := r.Preview(reading(now), r.caller, s.ID, q.ID, at); !fault.Is(err, fault.NotFound) {
+			r.Errorf("a preview of what is not placed: %v", err)
+		}
+		if _, err := r.Place(reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); !errors.Is(err, changed) {
+			r.Errorf("placed on the site as it was: %v", err)
+		}
+		s, err := r.Get(r.Context(), r.caller, s.ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := r.Place(reading(s), r.caller, s.ID, PlacementDraft{AppID: patch.Of(q.ID)}); err != nil {
+			r.Errorf("placed on the site as it is: %v", err)
+		}
 	})
 }
 
