@@ -170,10 +170,10 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	}
 	number := d.Version.Or(a.Current)
 	p := Placement{OrganizationID: site.OrganizationID, AppID: appID, Version: number, Enabled: true, Config: "{}"}
-	if err := w.canRun(ctx, site, a, number); err != nil {
+	if err := w.shows(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
-	if err := w.shows(ctx, site, a, number); err != nil {
+	if err := w.canRun(ctx, site, a, number); err != nil {
 		return preview{}, err
 	}
 	checked, err := w.wanted(ctx, p)
@@ -192,11 +192,11 @@ func (w *world) preview(ctx context.Context, site Site, appID int64, d PreviewDr
 	return preview{siteID: site.ID, appID: appID, version: number, values: shown}, nil
 }
 
-// shows refuses a version that an organization does not see, unless its site is pinned to it: it was the
-// app's current one then.
+// shows refuses a version that an organization does not see, or that is not kept, unless its site is pinned to it: it was
+// the app's current one then.
 func (w *world) shows(ctx context.Context, site Site, a plugin.Runnable, number int64) error {
 	v, err := w.version(ctx, a.ID, number)
-	if err != nil || v == nil || a.Shows(site.OrganizationID, *v) {
+	if err != nil || v != nil && a.Shows(site.OrganizationID, *v) {
 		return err
 	}
 	placed, err := findPlacement(ctx, w.q, site, a.ID)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,6 +62,24 @@ func TestNoLongerShared(t *testing.T) {
 		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
 		r.wants("shared again, follows", s, `secret@3{"secret":"secret"}`)
 		r.wants("shared again, pinned as it was", pinned, `secret@2{"greeting":"greeting"}`)
+	})
+}
+
+// Nobody is told of a version of before an app was shared, nor why it was withdrawn: it is as if there were none.
+func TestPreviewOfUnseenVersion(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", "")
+		r.save(r.caller, p.ID, "two")
+		if _, err := r.plugins.Withdraw(r.Context(), r.caller, p.ID, plugin.Withdrawal{Number: 1, Reason: patch.Of("secret")}); err != nil {
+			r.Fatal(err)
+		}
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		for number, want := range map[int64]error{1: plugin.ErrNoVersion, 2: nil, 9: plugin.ErrNoVersion} {
+			_, err := r.Preview(r.Context(), r.other, s.ID, p.ID, PreviewDraft{URL: patch.Of("https://shop.example/"), Version: patch.Of(number)})
+			if !errors.Is(err, want) {
+				r.Errorf("of version %d: %v, want %v", number, err, want)
+			}
+		}
 	})
 }
 
