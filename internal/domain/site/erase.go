@@ -16,7 +16,7 @@ func (s Service) EraseOrganization(ctx context.Context, tx *db.Tx, organizationI
 		return err
 	}
 	w := newWorld(tx)
-	w.erased = organizationID
+	w.erased, w.follows = organizationID, true
 	err := inBatchesOf(ctx, tx, organizationID, func(ctx context.Context, sites []Site) error {
 		var others []Site
 		for _, site := range sites {

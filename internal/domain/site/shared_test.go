@@ -1,6 +1,8 @@
 package site
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"foyer/internal/base/page"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/plugin"
+	"foyer/internal/infra/db"
 )
 
 // withDefault is a config_schema with one field, which pages get.
@@ -79,6 +82,29 @@ func TestPreviewOfUnseenVersion(t *testing.T) {
 			if !errors.Is(err, want) {
 				r.Errorf("of version %d: %v, want %v", number, err, want)
 			}
+		}
+	})
+}
+
+// With the organization that has shared an app, its defaults go from the sites of others, and leave their room.
+func TestSharedByErased(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.other, "shop"), r.app(r.caller, "app", takes(200))
+		waits := r.app(r.other, "waits", "[]")
+		r.patch(r.caller, p.ID, plugin.Draft{IsGlobal: patch.Of(true)})
+		r.place(r.other, s, p)
+		r.place(r.other, s, waits)
+		r.patch(r.other, waits.ID, plugin.Draft{ConfigSchema: patch.Of(takes(120))})
+		r.held("without room", s, waits, 1, "at most 262144 bytes")
+		err := r.DB.InTx(r.Context(), func(ctx context.Context, tx *db.Tx) error {
+			return cmp.Or(r.EraseOrganization(ctx, tx, r.caller.Organization.ID), r.plugins.EraseOrganization(ctx, tx, r.caller.Organization.ID))
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.held("with room", s, waits, 2, "")
+		if placed, err := r.App(r.Context(), r.other, s.ID, p.ID); err != nil || placed.Values != "{}" || placed.Held != "The app is gone." {
+			r.Errorf("it shows %d bytes of values and is held since %q, %v", len(placed.Values), placed.Held, err)
 		}
 	})
 }
