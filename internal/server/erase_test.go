@@ -19,6 +19,7 @@ import (
 	"foyer/internal/config"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
+	"foyer/internal/domain/invite"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
 	"foyer/internal/infra/db/dbtest"
@@ -157,6 +158,30 @@ func TestEraseUser(t *testing.T) {
 		users := must[client.Page[client.AuditEntry]](t)(s.ListAudit(t.Context(), client.AuditFilter{ItemID: accepted.User.UUID}, client.Range{})).Results
 		if len(users) == 0 || !users[0].Erased {
 			t.Errorf("the activity does not say that it was erased: %+v", users)
+		}
+	})
+}
+
+// What shows a user who had an address that is another's now goes with them, too: their names are theirs alone.
+func TestEraseUserWithoutTheirAddress(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		const name, email = "Quixotovic", "ada@new.example"
+		w, ctx := withInvite(t, url)
+		set := func(email string, p org.SelfPatch) {
+			t.Helper()
+			must[org.User](t)(w.Organizations.SetUser(t.Context(), access.Caller{}, email, p))
+		}
+		set(inviter, org.SelfPatch{LastName: patch.Of(name)})
+		must[invite.Invite](t)(w.Invites.Resend(ctx, w.owner, w.made.ID))
+		set(inviter, org.SelfPatch{Email: patch.Of(email)})
+		w.join(inviter, access.Member)
+		if tables := holding(t, w.DB, name); !slices.Equal(tables, []string{"activity", "idempotency", "users"}) {
+			t.Errorf("%q have the name before", tables)
+		}
+		must[org.User](t)(w.Organizations.EraseUser(t.Context(), access.Caller{}, email))
+		if tables := holding(t, w.DB, name); tables != nil {
+			t.Errorf("%q have the name", tables)
 		}
 	})
 }

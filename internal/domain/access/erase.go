@@ -13,21 +13,21 @@ func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) erro
 	if err := db.Exec(ctx, tx, `DELETE FROM idempotency WHERE user_id = $1`, p.UserID); err != nil {
 		return err
 	}
-	for _, email := range p.Emails {
-		if err := eraseAnswers(ctx, tx, email); err != nil {
+	for _, text := range p.ShownBy() {
+		if err := eraseAnswers(ctx, tx, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eraseAnswers removes the stored answers that show an address.
-func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
+// eraseAnswers removes the stored answers that have a text.
+func eraseAnswers(ctx context.Context, tx *db.Tx, text string) error {
 	columns := func(k *Claim) []any {
 		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name}
 	}
 	all, err := db.All(ctx, tx, columns, `
-		SELECT user_id, key_id, session_id, organization_id, name FROM idempotency WHERE body LIKE $1 ESCAPE '!' FOR UPDATE`, "%"+search.LikeAnyCase(email)+"%")
+		SELECT user_id, key_id, session_id, organization_id, name FROM idempotency WHERE body LIKE $1 ESCAPE '!' FOR UPDATE`, "%"+search.LikeAnyCase(text)+"%")
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, email string) error {
 		if err != nil {
 			return err
 		}
-		if activity.Shows(body, email) {
+		if activity.Shows(body, text) {
 			if err := db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim, k.row()...); err != nil {
 				return err
 			}

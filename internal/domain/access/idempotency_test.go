@@ -180,7 +180,7 @@ func TestEraseAnswersInTurkish(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = d.InTx(t.Context(), func(ctx context.Context, tx *db.Tx) error {
-		return k.EraseUser(ctx, tx, activity.Person{Emails: []string{"info@ix.example"}})
+		return k.EraseUser(ctx, tx, activity.Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"info@ix.example"}})
 	})
 	left, failed := db.One(t.Context(), d, db.Value[int], `SELECT COUNT(*) FROM idempotency`)
 	if err != nil || failed != nil || left != 0 {

@@ -375,7 +375,7 @@ func TestEraseInTurkish(t *testing.T) {
 		return errors.Join(
 			Record(ctx, tx, Entry{OrganizationID: ours, Scope: Webhook, Verb: Created, Data: `{"description":"INFO_1@IX.EXAMPLE"}`}, d.Now()),
 			Record(ctx, tx, Entry{OrganizationID: ours, Scope: Webhook, Verb: Created, Data: `{"description":"INFO_2@IX.EXAMPLE"}`}, d.Now()),
-			Erase(ctx, tx, Person{Emails: []string{"info_1@ix.example"}}))
+			Erase(ctx, tx, Person{UUID: "01890000-0000-7000-8000-00000000000a", Emails: []string{"info_1@ix.example"}}))
 	})
 	left, failed := db.All(t.Context(), d, db.Value[string], `SELECT data FROM activity WHERE data IS NOT NULL`)
 	if err != nil || failed != nil || len(left) != 1 || !strings.Contains(left[0], "INFO_2") {

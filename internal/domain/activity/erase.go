@@ -15,7 +15,12 @@ import (
 type Person struct {
 	UserID int64
 	UUID   string
-	Emails []string // what they have or had
+	Emails []string // what they have or had, but for those that are another's now
+}
+
+// ShownBy lists the texts of which JSON that shows a person has one.
+func (p Person) ShownBy() []string {
+	return slices.Compact(slices.Sorted(slices.Values(append([]string{p.UUID}, p.Emails...))))
 }
 
 // Addresses lists the addresses that a user had while they were a member of something, as far
@@ -42,10 +47,12 @@ func Addresses(ctx context.Context, tx *db.Tx, uuid string) ([]string, error) {
 // have no more of an address than its hash with a salt, which goes too. Events that show the
 // person are no longer listed.
 func Erase(ctx context.Context, tx *db.Tx, p Person) error {
-	for _, email := range slices.Compact(slices.Sorted(slices.Values(p.Emails))) {
-		if err := eraseData(ctx, tx, email); err != nil {
+	for _, text := range p.ShownBy() {
+		if err := eraseData(ctx, tx, text); err != nil {
 			return err
 		}
+	}
+	for _, email := range p.Emails {
 		if err := erase(ctx, tx, `name = $1`, email); err != nil {
 			return err
 		}
@@ -61,8 +68,8 @@ func erase(ctx context.Context, tx *db.Tx, which string, of any) error {
 		WHERE salt <> '' AND (name_hash <> '' OR changes_hash <> '') AND `+which, of)
 }
 
-// eraseData removes the data that shows an address, a part at a time.
-func eraseData(ctx context.Context, tx *db.Tx, email string) error {
+// eraseData removes the data that has a text, a part at a time.
+func eraseData(ctx context.Context, tx *db.Tx, text string) error {
 	type held struct {
 		id   int64
 		data string
@@ -71,14 +78,14 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 	for after, more := int64(0), true; more; {
 		part, err := db.All(ctx, tx, fields, `
 			SELECT id, data FROM activity WHERE data IS NOT NULL AND id > $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!' ORDER BY id LIMIT $3`,
-			after, "%"+search.LikeAnyCase(email)+"%", dataBatch)
+			after, "%"+search.LikeAnyCase(text)+"%", dataBatch)
 		if err != nil {
 			return err
 		}
 		more = len(part) == dataBatch
 		for _, h := range part {
 			after = h.id
-			if !Shows(h.data, email) {
+			if !Shows(h.data, text) {
 				continue
 			}
 			if err := db.Exec(ctx, tx, erasedData+`id = $1`, h.id); err != nil {
@@ -89,15 +96,15 @@ func eraseData(ctx context.Context, tx *db.Tx, email string) error {
 	return nil
 }
 
-// Shows reports whether one of the strings in some JSON has an address in it.
-func Shows(text, email string) bool {
-	d := json.NewDecoder(strings.NewReader(text))
+// Shows reports whether one of the strings in some JSON has one of Person.ShownBy in it.
+func Shows(data, text string) bool {
+	d := json.NewDecoder(strings.NewReader(data))
 	for {
 		token, err := d.Token()
 		if err != nil {
 			return false // it was all, or is no JSON
 		}
-		if s, ok := token.(string); ok && address.In(s, email) {
+		if s, ok := token.(string); ok && address.In(s, text) {
 			return true
 		}
 	}
