@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"foyer/internal/base/cache"
@@ -28,22 +27,9 @@ type Off struct {
 // Is reports whether it is off.
 func (o Off) Is() bool { return !o.At.IsZero() }
 
-// maxReason is how many characters a reason has at most.
-const maxReason = 500
-
-func checkReason(f patch.Field[string]) (string, error) {
-	if !f.Set {
-		return "", fault.Field(fault.Required, "reason", "Must be given: 1 to %d characters that say why.", maxReason)
-	}
-	if err := patch.RequiredText("reason", f, maxReason); err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(f.Value), nil
-}
-
 // Disable stops a plugin on all pages of all organizations. One that is disabled stays as it is.
 func (s Service) Disable(ctx context.Context, c access.Caller, id int64, reason patch.Field[string]) (Plugin, error) {
-	why, err := checkReason(reason)
+	why, err := activity.CheckReason(reason)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -81,20 +67,9 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 		if err := access.KeepAnswer(ctx, tx, p); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, p, verb, reasonChange("reason", before.Reason, to.Reason))
+		return s.record(ctx, tx, c, p, verb, []activity.Change{activity.Reason("reason", before.Reason, to.Reason)})
 	})
 	return p, err
-}
-
-// reasonChange is how the activity tells of a reason; "" is none.
-func reasonChange(field, before, after string) []activity.Change {
-	shown := func(reason string) any {
-		if reason == "" {
-			return nil
-		}
-		return reason
-	}
-	return []activity.Change{activity.Changed(field, shown(before), shown(after))}
 }
 
 // Withdrawal is a version that shall not run any more.
@@ -106,7 +81,7 @@ type Withdrawal struct {
 
 // Withdraw stops a version, and those of the plugin with the same bundle, on all pages.
 func (s Service) Withdraw(ctx context.Context, c access.Caller, id int64, w Withdrawal) (Version, error) {
-	why, err := checkReason(w.Reason)
+	why, err := activity.CheckReason(w.Reason)
 	if err != nil {
 		return Version{}, err
 	}
@@ -185,8 +160,8 @@ func (s Service) setWithdrawn(ctx context.Context, c access.Caller, id, number i
 		if err := s.follow(ctx, tx, c, id); err != nil {
 			return err
 		}
-		changes := reasonChange("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
-		if err := s.record(ctx, tx, c, p, verb, changes); err != nil {
+		why := activity.Reason("versions."+strconv.FormatInt(number, 10)+".reason", v.Withdrawn.Reason, to.Reason)
+		if err := s.record(ctx, tx, c, p, verb, []activity.Change{why}); err != nil {
 			return err
 		}
 		v, err = answerWith(ctx, tx, id, number)
