@@ -82,10 +82,9 @@ func (s Service) tell(ctx context.Context, tx *db.Tx, site Site, held map[[2]int
 		if was[id] == is[id] {
 			continue
 		}
-		app := "apps." + strconv.FormatInt(id, 10) + "."
-		changes = append(changes, activity.Changed(app+"running", number(was[id]), number(is[id])))
+		changes = append(changes, activity.Changed(fieldOf(id, "running"), number(was[id]), number(is[id])))
 		if why := held[[2]int64{site.ID, id}]; why != "" {
-			changes = append(changes, activity.Changed(app+"held", nil, why))
+			changes = append(changes, activity.Changed(fieldOf(id, "held"), nil, why))
 		}
 	}
 	if len(changes) == 0 { // what an app is called may have changed

@@ -280,6 +280,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	if len(changes) == 0 {
 		return p, nil
 	}
+	changes = append(changes, reasonChange(fieldOf(appID, "reason"), before.Enabled, p.Enabled, d.Reason.Value)...)
 	p.UpdatedAt = s.DB.Now()
 	if err := updatePlacement(ctx, tx, p); err != nil {
 		return Placement{}, err
@@ -332,7 +333,7 @@ func (s Service) Remove(ctx context.Context, c access.Caller, id, appID int64) e
 // the zero Placement, which is none: all is null there. Values that are given are no secret: none is
 // taken for a secret field.
 func placementChanges(a, b Placement) (changes []activity.Change) {
-	app := "apps." + strconv.FormatInt(cmp.Or(a.AppID, b.AppID), 10) + "."
+	appID := cmp.Or(a.AppID, b.AppID)
 	add := func(field string, same bool, before, after any) {
 		if a.AppID == 0 {
 			before = nil
@@ -341,7 +342,7 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 			after = nil
 		}
 		if !same || a.AppID != b.AppID {
-			changes = append(changes, activity.Changed(app+field, before, after))
+			changes = append(changes, activity.Changed(fieldOf(appID, field), before, after))
 		}
 	}
 	add("enabled", a.Enabled == b.Enabled, a.Enabled, b.Enabled)
@@ -355,6 +356,11 @@ func placementChanges(a, b Placement) (changes []activity.Change) {
 		add("config."+key, string(before[key]) == string(after[key]), activity.JSON(string(before[key])), activity.JSON(string(after[key])))
 	}
 	return changes
+}
+
+// fieldOf is what the activity of a site calls a field of an app on it.
+func fieldOf(appID int64, field string) string {
+	return "apps." + strconv.FormatInt(appID, 10) + "." + field
 }
 
 // number is a version as the activity shows it.

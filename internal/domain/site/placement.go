@@ -43,6 +43,7 @@ type PlacementDraft struct {
 	Version  patch.Field[int64] // null: follow the app
 	Paths    patch.Field[[]string]
 	Config   patch.Field[[]Value]
+	Reason   patch.Field[string] // why it is switched off; only when changing how it is placed
 }
 
 // Value is a value that was given for one key; null: go back to the default.
@@ -79,6 +80,7 @@ func (d *PlacementDraft) check() error {
 	for _, v := range d.Config.Value {
 		faults.Add(v.JSON.Fault)
 	}
+	faults.Add(checkReason(&d.Reason, d.Enabled))
 	return faults.Err()
 }
 

@@ -17,6 +17,7 @@ import (
 	"foyer/internal/base/origin"
 	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
+	"foyer/internal/domain/activity"
 )
 
 // Site is a website, or one environment of it.
@@ -45,6 +46,7 @@ type Draft struct {
 	Name    patch.Field[string]
 	Enabled patch.Field[bool]
 	Origins patch.Field[[]string]
+	Reason  patch.Field[string] // why it is switched off; only when changing one
 }
 
 const (
@@ -60,7 +62,28 @@ func (d *Draft) check() error {
 	faults.Add(patch.RequiredText("name", d.Name, maxName))
 	faults.Add(d.Enabled.Check("enabled"))
 	faults.Add(checkOrigins(d.Origins))
+	faults.Add(checkReason(&d.Reason, d.Enabled))
 	return faults.Err()
+}
+
+// checkReason reads why something is switched off, if that is told, by a change of enabled.
+func checkReason(reason *patch.Field[string], enabled patch.Field[bool]) (err error) {
+	switch {
+	case !reason.Set || reason.Null:
+		return nil
+	case enabled.Or(true):
+		return fault.Field(fault.Invalid, "reason", "A reason is given with `enabled: false`, which it explains: leave it out of any other change.")
+	}
+	reason.Value, err = activity.CheckReason(*reason)
+	return err
+}
+
+// reasonChange is how the activity tells why something was switched off; nil if it was not, or that is not told.
+func reasonChange(field string, before, after bool, reason string) []activity.Change {
+	if !before || after || reason == "" {
+		return nil
+	}
+	return []activity.Change{activity.Reason(field, "", reason)}
 }
 
 // apply sets the fields that the draft names.

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +155,80 @@ func TestActivityNamesTheApp(t *testing.T) {
 		}
 		if restored := entries.Items[0].Changes; !strings.Contains(restored, `"field":"revision","before":null,"after":1`) || !strings.Contains(restored, `"before":false,"after":null`) {
 			r.Error(restored)
+		}
+	})
+}
+
+// The activity says why a site, or an app on it, was switched off, if that was told. Nothing else keeps it.
+func TestWhyItIsOff(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		null, off := patch.Field[string]{Set: true, Null: true}, patch.Of(false)
+		for _, d := range []Draft{
+			{Enabled: off, Reason: patch.Of(" It hides the cart. ")},
+			{Enabled: off, Reason: patch.Of("It is sent again.")}, // which changes nothing
+			{Enabled: patch.Of(true), Reason: null},
+			{Enabled: off, Reason: null},
+			{Enabled: off, Reason: patch.Of("Too late."), Name: patch.Of("store")},
+		} {
+			if _, err := r.Update(r.Context(), r.caller, s.ID, d); err != nil {
+				r.Fatal(err)
+			}
+			r.change(r.caller, s, p, PlacementDraft{Enabled: d.Enabled, Reason: d.Reason})
+		}
+		entries, err := activity.List(r.Context(), r.DB, activity.Filter{OrganizationID: s.OrganizationID, Scopes: []activity.Scope{activity.Site}}, page.First)
+		if err != nil {
+			r.Fatal(err)
+		}
+		change := func(field, before, after string) string {
+			return `{"action":"changed","field":"` + field + `","before":` + before + `,"after":` + after + `}`
+		}
+		app := fmt.Sprintf("apps.%d.", p.ID)
+		want := []string{
+			"[" + change("enabled", "true", "false") + "," + change("reason", "null", `"It hides the cart."`) + "]",
+			"[" + change(app+"enabled", "true", "false") + "," + change(app+"reason", "null", `"It hides the cart."`) + "]",
+			"[" + change("enabled", "false", "true") + "]",
+			"[" + change(app+"enabled", "false", "true") + "]",
+			"[" + change("enabled", "true", "false") + "]",
+			"[" + change(app+"enabled", "true", "false") + "]",
+			"[" + change("name", `"shop"`, `"store"`) + "]",
+		}
+		var got []string
+		for _, e := range slices.Backward(entries.Items) {
+			if e.Verb == activity.Updated {
+				got = append(got, e.Changes)
+			}
+		}
+		if !slices.Equal(got, want) {
+			r.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A reason tells why something is switched off, and nothing else.
+func TestReasons(t *testing.T) {
+	each(t, func(r rig) {
+		s, p := r.site(r.caller, "shop"), r.app(r.caller, "app", "")
+		r.place(r.caller, s, p)
+		why, off := patch.Of("why"), patch.Of(false)
+		for name, c := range map[string]struct {
+			enabled patch.Field[bool]
+			reason  patch.Field[string]
+			want    string
+		}{
+			"on":      {patch.Of(true), why, "reason invalid"},
+			"missing": {patch.Field[bool]{}, why, "reason invalid"},
+			"null":    {patch.Field[bool]{Set: true, Null: true}, why, "enabled null, reason invalid"},
+			"blank":   {off, patch.Of(" "), "reason blank"},
+			"long":    {off, patch.Of(strings.Repeat("x", 501)), "reason long"},
+		} {
+			if _, err := r.Update(r.Context(), r.caller, s.ID, Draft{Enabled: c.enabled, Reason: c.reason}); blames(err) != c.want {
+				r.Errorf("%s: %s, want %s", name, blames(err), c.want)
+			}
+			if _, err := r.Change(r.Context(), r.caller, s.ID, p.ID, PlacementDraft{Enabled: c.enabled, Reason: c.reason}); blames(err) != c.want {
+				r.Errorf("%s, of an app: %s, want %s", name, blames(err), c.want)
+			}
 		}
 	})
 }

@@ -83,7 +83,9 @@ func (a *API) updatePlacement(w http.ResponseWriter, r *http.Request, c access.C
 	if err != nil {
 		return err
 	}
-	p, err := a.Sites.Change(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"), readPlacement(o))
+	d := readPlacement(o)
+	d.Reason = o.Text("reason")
+	p, err := a.Sites.Change(r.Context(), c, pathID(r, "id"), pathID(r, "app_id"), d)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,9 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request, c access.Caller
 	if err != nil {
 		return err
 	}
-	s, err := a.Sites.Update(r.Context(), c, pathID(r, "id"), readSite(o))
+	d := readSite(o)
+	d.Reason = o.Text("reason")
+	s, err := a.Sites.Update(r.Context(), c, pathID(r, "id"), d)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,33 @@ func TestSitesAPI(t *testing.T) {
 			faultBody("validation_error", "required", "Must be given: the number of a revision, as the history lists it.", `"revision"`))
 		r.want("DELETE", sites+id, "", 204, "")
 		r.want("GET", sites+id, "", 404, notFound)
+	})
+}
+
+// A reason of switching off is in the activity, and in no answer. What is made cannot have one.
+func TestReasonsOfSwitchingOff(t *testing.T) {
+	each(t, func(r *rig) {
+		app := r.built("null")
+		id := r.site("shop")
+		r.send(r.key, "POST", sites+id+"/apps", `{"app_id":`+app+`}`)
+		refused := faultBody("validation_error", "invalid_input", "A reason is given with `enabled: false`, which it explains: leave it out of any other change.", `"reason"`)
+		for path, field := range map[string]string{sites + id: "reason", sites + id + "/apps/" + app: "apps." + app + ".reason"} {
+			r.want("PATCH", path, `{"reason":"leaks"}`, 400, refused)
+			r.want("PATCH", path, `{"enabled":true,"reason":"leaks"}`, 400, refused)
+			for range 2 {
+				if got := r.send(r.key, "PATCH", path, `{"enabled":false,"reason":"leaks"}`, "Prefer", "handling=strict"); got.status != 200 || strings.Contains(got.body, "leaks") {
+					r.t.Errorf("%s: %d %s", path, got.status, got.body)
+				}
+			}
+			if body := r.send(r.key, "GET", "/activity", "").body; strings.Count(body, `"field":"`+field+`","before":null,"after":"leaks"`) != 1 {
+				r.t.Errorf("%s: %s", field, body)
+			}
+		}
+		for path, body := range map[string]string{sites: `{"name":"other","enabled":false,"reason":"leaks"}`, sites + id + "/apps": `{"app_id":1,"enabled":false,"reason":"leaks"}`} {
+			if got := r.send(r.key, "POST", path, body, "Prefer", "handling=strict"); got.status != 400 || !slices.Equal(attrs(r.t, got), []string{"reason"}) {
+				r.t.Errorf("%s: %d %s", path, got.status, got.body)
+			}
+		}
 	})
 }
 
