@@ -100,8 +100,8 @@ func ensureSecret(ctx context.Context, c config.Config, d *db.DB, log *slog.Logg
 	switch {
 	case !made:
 	case lost:
-		log.WarnContext(ctx, "the secret was lost, and another one made: links of invites and in mails about a change of address, and stored credentials, "+
-			"no longer work, until the first one is restored and foyer is started anew", "path", c.SecretPath())
+		log.WarnContext(ctx, "the secret was lost, and another one made: links of invites and in mails about a change of address, webhooks, "+
+			"and stored credentials no longer work, until the first one is restored and foyer is started anew", "path", c.SecretPath())
 	default:
 		log.InfoContext(ctx, "made a secret, since there was none", "path", c.SecretPath())
 	}

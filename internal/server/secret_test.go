@@ -38,8 +38,22 @@ func TestLostSecret(t *testing.T) {
 		t.Errorf("a command has made another secret: %v", err)
 	}
 	for _, warns := range []bool{true, false} {
-		if log := start(t, cfg).log.String(); strings.Contains(log, `"level":"WARN","msg":"the secret was lost`) != warns {
+		if log := start(t, cfg).log.String(); strings.Contains(log, `"level":"WARN","msg":"the secret was lost`) != warns ||
+			strings.Contains(log, "webhooks, and stored credentials no longer work") != warns {
 			t.Errorf("want a warning: %t; got %s", warns, log)
 		}
 	}
+}
+
+// Nobody is signed out by another secret.
+func TestSessionUnderAnotherSecret(t *testing.T) {
+	t.Parallel()
+	cfg := config.Config{DataDir: t.TempDir()}
+	first := start(t, cfg)
+	v := visit(t, first, first.key)
+	if err := os.Remove(cfg.SecretPath()); err != nil {
+		t.Fatal(err)
+	}
+	v.url = start(t, cfg).URL
+	v.want(200, "overview", v.get("/console"))
 }

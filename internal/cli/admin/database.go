@@ -41,9 +41,9 @@ func (c Backup) Run(ctx context.Context, settings config.Config, out *terminal.O
 		secret = "FOYER_SECRET"
 	}
 	return out.Say(map[string]string{"file": c.File, "database": settings.DatabasePath(), "secret": secret}, `Copied %s to %s.
-The secret is not in it: keep %s too, apart from the backup. Without it, everybody is signed out of the console, links already sent stop working
-(those of invites, and those in mails that confirm or undo a change of address), webhooks fail until their secrets are rotated, and apps installed from
-urls with credentials cannot be upgraded until they are given anew.`, settings.DatabasePath(), c.File, secret)
+The secret is not in it: keep %s too, apart from the backup. Without it, links already sent stop working (those of invites, and those in mails that confirm or
+undo a change of address), webhooks fail until their secrets are rotated, and apps installed from urls with credentials cannot be upgraded until they are
+given anew. Keys and sessions go on.`, settings.DatabasePath(), c.File, secret)
 }
 
 // Restore is the command that puts a backup in place.
