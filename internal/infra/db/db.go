@@ -218,20 +218,8 @@ func One[T any](ctx context.Context, q Querier, columns func(*T) []any, query st
 
 // All runs a query and collects its rows; columns lists the fields each fills.
 func All[T any](ctx context.Context, q Querier, columns func(*T) []any, query string, args ...any) ([]T, error) {
-	var all []T
-	hold := inflight.From(ctx)
-	err := q.query(ctx, query, args, func(scan scanner) error {
-		var v T
-		if err := scanInto(scan, columns(&v), hold); err != nil {
-			return err
-		}
-		all = append(all, v)
-		return nil
-	})
-	if err != nil {
-		return nil, classify(err)
-	}
-	return all, nil
+	all, _, err := Some(ctx, q, columns, func(T) int { return 0 }, 0, query, args...)
+	return all, err
 }
 
 // Some is All, but stops when the collected rows weigh more than budget bytes: a row
