@@ -94,7 +94,7 @@ type heads map[string]*Head
 
 func (h heads) of(ctx context.Context, tx *db.Tx, organizationID string) (*Head, error) {
 	if h[organizationID] == nil {
-		found, err := findHead(ctx, tx, organizationID)
+		found, err := HeadOf(ctx, tx, organizationID)
 		if err != nil {
 			return nil, err
 		}
@@ -126,11 +126,7 @@ func (h *Head) append(e *chained) {
 }
 
 // HeadOf returns the last entry of an organization's chain.
-func HeadOf(ctx context.Context, d *db.DB, organizationID string) (Head, error) {
-	return findHead(ctx, d, organizationID)
-}
-
-func findHead(ctx context.Context, q db.Querier, organizationID string) (Head, error) {
+func HeadOf(ctx context.Context, q db.Querier, organizationID string) (Head, error) {
 	h, err := db.One(ctx, q, (*Head).fields, `
 		SELECT organization_id, number, hash, at, dropped, dropped_hash, data_dropped FROM activity_chains WHERE organization_id = $1`, organizationID)
 	if errors.Is(err, db.ErrNoRow) {

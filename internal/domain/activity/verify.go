@@ -51,7 +51,7 @@ func (w *walk) follow(ctx context.Context, d *db.DB, organizationID string) (wro
 	for more, first := true, true; more; first = false {
 		var part []chained
 		err := d.View(ctx, func(ctx context.Context, q db.Querier) (err error) {
-			if w.head, err = findHead(ctx, q, organizationID); err != nil {
+			if w.head, err = HeadOf(ctx, q, organizationID); err != nil {
 				return err
 			}
 			part, more, err = numbered(ctx, q, organizationID, read)

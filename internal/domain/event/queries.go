@@ -59,11 +59,6 @@ func count(ctx context.Context, q db.Querier, organizationID string) (int, error
 	return db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM webhooks WHERE organization_id = $1`, organizationID)
 }
 
-// position is the number of the last entry of an organization's chain.
-func position(ctx context.Context, q db.Querier, organizationID string) (int64, error) {
-	return db.One(ctx, q, db.Value[int64], `SELECT COALESCE((SELECT number FROM activity_chains WHERE organization_id = $1), 0)`, organizationID)
-}
-
 // Hold keeps all webhooks from being sent to, until Resume: those of a restored backup may have
 // been removed since it was made, and would be sent again what they have had.
 func Hold(ctx context.Context, tx *db.Tx) error {

@@ -84,9 +84,11 @@ func (s Service) add(ctx context.Context, tx *db.Tx, c access.Caller, w *Webhook
 	if n >= maxWebhooks {
 		return fault.New(fault.Invalid, "An organization has at most %d webhooks: delete one first.", maxWebhooks)
 	}
-	if w.position, err = position(ctx, tx, c.Organization.ID); err != nil {
+	head, err := activity.HeadOf(ctx, tx, c.Organization.ID)
+	if err != nil {
 		return err
 	}
+	w.position = head.Number
 	if w.ID, err = insert(ctx, tx, *w); err != nil {
 		return access.OrChanged(err)
 	}
@@ -178,10 +180,14 @@ func (s Service) save(ctx context.Context, tx *db.Tx, before Webhook, w *Webhook
 }
 
 // switched makes of a webhook that was switched on or off what it begins, or ends, with.
-func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) (err error) {
+func (s Service) switched(ctx context.Context, tx *db.Tx, w *Webhook) error {
 	w.DisabledReason, w.failingSince = "", time.Time{}
-	if w.position, err = position(ctx, tx, w.OrganizationID); err != nil || w.Enabled {
+	head, err := activity.HeadOf(ctx, tx, w.OrganizationID)
+	if err != nil {
 		return err
+	}
+	if w.position = head.Number; w.Enabled {
+		return nil
 	}
 	return failPending(ctx, tx, *w, s.DB.Now())
 }

@@ -200,8 +200,8 @@ func (s Service) take(ctx context.Context, tx *db.Tx, w *Webhook, now time.Time)
 // takeNew adds events that have not been sent yet, up to a limit, and reports whether there may be
 // more.
 func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, now time.Time) (more bool, err error) {
-	head, err := position(ctx, tx, w.OrganizationID)
-	if err != nil || head == w.position {
+	head, err := activity.HeadOf(ctx, tx, w.OrganizationID)
+	if err != nil || head.Number == w.position {
 		return false, err
 	}
 	entries, more, err := activity.WithData(ctx, tx, w.OrganizationID, w.position, batchSize, batchBytes)
@@ -218,7 +218,7 @@ func takeNew(ctx context.Context, tx *db.Tx, w *Webhook, b *batch, limit int, no
 		}
 	}
 	if !more {
-		b.to = max(b.to, head) // what comes after the last event is none
+		b.to = max(b.to, head.Number) // what comes after the last event is none
 	}
 	return more, nil
 }

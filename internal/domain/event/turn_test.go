@@ -12,6 +12,7 @@ import (
 
 	"foyer/internal/base/fault"
 	"foyer/internal/base/patch"
+	"foyer/internal/domain/activity"
 )
 
 // What a server that is told to stop, or whose batch has taken long enough, did not get to is sent
@@ -302,7 +303,7 @@ func TestManyThatAreNotWanted(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if head, err := position(r.Context(), r.DB, ours); err != nil || found.position != head || found.leaseUntil.After(r.DB.Now()) || len(r.deliveries(w.ID)) > 0 {
+		if head, err := activity.HeadOf(r.Context(), r.DB, ours); err != nil || found.position != head.Number || found.leaseUntil.After(r.DB.Now()) || len(r.deliveries(w.ID)) > 0 {
 			r.Errorf("%+v, %v", found, err)
 		}
 	})
