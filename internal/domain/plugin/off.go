@@ -53,8 +53,11 @@ func (s Service) setDisabled(ctx context.Context, c access.Caller, id int64, to 
 			return err
 		}
 		before, err := findDisabled(ctx, tx, p.OrganizationID, id)
-		if err != nil || before.Is() == to.Is() {
+		if err != nil {
 			return err
+		}
+		if before.Is() == to.Is() {
+			return access.KeepAnswer(ctx, tx, p)
 		}
 		p.UpdatedAt = s.DB.Now()
 		p.Revision += cache.VersionStep()

@@ -297,7 +297,7 @@ func (d *Draft) checkAlone() error {
 func (s Service) save(ctx context.Context, tx *db.Tx, c access.Caller, before Plugin, p *Plugin, verb activity.Verb, beside ...activity.Change) error {
 	changes := append(difference(&before, p), beside...)
 	if len(changes) == 0 {
-		return nil
+		return access.KeepAnswer(ctx, tx, *p)
 	}
 	if p.IsGlobal && !before.IsGlobal {
 		if err := MayShare(c); err != nil {

@@ -278,7 +278,7 @@ func (s Service) change(ctx context.Context, tx *db.Tx, c access.Caller, id, app
 	}
 	changes := placementChanges(before, p)
 	if len(changes) == 0 {
-		return p, nil
+		return p, access.KeepAnswer(ctx, tx, p)
 	}
 	changes = append(changes, reasonChange(fieldOf(appID, "reason"), before.Enabled, p.Enabled, d.Reason.Value)...)
 	p.UpdatedAt = s.DB.Now()
