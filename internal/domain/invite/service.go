@@ -84,13 +84,16 @@ func (s Service) Create(ctx context.Context, c access.Caller, d Draft) (Invite, 
 func (s Service) CreateBulk(ctx context.Context, c access.Caller, drafts []Draft) ([]Invite, error) {
 	all := make([]order, len(drafts))
 	var faults fault.List
-	for i, o := range checkAll(drafts) {
-		if drafts[i].Fault != nil {
-			faults.Add(drafts[i].Fault)
+	seen := addresses{}
+	for i, d := range drafts {
+		if d.Fault != nil {
+			faults.Add(d.Fault)
 			continue
 		}
-		faults.Add(atItem(i, o.faults.Err()))
-		all[i] = o.order
+		o, wrong := d.check()
+		faults.Add(atItem(i, seen.add(o.email)))
+		faults.Add(atItem(i, wrong.Err()))
+		all[i] = o
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -129,13 +132,18 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	wrong := make([]Outcome, len(drafts))
 	var all []order
 	var places []int // in drafts
-	for i, o := range checkAll(drafts) {
-		err := cmp.Or(withoutField(drafts[i].Fault), o.faults.Err())
+	seen := addresses{}
+	for i, d := range drafts {
+		o, faults := d.check()
+		err := cmp.Or(withoutField(d.Fault), faults.Err())
 		if err == nil {
 			err = MayGive(c, o.level)
 		}
+		if err == nil { // one that is refused is in nobody's way
+			err = seen.add(o.email)
+		}
 		if wrong[i].Err = err; err == nil {
-			all, places = append(all, o.order), append(places, i)
+			all, places = append(all, o), append(places, i)
 		}
 	}
 	if len(all) == 0 {
@@ -161,30 +169,16 @@ func (s Service) CreatePartly(ctx context.Context, c access.Caller, drafts []Dra
 	return merged(made), nil
 }
 
-// checked is a draft of several with what is wrong with it.
-type checked struct {
-	order
+// addresses are those of drafts that come together.
+type addresses map[string]bool
 
-	faults fault.List
-}
-
-// checkAll checks drafts that come together. An address that comes twice is wrong the second time.
-func checkAll(drafts []Draft) []checked {
-	all := make([]checked, len(drafts))
-	seen := map[string]bool{}
-	for i, d := range drafts {
-		if d.Fault != nil {
-			continue
-		}
-		o, wrong := d.check()
-		if o.email != "" && seen[o.email] {
-			all[i].faults.Add(fault.Field(fault.NotUnique, "target_email", "Appears twice in this request."))
-		}
-		seen[o.email] = true
-		all[i].faults.Add(wrong.Err())
-		all[i].order = o
+// add adds one. One that comes twice is wrong the second time.
+func (seen addresses) add(email string) error {
+	if email != "" && seen[email] {
+		return fault.Field(fault.NotUnique, "target_email", "Appears twice in this request.")
 	}
-	return all
+	seen[email] = true
+	return nil
 }
 
 // withoutField is why a draft is none, where its place need not be named.

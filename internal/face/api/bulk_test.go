@@ -93,6 +93,10 @@ func TestPartialBulkRefuses(t *testing.T) {
 		if got != "permission_denied, b@x.example, permission_denied, quota_exceeded" {
 			r.t.Error(got)
 		}
+		twice := `[{"target_email":"t@x.example","level":15},{"target_email":"t@x.example","level":7},{"target_email":"T@x.example"},{"target_email":"t@x.example"}]`
+		if got := r.outcomes(send(twice)); got != "permission_denied, invalid_choice level, t@x.example, unique target_email" {
+			r.t.Error("an address whose first two invites are refused:", got)
+		}
 		if got := send(`[` + strings.Repeat(`{"target_email":"no"},`, 20) + `{"target_email":"c@x.example"}]`); got.status != 200 {
 			r.t.Errorf("what is wrong counts: %s", got.body)
 		}
