@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -175,7 +177,7 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 	if err := verified.Claims(&c); err != nil {
 		return Claims{}, failed(ctx, err)
 	}
-	if c.AuthorizedParty != "" && c.AuthorizedParty != p.settings.ClientID || verified.Subject == "" {
+	if c.AuthorizedParty != "" && c.AuthorizedParty != p.settings.ClientID || !named(verified.Subject) {
 		return Claims{}, failed(ctx, errors.New("the token was made for another client, or names nobody"))
 	}
 	if c.Email == "" && d.provider.UserInfoEndpoint() != "" { // it may leave addresses out of tokens
@@ -184,6 +186,11 @@ func (p *Provider) Redeem(ctx context.Context, code string, s Secrets) (Claims, 
 		}
 	}
 	return Claims{Issuer: verified.Issuer, Subject: verified.Subject, Email: c.Email, EmailVerified: c.verified()}, nil
+}
+
+// named reports whether a subject is one: at most 255 characters (OpenID Connect Core section 2), and no control characters.
+func named(subject string) bool {
+	return subject != "" && utf8.RuneCountInString(subject) <= 255 && !strings.ContainsFunc(subject, unicode.IsControl)
 }
 
 func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.Token, subject string) (c claims, err error) {

@@ -48,6 +48,7 @@ func TestRedeem(t *testing.T) {
 		want oidc.Claims // but for the issuer
 	}{
 		"RS256":               {want: oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
+		"longest subject":     {oidctest.Behaviour{Claims: map[string]any{"sub": strings.Repeat("x", 255)}}, oidc.Claims{Subject: strings.Repeat("x", 255), Email: "ada@x.example", EmailVerified: true}},
 		"ES256":               {oidctest.Behaviour{Algorithm: "ES256"}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 		"secret in the body":  {oidctest.Behaviour{PostSecret: true}, oidc.Claims{Subject: "1", Email: "ada@x.example", EmailVerified: true}},
 		"unverified":          {oidctest.Behaviour{Claims: map[string]any{"email_verified": false}}, oidc.Claims{Subject: "1", Email: "ada@x.example"}},
@@ -81,6 +82,8 @@ func TestRedeemRefuses(t *testing.T) {
 		"foreign issuer":     {oidctest.Behaviour{Claims: map[string]any{"iss": "https://other.example"}}, fault.UpstreamUnavailable},
 		"expired":            {oidctest.Behaviour{Claims: map[string]any{"exp": past}}, fault.UpstreamUnavailable},
 		"nobody":             {oidctest.Behaviour{Claims: map[string]any{"sub": ""}}, fault.UpstreamUnavailable},
+		"a long subject":     {oidctest.Behaviour{Claims: map[string]any{"sub": strings.Repeat("x", 256)}}, fault.UpstreamUnavailable},
+		"a NUL":              {oidctest.Behaviour{Claims: map[string]any{"sub": "a\x00b"}}, fault.UpstreamUnavailable},
 		"not signed":         {oidctest.Behaviour{Algorithm: "none"}, fault.UpstreamUnavailable},
 		"signed by a secret": {oidctest.Behaviour{Algorithm: "HS256"}, fault.UpstreamUnavailable},
 		"unknown key":        {oidctest.Behaviour{HideKeys: true}, fault.UpstreamUnavailable},
