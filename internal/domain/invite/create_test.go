@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"foyer/internal/base/dryrun"
 	"foyer/internal/base/fault"
 	"foyer/internal/base/page"
+	"foyer/internal/base/patch"
 	"foyer/internal/base/precondition"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/activity"
@@ -153,6 +155,34 @@ func TestReplaceExpired(t *testing.T) {
 		left, err := r.invites.List(r.Context(), r.owner, page.First)
 		if err != nil || left.Count != 2 || len(left.Items) != 2 {
 			r.Errorf("%d counted, %d there, %v", left.Count, len(left.Items), err)
+		}
+	})
+}
+
+// Only who may make an invite sees its mail.
+func TestWhoMayPreview(t *testing.T) {
+	t.Parallel()
+	each(t, func(r *rig) {
+		in := org.Organization{Organization: r.owner.Organization}
+		admin, member := r.join(in, "admin@acme.example", access.Admin), r.join(in, "member@acme.example", access.Member)
+		member.Organization.MembersCanInvite = false
+		bound := r.owner
+		bound.Scope = access.MemberWrite
+		asOwner := draft("ada@x.example")
+		asOwner.Level = patch.Of("15")
+		for name, test := range map[string]struct {
+			c    access.Caller
+			d    invite.Draft
+			want bool
+		}{
+			"an owner": {r.owner, asOwner, true}, "an admin": {admin, draft("ada@x.example"), true}, "above one's own level": {admin, asOwner, false},
+			"a member": {member, draft("ada@x.example"), false}, "a key for invites": {bound, asOwner, false},
+		} {
+			_, created := r.invites.Create(dryrun.With(r.Context()), test.c, test.d)
+			_, err := r.invites.Preview(r.Context(), test.c, test.d)
+			if fmt.Sprint(err) != fmt.Sprint(created) || (err == nil) != test.want {
+				r.Errorf("%s: %v, created: %v", name, err, created)
+			}
 		}
 	})
 }
