@@ -112,7 +112,7 @@ func (s Service) moveOffWithdrawn(ctx context.Context, tx *db.Tx, c access.Calle
 	if number == 0 {
 		return fault.Field(fault.Required, "version", "Must be given: the app is at this version, or at one with the same bundle; name the version to go to.")
 	}
-	next, err := goTo(ctx, tx, o, number)
+	next, err := goTo(ctx, tx, o, number, "version")
 	if err != nil {
 		return err
 	}
@@ -192,12 +192,12 @@ func answerWith(ctx context.Context, tx *db.Tx, id, number int64) (Version, erro
 	return v, access.KeepAnswer(ctx, tx, v)
 }
 
-// refuseWithdrawn refuses a version that is withdrawn.
-func (v *Version) refuseWithdrawn() error {
+// refuseWithdrawn refuses a version that is withdrawn, and that a field of the request says.
+func (v *Version) refuseWithdrawn(field string) error {
 	if !v.Withdrawn.Is() {
 		return nil
 	}
-	return fault.Field(fault.Invalid, "version", "Version %d is withdrawn: %s", v.Number, v.Withdrawn.Reason)
+	return fault.Field(fault.Invalid, field, "Version %d is withdrawn: %s", v.Number, v.Withdrawn.Reason)
 }
 
 // refuseWithdrawnBundle refuses a bundle that a withdrawn version of the plugin has.

@@ -40,10 +40,10 @@ func (s Service) Review(ctx context.Context, c access.Caller, id int64, m Move) 
 		return Review{}, err
 	}
 	defer leave()
-	return s.review(ctx, o, to)
+	return s.review(ctx, o, m, to)
 }
 
-func (s Service) review(ctx context.Context, o origin, to target) (Review, error) {
+func (s Service) review(ctx context.Context, o origin, m Move, to target) (Review, error) {
 	r := Review{Version: to.stored}
 	before, after := map[string]string{}, map[string]string{}
 	if f := to.fetched; f != nil {
@@ -55,7 +55,7 @@ func (s Service) review(ctx context.Context, o origin, to target) (Review, error
 			after[file.Name] = file.Text
 		}
 	}
-	if err := r.refuseWithdrawn(); err != nil {
+	if err := r.refuseWithdrawn(m.field()); err != nil {
 		return Review{}, err
 	}
 	err := s.DB.View(ctx, func(ctx context.Context, q db.Querier) error {

@@ -39,6 +39,14 @@ func (m *Move) check() error {
 	return wrong.Err()
 }
 
+// field is the one that says where an upgrade goes to.
+func (m *Move) field() string {
+	if m.Version.Value != "" {
+		return "version"
+	}
+	return "tag"
+}
+
 // confirm fails if an upgrade to a commit is not what was reviewed; "": it goes to what was saved here.
 func (m *Move) confirm(commit string) error {
 	if m.Commit.Set && m.Commit.Value != commit {
@@ -311,7 +319,7 @@ func (s Service) move(ctx context.Context, tx *db.Tx, c access.Caller, asked Plu
 	if latest.at.After(s.checkedAt(o)) || m.place != nil { // it may have been learned again where it was
 		p.LatestTag, o.CheckedAt = latest.tag, latest.at
 	}
-	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m.ConfigSchema.Set)
+	reached, err := s.makeCurrent(ctx, tx, c, &p, &o, from, to, m)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -336,7 +344,7 @@ func changedSource(from, to Version) activity.Change {
 
 // makeCurrent makes the target the current version of p, and sets what it says of p: a stored one
 // its config_schema too, unless p was given another and its manifest says none.
-func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, given bool) (v Version, err error) {
+func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p *Plugin, o *origin, from Version, to target, m Move) (v Version, err error) {
 	if to.stays {
 		p.Tag = from.Tag
 		if err := updateOrigin(ctx, tx, *o); err != nil {
@@ -354,18 +362,18 @@ func (s Service) makeCurrent(ctx context.Context, tx *db.Tx, c access.Caller, p 
 		p.Tag = v.Tag
 		return v, err
 	}
-	if v, err = goTo(ctx, tx, o, to.stored.Number); err != nil {
+	if v, err = goTo(ctx, tx, o, to.stored.Number, m.field()); err != nil {
 		return Version{}, err
 	}
 	p.Tag = v.Tag
-	if !given || to.manifest != nil && len(to.manifest.Config) > 0 {
+	if !m.ConfigSchema.Set || to.manifest != nil && len(to.manifest.Config) > 0 {
 		p.ConfigSchema = v.Schema
 	}
 	return s.keepSchema(ctx, tx, c, o, v, *p, "")
 }
 
-// goTo makes a stored version the current one.
-func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, error) {
+// goTo makes a stored version, which a field of the request says, the current one.
+func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64, field string) (Version, error) {
 	v, err := findVersion(ctx, tx, o.PluginID, number)
 	if errors.Is(err, db.ErrNoRow) {
 		return Version{}, ErrNoVersion // pruned meanwhile
@@ -373,7 +381,7 @@ func goTo(ctx context.Context, tx *db.Tx, o *origin, number int64) (Version, err
 	if err != nil {
 		return Version{}, err
 	}
-	if err := v.refuseWithdrawn(); err != nil {
+	if err := v.refuseWithdrawn(field); err != nil {
 		return Version{}, err
 	}
 	o.Current = v.Number

@@ -109,15 +109,19 @@ func TestReviewOfWithdrawn(t *testing.T) {
 		if _, err := r.Withdraw(r.Context(), r.caller, p.ID, Withdrawal{Number: 2, Reason: patch.Of("leaks"), GoTo: 1}); err != nil {
 			r.Fatal(err)
 		}
-		for name, m := range map[string]Move{
-			"newest": {}, "tag": second, "version": {Version: patch.Of("2")}, "bundle": publish("v1.5.0", "export const a = 2"),
+		for name, test := range map[string]struct {
+			Move
+			field string
+		}{
+			"newest": {Move{}, "tag"}, "tag": {second, "tag"}, "version": {Move{Version: patch.Of("2")}, "version"}, "bundle": {publish("v1.5.0", "export const a = 2"), ""},
 		} {
-			_, reviewed := r.Review(r.Context(), r.caller, p.ID, m)
-			_, upgraded := r.Upgrade(r.Context(), r.caller, p.ID, m)
-			if !fault.Is(upgraded, fault.Invalid) || fmt.Sprint(reviewed) != fmt.Sprint(upgraded) {
+			_, reviewed := r.Review(r.Context(), r.caller, p.ID, test.Move)
+			_, upgraded := r.Upgrade(r.Context(), r.caller, p.ID, test.Move)
+			if !fault.Is(upgraded, fault.Invalid) || fault.Of(upgraded)[0].Field != test.field || fmt.Sprint(reviewed) != fmt.Sprint(upgraded) {
 				r.Errorf("%s: %v, upgrade: %v", name, reviewed, upgraded)
 			}
 		}
+		r.refuses(p.ID, second.Draft, fault.Invalid, "tag")
 	})
 }
 
