@@ -8,7 +8,7 @@ import (
 	"foyer/internal/infra/db"
 )
 
-// EraseUser removes stored answers that are a person's, or show them.
+// EraseUser removes stored answers that are a person's, and of those that show them all but that the request was carried out.
 func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) error {
 	if err := db.Exec(ctx, tx, `DELETE FROM idempotency WHERE user_id = $1`, p.UserID); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (k *Keys) EraseUser(ctx context.Context, tx *db.Tx, p activity.Person) erro
 	return nil
 }
 
-// eraseAnswers removes the stored answers that have a text.
+// eraseAnswers empties the stored answers that have a text: their requests are not carried out a second time.
 func eraseAnswers(ctx context.Context, tx *db.Tx, text string) error {
 	columns := func(k *Claim) []any {
 		return []any{&k.caller.UserID, &k.caller.KeyID, &k.caller.SessionID, &k.caller.Organization.ID, &k.name}
@@ -37,7 +37,7 @@ func eraseAnswers(ctx context.Context, tx *db.Tx, text string) error {
 			return err
 		}
 		if activity.Shows(body, text) {
-			if err := db.Exec(ctx, tx, `DELETE FROM idempotency`+ofClaim, k.row()...); err != nil {
+			if err := db.Exec(ctx, tx, `UPDATE idempotency SET etag = '', item = '', body = NULL`+ofClaim, k.row()...); err != nil {
 				return err
 			}
 		}

@@ -30,7 +30,7 @@ const (
 type Answer struct {
 	Status int
 	ETag   string
-	Body   string // "": it was too large, see Item, or showed a secret
+	Body   string // "": it was too large, see Item, or showed a secret or somebody who is erased
 	Item   string // the id of the object that was answered; "": it has none
 }
 

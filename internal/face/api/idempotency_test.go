@@ -223,6 +223,34 @@ func TestIdempotencyOfSecrets(t *testing.T) {
 	})
 }
 
+// What was answered with somebody who is erased is not carried out once more.
+func TestIdempotencyOfTheErased(t *testing.T) {
+	each(t, func(r *rig) {
+		const both = `[{"target_email":"eva@x.example"},{"target_email":"bob@x.example"}]`
+		send := func() answer { return r.once("k", "POST", invites+"bulk", both) }
+		if got := send(); got.status != http.StatusOK {
+			r.t.Fatal(got.status, got.body)
+		}
+		eva := r.join(r.org, "eva@x.example", access.Member).User
+		orgs := r.orgs
+		orgs.UserErasers = append(orgs.UserErasers, r.keys.EraseUser)
+		if _, err := orgs.EraseUser(r.t.Context(), access.Caller{}, eva.Email); err != nil {
+			r.t.Fatal(err)
+		}
+		before := r.send(r.key, "GET", invites, "").body
+		if got := send(); got.status != http.StatusConflict || !strings.Contains(got.body, "somebody who has been erased since") {
+			r.t.Errorf("again: %d %s", got.status, got.body)
+		}
+		if after := r.send(r.key, "GET", invites, "").body; after != before {
+			r.t.Errorf("invites before: %s, and after: %s", before, after)
+		}
+		n, err := db.One(r.t.Context(), r.db, db.Value[int], `SELECT COUNT(*) FROM idempotency WHERE body IS NOT NULL OR etag <> ''`)
+		if err != nil || n != 0 {
+			r.t.Errorf("%d answers are left, %v", n, err)
+		}
+	})
+}
+
 // An answer that is too large to be kept is made of the object as it is, though the request has changed nothing.
 func TestIdempotencyOfLargeAnswers(t *testing.T) {
 	each(t, func(r *rig) {
