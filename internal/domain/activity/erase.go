@@ -15,12 +15,12 @@ import (
 type Person struct {
 	UserID int64
 	UUID   string
-	Emails []string // what they have or had, but for those that are another's now
+	Emails []string // what they have or had, each once, but for those that are another's now
 }
 
 // ShownBy lists the texts of which JSON that shows a person has one.
 func (p Person) ShownBy() []string {
-	return slices.Compact(slices.Sorted(slices.Values(append([]string{p.UUID}, p.Emails...))))
+	return append([]string{p.UUID}, p.Emails...)
 }
 
 // Addresses lists the addresses that a user had while they were a member of something, as far

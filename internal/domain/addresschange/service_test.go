@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -337,6 +338,35 @@ func TestAddressIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.want(fault.NotFound, r.use(late))
+	})
+}
+
+// Whoever changes an address can take it back though somebody who had it before them is erased.
+func TestAddressIsGivenBackAfterErasing(t *testing.T) {
+	each(t, func(r *rig) {
+		orgs := r.Organizations
+		orgs.UserErasers = append(orgs.UserErasers, r.EraseUser)
+		const email = "desk@x.example"
+		r.join(r.org, email)
+		must[org.User](t)(orgs.SetUser(t.Context(), access.Caller{}, email, org.SelfPatch{Email: patch.Of("first@x.example")}))
+		second := r.join(r.org, email)
+		if err := r.ask(second, "second@x.example"); err != nil {
+			t.Fatal(err)
+		}
+		links := r.deliver()
+		if err := r.use(links["second@x.example"]); err != nil {
+			t.Fatal(err)
+		}
+		must[org.User](t)(orgs.EraseUser(t.Context(), access.Caller{}, "first@x.example"))
+		made := activity.Filter{OrganizationID: r.org.ID, Scopes: []activity.Scope{activity.Key}, ItemID: strconv.FormatInt(second.KeyID, 10)}
+		entries := must[page.Found[activity.Stored]](t)(activity.List(t.Context(), r.DB, made, page.First)).Items
+		if len(entries) != 1 || entries[0].Name != email || entries[0].Erased {
+			t.Errorf("%+v", entries)
+		}
+		if err := r.use(links[email]); err != nil {
+			t.Error(err)
+		}
+		r.wantEmail(second, email)
 	})
 }
 

@@ -3,8 +3,8 @@ package org
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"foyer/internal/base/fault"
@@ -49,7 +49,7 @@ func (s Service) eraseUser(ctx context.Context, tx *db.Tx, by access.Caller, u U
 			return err
 		}
 	}
-	emails, err := addressesOf(ctx, tx, u)
+	emails, err := s.addressesOf(ctx, tx, u)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (s Service) LockUser(ctx context.Context, tx *db.Tx, p activity.Person) err
 	return db.Exec(ctx, tx, `SELECT 1 FROM users WHERE id = $1 FOR UPDATE`, p.UserID)
 }
 
-// addressesOf lists the addresses that a user has or had, but for those that are another's now.
-func addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
+// addressesOf lists the addresses that a user has or had, but for those that are another's now, or that another may take back.
+func (s Service) addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
 	had, err := activity.Addresses(ctx, tx, u.UUID)
 	if err != nil {
 		return nil, err
@@ -86,14 +86,15 @@ func addressesOf(ctx context.Context, tx *db.Tx, u User) ([]string, error) {
 	}
 	all := []string{u.Email}
 	for _, email := range append(had, changed...) {
-		switch _, err := findUser(ctx, tx, email); {
-		case errors.Is(err, db.ErrNoRow):
-			all = append(all, email)
+		switch taken, err := s.IsTaken(ctx, tx, u.ID, email); {
 		case err != nil:
 			return nil, err
+		case !taken:
+			all = append(all, email)
 		}
 	}
-	return all, nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 func lastOwner(err error, m Membership) error {
