@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"foyer/internal/base/fault"
+	"foyer/internal/base/patch"
 	"foyer/internal/domain/access"
 	"foyer/internal/domain/org"
 	"foyer/internal/infra/db"
@@ -21,7 +22,7 @@ import (
 	"foyer/internal/infra/lastuse"
 )
 
-// Nobody keeps another from being erased by having the address that they would get.
+// Nobody keeps another from being erased by having the address that they would get. What stands for it then names nobody.
 func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -30,25 +31,38 @@ func TestAddressOfTheErasedIsNobodys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		join := func(email string) (m org.Membership) {
-			t.Helper()
-			err := s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
+		join := func(email string) (m org.Membership, err error) {
+			err = s.Keys.Change(t.Context(), func(ctx context.Context, tx *db.Tx) (err error) {
 				m, err = s.InsertMember(ctx, tx, access.Caller{}, org.Joining{OrganizationID: o.ID, User: org.User{Email: email}, Level: access.Member})
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return m
+			return m, err
 		}
-		bob := join("bob@x.example").User
-		join(fmt.Sprintf("erased-%d@foyer.invalid", bob.ID))
+		joined, err := join("bob@x.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bob := joined.User
+		if _, err := join(fmt.Sprintf("erased-%d@foyer.invalid", bob.ID)); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := s.EraseUser(t.Context(), access.Caller{}, bob.Email); err != nil {
 			t.Fatal(err)
 		}
 		erased, err := s.User(t.Context(), d, bob.ID)
 		if err != nil || !strings.HasPrefix(erased.Email, fmt.Sprintf("erased-%d-", bob.ID)) {
 			t.Errorf("%s, %v", erased.Email, err)
+		}
+		_, found := s.UserByEmail(t.Context(), erased.Email)
+		_, set := s.SetUser(t.Context(), access.Caller{}, erased.Email, org.SelfPatch{Email: patch.Of("bob@x.example")})
+		_, again := s.EraseUser(t.Context(), access.Caller{}, erased.Email)
+		for what, err := range map[string]error{"found": found, "changed": set, "erased again": again} {
+			if !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if m, err := join(erased.Email); !fault.Is(err, fault.NotUnique) {
+			t.Errorf("joined: %+v, %v", m, err)
 		}
 	})
 }

@@ -79,12 +79,13 @@ func (u *User) Fields() []any {
 	return []any{&u.ID, &u.UUID, &u.DistinctID, &u.Email, &u.FirstName, &u.LastName, &u.IsEmailVerified, &u.CreatedAt}
 }
 
+// findUser finds no one who is erased: what stands for their address is no name of theirs.
 func findUser(ctx context.Context, q db.Querier, email string) (User, error) {
-	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1`, email)
+	return db.One(ctx, q, (*User).Fields, `SELECT `+UserColumns+` FROM users u WHERE u.email = $1 AND u.erased_at IS NULL`, email)
 }
 
 // ensureUser makes the user unless there is one with this address. It fails with db.ErrNoRow while
-// whoever had the address may take it back.
+// whoever had the address may take it back, and if it stands for somebody who is erased.
 func ensureUser(ctx context.Context, tx *db.Tx, u User) (User, error) {
 	err := db.Exec(ctx, tx, `
 		INSERT INTO users (uuid, distinct_id, email, first_name, last_name, is_email_verified, created_at, search)
