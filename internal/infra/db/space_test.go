@@ -3,7 +3,9 @@ package db_test
 import (
 	"context"
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"foyer/internal/infra/db"
@@ -32,5 +34,27 @@ func TestLogPages(t *testing.T) {
 	}
 	if free := db.FreeSpace("/nowhere"); free != math.MaxUint64 {
 		t.Errorf("%d bytes are free nowhere", free)
+	}
+}
+
+// What is deleted while somebody reads is said to be in the log still; it is emptied once they are done.
+func TestPurgeWhileSomebodyReads(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "foyer.db")
+	d := dbtest.Open(t, "sqlite:"+path)
+	err := d.View(t.Context(), func(ctx context.Context, q db.Querier) error {
+		if _, err := db.One(ctx, q, db.Value[int], `SELECT COUNT(*) FROM users`); err != nil {
+			return err
+		}
+		exec(t, d, makeUser, "secretperson", false, d.Now())
+		exec(t, d, `DELETE FROM users`)
+		return d.Purge()
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "it is deleted, but what was deleted is still in the log, "+path+"-wal: somebody reads it") {
+		t.Errorf("got %v", err)
+	}
+	purged := d.Purge()
+	if log, err := os.ReadFile(path + "-wal"); purged != nil || err != nil || len(log) != 0 {
+		t.Errorf("%v, %d bytes are in the log, %v", purged, len(log), err)
 	}
 }

@@ -63,19 +63,24 @@ func openSQLite(ctx context.Context, path string) (*sqliteDB, error) {
 func (s *sqliteDB) close() error { return errors.Join(s.writer.close(), s.readers.close()) }
 
 // Purge leaves nothing of what was deleted on the disk, as far as foyer can: on SQLite, pages as
-// they were before would otherwise stay in the log until it is written over. While somebody reads, pages
-// stay there: the next checkpoint that finds no reader removes them. An error says that all is deleted even so.
+// they were before would otherwise stay in the log until it is written over. They do if somebody reads for longer
+// than it waits. An error says that all is deleted even so.
 func (d *DB) Purge() error {
 	if d.sqlite == nil {
 		return nil
 	}
 	path := d.sqlite.file.path
 	c, err := sqlite.OpenOwn(path, sqlitePragmas...)
+	busy := ""
 	if err == nil {
-		err = errors.Join(c.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), c.Close())
+		busy, err = c.Text("PRAGMA wal_checkpoint(TRUNCATE)")
+		err = errors.Join(err, c.Close())
+	}
+	if err == nil && busy != "0" {
+		err = errors.New("somebody reads it, as a backup does")
 	}
 	if err != nil {
-		return fmt.Errorf("it is deleted, but what was deleted is still in the log, %s-wal: %w; free space, then restart the server, which empties the log", path, err)
+		return fmt.Errorf("it is deleted, but what was deleted is still in the log, %s-wal: %w; once that is over, restart the server, which empties the log", path, err)
 	}
 	return nil
 }
