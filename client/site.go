@@ -29,7 +29,7 @@ type SitePatch struct {
 	Name    *string  `json:"name,omitempty"`
 	Enabled *bool    `json:"enabled,omitempty"`
 	Origins []string `json:"origins,omitzero"`
-	Reason  *string  `json:"reason,omitempty"` // why it is switched off; only in an update, with Enabled false
+	Reason  string   `json:"reason,omitempty"` // why it is switched off; only in an update, with Enabled false
 }
 
 // Placement is an app on a site, with its values. Config and Values are JSON objects.
@@ -71,7 +71,7 @@ type PlacementPatch struct {
 	// Config is values by key; [Null] for one goes back to its default.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
 	// Reason is why it is switched off; only in an update, with Enabled false.
-	Reason *string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // PlacementDraft is an app to place.

@@ -18,7 +18,7 @@ var siteCalls = map[string]func(context.Context, *client.Organization) (any, err
 	},
 	"getSite": func(ctx context.Context, o *client.Organization) (any, error) { return o.GetSite(ctx, 3) },
 	"updateSite": func(ctx context.Context, o *client.Organization) (any, error) {
-		return o.UpdateSite(ctx, 3, client.SitePatch{Enabled: new(false), Reason: new("broken")})
+		return o.UpdateSite(ctx, 3, client.SitePatch{Enabled: new(false), Reason: "broken"})
 	},
 	"deleteSite": func(ctx context.Context, o *client.Organization) (any, error) { return nil, o.DeleteSite(ctx, 3) },
 	"listHistory": func(ctx context.Context, o *client.Organization) (any, error) {
@@ -35,7 +35,7 @@ var siteCalls = map[string]func(context.Context, *client.Organization) (any, err
 	"updatePlacement": func(ctx context.Context, o *client.Organization) (any, error) {
 		return o.UpdatePlacement(ctx, 3, 42, client.PlacementPatch{
 			Version: client.Null(), Config: map[string]json.RawMessage{"color": json.RawMessage(`"red"`), "size": client.Null()},
-			Enabled: new(false), Reason: new("broken"),
+			Enabled: new(false), Reason: "broken",
 		})
 	},
 	"deletePlacement": func(ctx context.Context, o *client.Organization) (any, error) {
